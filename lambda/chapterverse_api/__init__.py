@@ -1,0 +1,1 @@
+"""The service: the question's way from HTTP to a cited answer."""

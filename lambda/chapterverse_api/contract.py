@@ -1,0 +1,230 @@
+"""What goes over the wire (DESIGN 4.3): requests, responses, stream events. Unknown fields are refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from chapterverse import tokens
+
+Mode = Literal["rag", "selected_text"]
+Status = Literal["answered", "partial", "not_in_docs", "degraded"]
+
+#: A question's cap in cl100k tokens, beside its 4,000 characters.
+QUERY_TOKENS = 1000
+HISTORY_CHARACTERS = 16_000
+
+
+def _visible(value: object) -> object:
+    """Refuse a text that holds nothing to read: the same rule for a question and a selection."""
+    if isinstance(value, str) and not any(c.isalnum() for c in value):
+        raise ValueError("must hold at least one letter or digit")
+    return value
+
+
+Question = Annotated[str, BeforeValidator(_visible), StringConstraints(min_length=1, max_length=4000)]
+Selection = Annotated[str, BeforeValidator(_visible), StringConstraints(min_length=1, max_length=5000)]
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Response(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Signature(Request):
+    """A server's mark on a turn; what doesn't verify counts as the reader's words."""
+
+    key_id: Annotated[str, StringConstraints(max_length=64)]
+    expiry: int
+    turn_id: Annotated[str, StringConstraints(max_length=64)]
+    previous: Annotated[str, StringConstraints(max_length=128)]
+    tag: Annotated[str, StringConstraints(max_length=128)]
+
+
+class Message(Request):
+    role: Literal["user", "assistant"]
+    content: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+    timestamp: Annotated[str, StringConstraints(max_length=64)] | None = None
+    signature: Signature | None = None
+
+
+FilterValue = str | int | list[str | int]
+Filters = dict[str, FilterValue]
+
+
+class ChatQuery(Request):
+    """A question, a selection, or both. A selection without a question means "explain this"."""
+
+    query: Question | None = None
+    selected_text: Selection | None = None
+    conversation_history: Annotated[list[Message], Field(max_length=10)] = []
+    user_context: Annotated[str, StringConstraints(max_length=10_000)] | None = None
+    thread_id: Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")] | None = None
+    page_url: Annotated[str, StringConstraints(max_length=2048)] | None = None
+    language: Annotated[str, StringConstraints(max_length=35)] | None = None
+    version: Annotated[str, StringConstraints(max_length=64)] | None = None
+    filters: Filters = {}
+    top_k: Annotated[int, Field(ge=1, le=20)] = 5
+
+    @model_validator(mode="after")
+    def _whole(self) -> ChatQuery:
+        if self.query is None and self.selected_text is None:
+            raise ValueError("query is missing; it may be left out only beside selected_text")
+        if self.query is not None and not tokens.fits(self.query, QUERY_TOKENS):
+            raise ValueError(f"query is over {QUERY_TOKENS} tokens")
+        if sum(len(m.content) for m in self.conversation_history) > HISTORY_CHARACTERS:
+            raise ValueError(f"conversation_history is over {HISTORY_CHARACTERS} characters in all")
+        return self
+
+
+class SourceChunk(Response):
+    """One source of an answer: `id` is the string that a segment cites."""
+
+    id: str
+    chapter: str
+    section: str | None
+    snippet: Annotated[str, StringConstraints(max_length=200)]
+    url: str | None
+    score: Annotated[float, Field(ge=0, le=1)]
+    chunk_id: str | None
+
+
+class Segment(Response):
+    """A stretch of the answer with the ids of the sources that carry it. Joined, the texts are the response."""
+
+    text: str
+    citations: list[str] = []
+
+
+class Nearest(Response):
+    chapter: str
+    section: str | None
+    url: str
+
+
+class ChatResponse(Response):
+    response: Annotated[str, StringConstraints(min_length=1)]
+    source_chunks: list[SourceChunk]
+    segments: list[Segment]
+    mode: Mode
+    status: Status
+    grounding_confidence: Annotated[float, Field(ge=0, le=1)]
+    retrieval_used: bool
+    sources_cited: list[str]
+    timestamp: str
+    execution_time: float
+    turn_id: str
+    thread_id: str | None = None
+    signature: Signature | None = None
+    follow_ups: list[str] = []
+    nearest: list[Nearest] = []
+    degraded_reason: str | None = None
+
+
+class RetrievalRequest(Request):
+    query: Question | None = None
+    embedding: Annotated[list[float], Field(min_length=1, max_length=4096)] | None = None
+    top_k: Annotated[int, Field(ge=1, le=20)] = 5
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
+    filters: Filters = {}
+
+    @model_validator(mode="after")
+    def _one(self) -> RetrievalRequest:
+        if (self.query is None) == (self.embedding is None):
+            raise ValueError("give exactly one of query and embedding")
+        return self
+
+
+class RetrievedChunk(Response):
+    """A chunk with its calibrated score and the parts that it was made from."""
+
+    chunk_id: str
+    text: str
+    chapter_title: str
+    section_heading: str | None
+    heading_path: list[str]
+    chunk_index: int
+    source_file_path: str
+    url: str
+    language: str
+    version: str
+    content_type: str
+    tags: list[str]
+    score: Annotated[float, Field(ge=0, le=1)]
+    components: dict[str, float]
+
+
+class RetrievalStats(Response):
+    total_candidates: int
+    search_threshold: float
+    collection_name: str
+
+
+class RetrievalResponse(Response):
+    retrieved_chunks: list[RetrievedChunk]
+    execution_time: float
+    retrieval_stats: RetrievalStats
+    ranking_algorithm: str
+
+
+class ErrorBody(Response):
+    code: str
+    message: str
+    field: str | None = None
+
+
+class ErrorResponse(Response):
+    error: ErrorBody
+
+
+class Meta(Response):
+    """First event of a stream."""
+
+    turn_id: str
+    mode: Mode
+    sources: list[SourceChunk]
+
+
+class Delta(Response):
+    """A piece of the draft."""
+
+    text: str
+
+
+class StreamError(Response):
+    """Last event of a stream that failed."""
+
+    code: str
+    message: str
+    retryable: bool
+
+
+class Health(Response):
+    status: Literal["ok"] = "ok"
+
+
+class IndexStatus(Response):
+    """What the service answers from."""
+
+    site: str
+    version: str
+    generation: int
+    pages: int
+    chunks: int
+    published_at: str
+
+
+class ServiceStatus(Response):
+    status: Literal["ok", "degraded"]
+    indexes: list[IndexStatus]
+    models: dict[str, str]
+    degraded: list[str]
+
+
+def dump(model: BaseModel) -> dict[str, Any]:
+    """Return the JSON form of a contract value."""
+    return model.model_dump(mode="json")

@@ -1,0 +1,164 @@
+"""What the routes and the CLI ask: one open index, the models beside it, and the three things they can do."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from threading import Lock
+
+from chapterverse.embedding import Embedder, open_embedder
+from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch
+from chapterverse.model import Chunk, EmbedderCard, Head, Scope
+from chapterverse.settings import Settings
+from chapterverse.store import Snapshot, Store, only_scope, open_store
+from chapterverse_api import ask
+from chapterverse_api.contract import (
+    ChatQuery,
+    IndexStatus,
+    RetrievalRequest,
+    RetrievalResponse,
+    RetrievalStats,
+    RetrievedChunk,
+    ServiceStatus,
+)
+from chapterverse_api.generation import Generator, open_generator
+from chapterverse_api.retrieval import Candidate, retrieve
+from chapterverse_api.sse import Events
+
+
+def open_service(settings: Settings) -> Service:
+    """Return the service that these settings describe. Cheap: the index opens at the first question.
+
+    Raises:
+        ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
+    """
+    if settings.reranker != "none":
+        raise ConfigurationError(f"There is no reranker named {settings.reranker!r}: use none.")
+    return Service(settings, open_store(settings.store), open_embedder(settings), open_generator(settings))
+
+
+class Service:
+    """Answers from one store. Safe to use from several threads."""
+
+    def __init__(self, settings: Settings, store: Store, embedder: Embedder | None, generator: Generator) -> None:
+        self.settings = settings
+        self.embedder = embedder
+        self.generator = generator
+        self._store = store
+        self._open: dict[Scope, Snapshot] = {}
+        self._lock = Lock()
+
+    def chat(self, query: ChatQuery) -> Events:
+        """Yield the parts of an answer; the last is the whole `ChatResponse`. See `ask.ask`."""
+        return ask.ask(query, self)
+
+    def retrieve(self, request: RetrievalRequest) -> RetrievalResponse:
+        """Return the best chunks, unexpanded.
+
+        Raises:
+            InputError: a filter names no known field, or the embedding is of another size.
+            IndexFault: there is no index that can be read.
+        """
+        started = time.perf_counter()
+        version = request.filters.get("version")
+        snapshot = self.snapshot(version if isinstance(version, str) else None)
+        found = retrieve(snapshot, self.embedder, request.query, vector=request.embedding, filters=request.filters)
+        # A search by a vector alone has no words to weigh: there the order is all that is known.
+        scored = [(c, c.evidence if request.query else c.rank) for c in found.candidates]
+        best = [self._retrieved(c, score, snapshot.head) for c, score in scored if score >= request.threshold]
+        return RetrievalResponse(
+            retrieved_chunks=best[: request.top_k],
+            execution_time=time.perf_counter() - started,
+            retrieval_stats=RetrievalStats(
+                total_candidates=found.total,
+                search_threshold=request.threshold,
+                collection_name=snapshot.head.site,
+            ),
+            ranking_algorithm=found.algorithm,
+        )
+
+    def status(self) -> ServiceStatus:
+        """Return what there is to answer from; a broken index is told, not raised."""
+        try:
+            heads, degraded = self._store.heads(), []
+        except ChapterVerseError:
+            heads, degraded = [], ["index"]
+        if not heads:
+            degraded = ["index"]
+        return ServiceStatus(
+            status="degraded" if degraded else "ok",
+            indexes=[_index_status(h) for h in heads],
+            models={
+                "embedder": self._card.name,
+                "reranker": self.settings.reranker,
+                "generator": self.generator.name,
+            },
+            degraded=degraded,
+        )
+
+    def snapshot(self, version: str | None = None) -> Snapshot:
+        """Return what is published now; a generation is opened once and kept until the head moves.
+
+        Raises:
+            IndexMissing: nothing was published, or not for this version.
+            IndexMismatch: the index is another embedder's.
+        """
+        wanted = version if version is not None else self.settings.docs_version
+        scope = only_scope(self._store, self.settings.site, wanted)
+        with self._lock:
+            opened = self._open.get(scope)
+            live = next(h for h in self._store.heads() if h.scope == scope)
+            if opened is None or opened.head != live:
+                opened = self._store.snapshot(scope)
+                _check(opened.head, self._card)
+                self._open[scope] = opened
+            return opened
+
+    def public_url(self, chunk: Chunk, head: Head) -> str:
+        """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
+        base = self.settings.base_url
+        if base and head.base_url and chunk.url.startswith(head.base_url):
+            return base.rstrip("/") + "/" + chunk.url[len(head.base_url) :].lstrip("/")
+        return chunk.url
+
+    def _retrieved(self, candidate: Candidate, score: float, head: Head) -> RetrievedChunk:
+        chunk = candidate.chunk
+        return RetrievedChunk(
+            chunk_id=chunk.chunk_id,
+            text=chunk.text,
+            chapter_title=chunk.chapter_title,
+            section_heading=chunk.section_heading,
+            heading_path=list(chunk.heading_path),
+            chunk_index=chunk.chunk_index,
+            source_file_path=chunk.source_file_path,
+            url=self.public_url(chunk, head),
+            language=chunk.language,
+            version=chunk.version,
+            content_type=chunk.content_type,
+            tags=list(chunk.tags),
+            score=round(score, 4),
+            components={"fused": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
+        )
+
+    @cached_property
+    def _card(self) -> EmbedderCard:
+        return self.embedder.card if self.embedder else EmbedderCard()
+
+
+def _check(head: Head, card: EmbedderCard) -> None:
+    if head.embedder.fingerprint != card.fingerprint:
+        raise IndexMismatch(
+            f"The index was made with the embedder {head.embedder.name!r} and the settings say {card.name!r}: "
+            f"set CHAPTERVERSE_EMBEDDER={head.embedder.name}, or index again."
+        )
+
+
+def _index_status(head: Head) -> IndexStatus:
+    return IndexStatus(
+        site=head.site,
+        version=head.version,
+        generation=head.generation,
+        pages=head.pages,
+        chunks=head.chunks,
+        published_at=head.published_at,
+    )

@@ -1,0 +1,69 @@
+"""Ledgers: which file was indexed from which content. One protocol, its implementations beside it.
+
+The head in the store is the only truth about what readers see; the ledger only says which files may be skipped. It
+carries the generation it was written for and is worth nothing when the head's differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.model import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row of `document_metadata` (DESIGN 4.2).
+
+    Attributes:
+        pipeline: fingerprint of everything but the content that decided the file's chunks.
+        last_indexed_at: ISO 8601 UTC.
+    """
+
+    file_path: str
+    content_hash: str
+    chunk_count: int
+    pipeline: str
+    generation: int
+    last_indexed_at: str
+
+
+class Ledger(Protocol):
+    def records(self, scope: Scope) -> dict[str, Record]:
+        """Return the rows of a scope by file path."""
+        ...
+
+    def generation(self, scope: Scope) -> int:
+        """Return the generation that the rows describe; 0 when there are none."""
+        ...
+
+    def save(self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str]) -> None:
+        """Write and delete rows and set the scope's generation, all in one transaction."""
+        ...
+
+    def reset(self, scope: Scope) -> None:
+        """Forget the rows of a scope."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_ledger(uri: str, store: str) -> Ledger:
+    """Return the ledger at `uri`; an empty one means a file inside the embedded store.
+
+    Raises:
+        ConfigurationError: the scheme is not one that this release knows.
+    """
+    from chapterverse.ledger.sqlite import SqliteLedger
+
+    kind, _, place = uri.partition(":")
+    if kind == "sqlite" and place:
+        return SqliteLedger(Path(place))
+    store_kind, _, folder = store.partition(":")
+    if not uri and store_kind == "edge":
+        return SqliteLedger(Path(folder) / "ledger.sqlite")
+    raise ConfigurationError(f"There is no ledger {uri!r}: use sqlite:PATH.")

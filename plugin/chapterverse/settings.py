@@ -1,0 +1,103 @@
+"""Settings from the environment: one name for each, the same in every part of the system.
+
+A flag or a line of mkdocs.yml overrides a variable; a secret comes from the environment only. A key that is present
+never switches a provider on: only `embedder`, `reranker` and `generator` do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from chapterverse.errors import ConfigurationError
+
+#: Where the embedded index lives unless told otherwise: MkDocs plugins share `.cache/plugin/<name>` by convention.
+DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
+
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+def _secret(name: str) -> Any:
+    return field(default="", repr=False, metadata={"env": name})
+
+
+def _setting(default: Any, name: str) -> Any:
+    return field(default=default, metadata={"env": name})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that is configurable at run time; secrets are left out of `repr`.
+
+    Attributes:
+        store: `edge:PATH`, later also `qdrant:URL` and `s3://bucket/prefix`.
+        ledger: `sqlite:PATH`; empty means a file inside the embedded store.
+        base_url: address of the published site; rewrites citations when it differs from the index's own.
+        site: name of the site's index; empty means the only one in the store.
+        docs_version: docs version; None means the only one in the store.
+        publish: whether a build may write the index; None means yes for the embedded store, no for a remote one.
+        endpoint: address of the API that the widget calls.
+        embedder: `none`, `cohere[:MODEL]`, `fastembed:MODEL-or-PATH`.
+        generator: `extractive`.
+        allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
+    """
+
+    store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
+    ledger: str = _setting("", "CHAPTERVERSE_LEDGER")
+    base_url: str = _setting("", "CHAPTERVERSE_BASE_URL")
+    site: str = _setting("", "CHAPTERVERSE_SITE")
+    docs_version: str | None = _setting(None, "CHAPTERVERSE_DOCS_VERSION")
+    publish: bool | None = _setting(None, "CHAPTERVERSE_PUBLISH")
+    endpoint: str = _setting("", "CHAPTERVERSE_ENDPOINT")
+    embedder: str = _setting("none", "CHAPTERVERSE_EMBEDDER")
+    reranker: str = _setting("none", "CHAPTERVERSE_RERANKER")
+    generator: str = _setting("extractive", "CHAPTERVERSE_GENERATOR")
+    allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
+    log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")
+    cohere_url: str = _setting("https://api.cohere.com", "CHAPTERVERSE_COHERE_URL")
+    cohere_api_key: str = _secret("COHERE_API_KEY")
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        return tuple(o.strip().rstrip("/") for o in self.allowed_origins.split(",") if o.strip())
+
+    def resolved(self, root: Path) -> Settings:
+        """Return the settings with a relative `edge:` path taken from `root` instead of the working directory."""
+        kind, _, path = self.store.partition(":")
+        if kind == "edge" and path and not Path(path).is_absolute():
+            return self.override(store=f"edge:{root / path}")
+        return self
+
+    def override(self, **values: Any) -> Settings:
+        """Return a copy where every value that is not None replaces the setting of that name."""
+        current = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Settings(**{**current, **{k: v for k, v in values.items() if v is not None}})
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+        """Read the variables, then apply `overrides` that are not None.
+
+        Raises:
+            ConfigurationError: a switch is neither true nor false.
+        """
+        env = os.environ if environ is None else environ
+        values: dict[str, Any] = {}
+        for f in fields(cls):
+            raw = env.get(f.metadata["env"])
+            # An empty variable is how CI systems spell "not set".
+            if raw:
+                values[f.name] = _switch(f.metadata["env"], raw) if "bool" in str(f.type) else raw
+        return cls(**values).override(**overrides)
+
+
+def _switch(name: str, raw: str) -> bool:
+    word = raw.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ConfigurationError(f"{name} is neither on nor off: set it to 1 or 0.")

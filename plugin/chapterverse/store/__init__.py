@@ -1,0 +1,158 @@
+"""Stores: where points live. A reader opens a *snapshot* (one generation, whole); a publisher opens a *publication*.
+
+One protocol, its implementations beside it, chosen by the scheme of `settings.store`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
+
+#: Payload fields with an index in every store, by which a query may be filtered.
+INDEXED_FIELDS = (
+    "type", "url", "chapter_title", "source_file_path", "source_domain", "content_type", "tags", "language", "version",
+    "scope", "chunk_index", "created_at",
+)  # fmt: skip
+
+#: A filter: every named field must equal one of its values (a list field: hold one of them).
+Filters = Mapping[str, Sequence[str | int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result of one search side.
+
+    Attributes:
+        score: the engine's own score, comparable within one search only.
+        lexical: the point's sparse vector, from which evidence is computed.
+    """
+
+    chunk: Chunk
+    score: float
+    lexical: SparseVector
+
+
+class Snapshot(Protocol):
+    """One generation of one scope, as it was published; stays readable while newer ones are published."""
+
+    @property
+    def head(self) -> Head: ...
+
+    def search_lexical(self, vector: SparseVector, limit: int, filters: Filters | None = None) -> list[Hit]:
+        """Return the best hits by sum of idf * query weight * document weight, best first, ties by chunk id."""
+        ...
+
+    def search_dense(self, vector: Sequence[float], limit: int, filters: Filters | None = None) -> list[Hit]:
+        """Return the nearest by cosine, best first, ties by chunk id."""
+        ...
+
+    def document_frequencies(self, indices: Sequence[int]) -> list[int]:
+        """Return for each hashed term in how many of the generation's chunks it occurs."""
+        ...
+
+    def page(self, file_path: str) -> list[Chunk]:
+        """Return all chunks of a page in order, for expansion to the section and its neighbors."""
+        ...
+
+    def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
+        """Yield the points of these pages, or all, with their vectors."""
+        ...
+
+
+class Publication(Protocol):
+    """The only way to write: all changes become visible at once by `commit`, or none of them ever does."""
+
+    @property
+    def previous(self) -> Snapshot | None:
+        """What readers see until the commit; None for a first publication."""
+        ...
+
+    def write(self, points: Sequence[Point]) -> None:
+        """Add points, or replace those with the same chunk id."""
+        ...
+
+    def delete(self, chunk_ids: Sequence[str]) -> None: ...
+
+    def preview(self) -> Snapshot:
+        """Return what would be published now, for fitting the calibration before the commit."""
+        ...
+
+    def commit(self, head: Head) -> None:
+        """Make everything durable, then move the head to it.
+
+        Raises:
+            IndexLocked: another process published to the scope meanwhile.
+        """
+        ...
+
+
+class Store(Protocol):
+    """All generations of all scopes at one place."""
+
+    def heads(self) -> list[Head]:
+        """Return the live head of every scope, sorted by scope."""
+        ...
+
+    def snapshot(self, scope: Scope) -> Snapshot:
+        """Open what is live now.
+
+        Raises:
+            IndexMissing: nothing was published for the scope.
+            IndexMismatch: the index is in a newer format.
+            IndexCorrupt: its files are damaged.
+        """
+        ...
+
+    def publish(self, scope: Scope, embedder: EmbedderCard) -> AbstractContextManager[Publication]:
+        """Open a publication; leaving it without a commit leaves no trace.
+
+        Args:
+            scope: the head to move.
+            embedder: what makes the dense vectors; where the live index is of another, the publication starts empty.
+
+        Raises:
+            IndexLocked: another process is publishing to the scope.
+        """
+        ...
+
+
+def open_store(uri: str) -> Store:
+    """Return the store at `uri`.
+
+    Raises:
+        ConfigurationError: the scheme is not one that this release knows.
+    """
+    kind, _, place = uri.partition(":")
+    if kind == "edge" and place:
+        from chapterverse.store.edge import EdgeStore
+
+        return EdgeStore(Path(place))
+    raise ConfigurationError(f"There is no store {uri!r}: use edge:PATH, such as edge:.cache/plugin/chapterverse.")
+
+
+def only_scope(store: Store, site: str = "", version: str | None = None) -> Scope:
+    """Return the scope that `site` and `version` name; either may be left out where the store holds just one.
+
+    Raises:
+        IndexMissing: nothing matches.
+        ConfigurationError: more than one matches; the message lists them.
+    """
+    from chapterverse.errors import IndexMissing
+
+    heads = store.heads()
+    scopes = [h.scope for h in heads if (not site or h.site == site) and (version is None or h.version == version)]
+    if len(scopes) == 1:
+        return scopes[0]
+    if scopes:
+        names = ", ".join(f"{s.site!r} version {s.version!r}" for s in scopes)
+        raise ConfigurationError(f"The store holds {names}: say which with --site and --docs-version.")
+    if heads:
+        names = ", ".join(f"{h.site!r} version {h.version!r}" for h in heads)
+        raise IndexMissing(f"The store holds nothing for that site and version, only {names}.")
+    raise IndexMissing("There is no index yet: run `mkdocs build` with the plugin, or `chapterverse index SITE_DIR`.")

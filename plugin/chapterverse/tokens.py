@@ -1,0 +1,60 @@
+"""Exact cl100k token counts, offline.
+
+The ranks are OpenAI's `cl100k_base.tiktoken` (MIT, as shipped with tiktoken), kept here length-prefixed and xz-packed
+(389 kB instead of 1.68 MB); a test rebuilds that file and compares its SHA-256 with the one tiktoken itself demands.
+tiktoken would download it at first use. Nothing is loaded before the first text that needs counting.
+"""
+
+from __future__ import annotations
+
+import functools
+import lzma
+from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+#: The pattern that cuts a text into words before merging, from tiktoken's definition of cl100k_base.
+_PATTERN = "|".join(  # noqa: FLY002  (one alternative a line)
+    (
+        r"'(?i:[sdmt]|ll|ve|re)",
+        r"[^\r\n\p{L}\p{N}]?+\p{L}++",
+        r"\p{N}{1,3}+",
+        r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
+        r"\s++$",
+        r"\s*[\r\n]",
+        r"\s+(?!\S)",
+        r"\s",
+    )
+)
+
+
+def ranks() -> dict[bytes, int]:
+    """Return the 100,256 mergeable byte strings with their ranks."""
+    packed = lzma.decompress(resources.files("chapterverse").joinpath("data/cl100k_base.xz").read_bytes())
+    table: dict[bytes, int] = {}
+    at = 0
+    while at < len(packed):
+        end = at + 1 + packed[at]
+        table[packed[at + 1 : end]] = len(table)
+        at = end
+    return table
+
+
+@functools.cache
+def _encoding() -> Encoding:
+    from tiktoken import Encoding
+
+    return Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks(), special_tokens={})
+
+
+def count(text: str) -> int:
+    """Return the number of cl100k tokens of `text`; special-token look-alikes count as the plain text they are."""
+    return len(_encoding().encode_ordinary(text))
+
+
+def fits(text: str, budget: int) -> bool:
+    """Return whether `text` has at most `budget` tokens, counting only where its length leaves a doubt."""
+    # A token covers at least one byte, so a text of n bytes has at most n tokens.
+    return len(text) * 4 <= budget or len(text.encode(errors="replace")) <= budget or count(text) <= budget
