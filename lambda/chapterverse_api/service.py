@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 from functools import cached_property
 from threading import Lock
+from typing import Any
+
+from pydantic import ValidationError
 
 from chapterverse.embedding import Embedder, open_embedder
-from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch
+from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, InputError
 from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_scope, open_store
 from chapterverse_api import ask
 from chapterverse_api.contract import (
     ChatQuery,
+    Filters,
     IndexStatus,
     RetrievalRequest,
     RetrievalResponse,
@@ -22,6 +26,7 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.generation import Generator, open_generator
+from chapterverse_api.history import standalone
 from chapterverse_api.retrieval import Candidate, retrieve
 from chapterverse_api.sse import Events
 
@@ -76,6 +81,45 @@ class Service:
             ),
             ranking_algorithm=found.algorithm,
         )
+
+    def search(
+        self, question: str, top_k: int, filters: Filters, history: list[dict[str, str]] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the rows of `search --json` for one question: chunks unexpanded, best first.
+
+        Raises:
+            InputError: the question, its history or a filter is out of contract.
+            IndexFault: there is no index that can be read.
+        """
+        query = _contracted(ChatQuery, query=question, conversation_history=history or [], filters=filters)
+        snapshot = self.snapshot()
+        asked = standalone(question, query.conversation_history, snapshot.head.languages)
+        found = retrieve(snapshot, self.embedder, asked, filters=query.filters)
+        return [
+            {
+                "rank": rank,
+                "score": round(c.evidence, 4),
+                "url": self.public_url(c.chunk, snapshot.head),
+                "chapter": c.chunk.chapter_title,
+                "section": c.chunk.section_heading,
+                "heading_path": list(c.chunk.heading_path),
+                "source_file_path": c.chunk.source_file_path,
+                "chunk_id": c.chunk.chunk_id,
+                "text": c.chunk.text,
+            }
+            for rank, c in enumerate(found.candidates[:top_k], 1)
+        ]
+
+    def answer(self, **fields: Any) -> dict[str, Any]:
+        """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; those that are None are left out.
+
+        Raises:
+            InputError: the fields are out of contract.
+            IndexFault: there is no index that can be read.
+        """
+        query = _contracted(ChatQuery, **{k: v for k, v in fields.items() if v is not None})
+        *_, response = self.chat(query)
+        return response.model_dump(mode="json")
 
     def status(self) -> ServiceStatus:
         """Return what there is to answer from; a broken index is told, not raised."""
@@ -143,6 +187,15 @@ class Service:
     @cached_property
     def _card(self) -> EmbedderCard:
         return self.embedder.card if self.embedder else EmbedderCard()
+
+
+def _contracted(kind: type[ChatQuery], **fields: Any) -> ChatQuery:
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}.") from None
 
 
 def _check(head: Head, card: EmbedderCard) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chapterverse.model import Chunk, Scope
@@ -64,6 +65,10 @@ class Report:
     @property
     def kept(self) -> int:
         return self.total - len(self.diff.embed) - self.diff.moved
+
+    def warned(self, warnings: Sequence[str]) -> Report:
+        """Return the report with what was noticed before the run in front: pages that could not even be offered."""
+        return replace(self, warnings=(*warnings, *self.warnings))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `index --json` prints (DESIGN 4.5)."""

@@ -7,9 +7,12 @@ A *page* is read into *sections*, each under one rendered heading; a section hol
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -190,6 +193,27 @@ class Chunk:
     def stamped(self, now: str) -> Chunk:
         """Return the chunk with its time of indexing (ISO 8601 UTC); a date that the page stated is kept."""
         return replace(self, created_at=self.created_at or now, timestamp=now)
+
+
+def slug(name: str) -> str:
+    """Return a site's name as the name of its index: letters and digits of any script, and hyphens."""
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).lower())
+    return "-".join(words)[:64] or "site"
+
+
+def stated_date(value: object) -> str | None:
+    """Return a front matter's date as ISO 8601 UTC; None for what is no date."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if not isinstance(value, datetime):
+        return None
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def embed_text(path: tuple[str, ...], text: str) -> str:

@@ -65,6 +65,11 @@ class Settings:
     def origins(self) -> tuple[str, ...]:
         return tuple(o.strip().rstrip("/") for o in self.allowed_origins.split(",") if o.strip())
 
+    @property
+    def may_publish(self) -> bool:
+        """Whether a build may write the index: by default the embedded one, and a remote one only when told to."""
+        return self.store.startswith("edge:") if self.publish is None else self.publish
+
     def resolved(self, root: Path) -> Settings:
         """Return the settings with a relative `edge:` path taken from `root` instead of the working directory."""
         kind, _, path = self.store.partition(":")

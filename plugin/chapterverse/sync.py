@@ -17,13 +17,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from chapterverse import evidence, lexical
-from chapterverse.chunking import Budget, chunk
+from chapterverse.chunking import CAP, TARGET, Budget, chunk
 from chapterverse.diff import Diff, FileDiff, Report
-from chapterverse.embedding import Embedder, Vector
-from chapterverse.errors import InputError, TextTooLong
-from chapterverse.ledger import Ledger, Record
+from chapterverse.embedding import Embedder, Vector, open_embedder
+from chapterverse.errors import ConfigurationError, InputError, TextTooLong
+from chapterverse.ledger import Ledger, Record, open_ledger
 from chapterverse.model import Chunk, EmbedderCard, Head, Page, Point, Scope, Source, SparseVector
-from chapterverse.store import Publication, Snapshot, Store
+from chapterverse.settings import Settings
+from chapterverse.store import Publication, Snapshot, Store, open_store
 
 #: Changes when readers or the lexical encoder make something else of the same input; then every file is read again.
 READER = "reader/1 terms/1"
@@ -47,6 +48,20 @@ class Target:
     embedder: Embedder | None = None
     budget: Budget = field(default_factory=Budget)
     base_url: str = ""
+
+    @classmethod
+    def open(cls, settings: Settings, scope: Scope, base_url: str, chunk_tokens: int = TARGET) -> Target:
+        """Return the target that the settings describe.
+
+        Raises:
+            ConfigurationError: a name is unknown, a key is missing, or the chunk size is out of range.
+            IndexFault: the ledger can't be used.
+        """
+        if not 32 <= chunk_tokens <= CAP:
+            raise ConfigurationError(f"chunk_tokens must be between 32 and {CAP}.")
+        store = open_store(settings.store)
+        ledger = open_ledger(settings.ledger, settings.store)
+        return cls(scope, store, ledger, open_embedder(settings), Budget(target=chunk_tokens), base_url)
 
     @property
     def card(self) -> EmbedderCard:
@@ -106,11 +121,7 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
         ProviderError: the embedder failed; nothing was changed.
     """
     started = time.perf_counter()
-    by_path: dict[str, Source] = {}
-    for source in sources:
-        by_path.setdefault(source.file_path, source)
-    if not by_path:
-        raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
+    by_path = _by_path(sources)
     report = _nothing_to_do(by_path, target)
     if report is None:
         # Locked before anything is embedded, so that the loser of a race has paid for nothing.
@@ -119,9 +130,37 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
     return replace(report, seconds=time.perf_counter() - started)
 
 
+def preview(sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None) -> Report:
+    """Return what `index` would report, having read what it would read and written nothing."""
+    started = time.perf_counter()
+    by_path = _by_path(sources)
+    report = _nothing_to_do(by_path, target)
+    if report is None:
+        live = target.store.snapshot(target.scope) if _head(target) else None
+        changes = _changes(by_path, target, live, progress)
+        fresh = {c.chunk_id for c in changes.diff.write} - {c.chunk_id for c in changes.stored}
+        total = (live.head.chunks if live else 0) + len(fresh) - len(changes.diff.delete)
+        generation = live.head.generation if live else 0
+        report = Report(target.scope, generation, changes.files, changes.diff, total, warnings=changes.warnings)
+    return replace(report, seconds=time.perf_counter() - started)
+
+
+def _by_path(sources: Iterable[Source]) -> dict[str, Source]:
+    by_path: dict[str, Source] = {}
+    for source in sources:
+        by_path.setdefault(source.file_path, source)
+    if not by_path:
+        raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
+    return by_path
+
+
+def _head(target: Target) -> Head | None:
+    return next((h for h in target.store.heads() if h.scope == target.scope), None)
+
+
 def _nothing_to_do(sources: Mapping[str, Source], target: Target) -> Report | None:
     """Return the report of a build that changes nothing: it takes no lock and opens no shard."""
-    head = next((h for h in target.store.heads() if h.scope == target.scope), None)
+    head = _head(target)
     if head is None or head.base_url != target.base_url or target.ledger.generation(target.scope) != head.generation:
         return None
     files = compare(sources, target.ledger.records(target.scope), target.pipeline)
@@ -130,23 +169,44 @@ def _nothing_to_do(sources: Mapping[str, Source], target: Target) -> Report | No
     return Report(target.scope, head.generation, files, Diff(), head.chunks)
 
 
-def _run(sources: Mapping[str, Source], target: Target, publication: Publication, progress: Progress) -> Report:
-    live = publication.previous
+@dataclass(slots=True)
+class _Changes:
+    """What a run has found out before it writes. `chunks` and `diff` change when a model finds a text too long."""
+
+    files: FileDiff
+    pages: Mapping[str, Page]
+    chunks: dict[str, list[Chunk]]
+    stored: Sequence[Chunk]
+    vectors: dict[str, Vector | None]
+    diff: Diff
+    warnings: tuple[str, ...]
+
+
+def _changes(sources: Mapping[str, Source], target: Target, live: Snapshot | None, progress: Progress) -> _Changes:
     files = compare(sources, _records(target, live), target.pipeline)
     pages, failed = _read(files.touched, sources, progress)
     files = _without(files, failed)
     chunks = {path: _chunk(page, target, target.budget) for path, page in pages.items()}
     stored, vectors = _stored(live, {*files.touched, *files.removed}, target)
-    diff = _embedded(chunks, pages, stored, vectors, target, progress)
-    generation, total = apply(diff, chunks, vectors, target, publication, progress)
-    rows = [_row(sources[path], target, generation, len(chunks[path])) for path in files.touched]
-    target.ledger.save(target.scope, generation, rows, files.removed)
-    return Report(target.scope, generation, files, diff, total, warnings=tuple(failed.values()))
+    diff = plan((c for cs in chunks.values() for c in cs), stored, vectors)
+    return _Changes(files, pages, chunks, stored, vectors, diff, tuple(failed.values()))
+
+
+def _run(sources: Mapping[str, Source], target: Target, publication: Publication, progress: Progress) -> Report:
+    live = publication.previous
+    changes = _changes(sources, target, live, progress)
+    _embed_missing(changes, target, progress)
+    generation, total = apply(changes.diff, changes.vectors, target, publication, progress)
+    if live is None or target.ledger.generation(target.scope) != live.head.generation:
+        # Rows of another generation: of files, perhaps, that nobody offers any more.
+        target.ledger.reset(target.scope)
+    rows = [_row(sources[path], target, generation, len(changes.chunks[path])) for path in changes.files.touched]
+    target.ledger.save(target.scope, generation, rows, changes.files.removed)
+    return Report(target.scope, generation, changes.files, changes.diff, total, warnings=changes.warnings)
 
 
 def apply(
     diff: Diff,
-    chunks: Mapping[str, Sequence[Chunk]],
     vectors: Mapping[str, Vector | None],
     target: Target,
     publication: Publication,
@@ -167,7 +227,7 @@ def apply(
     progress("Writing chunks", len(diff.write), len(diff.write))
     publication.delete(diff.delete)
     preview = publication.preview()
-    languages = {c.language for cs in chunks.values() for c in cs} | set(live.head.languages if live else ())
+    languages = {c.language for c in diff.write} | set(live.head.languages if live else ())
     head = Head(
         site=target.scope.site,
         version=target.scope.version,
@@ -191,7 +251,6 @@ def _records(target: Target, live: Snapshot | None) -> dict[str, Record]:
         return {}
     if target.ledger.generation(target.scope) == live.head.generation:
         return target.ledger.records(target.scope)
-    target.ledger.reset(target.scope)
     counts = Counter(p.chunk.source_file_path for p in live.points())
     return {path: Record(path, "", n, "", live.head.generation, "") for path, n in counts.items()}
 
@@ -239,28 +298,21 @@ def _stored(
     return owned, vectors
 
 
-def _embedded(
-    chunks: dict[str, list[Chunk]],
-    pages: Mapping[str, Page],
-    stored: Sequence[Chunk],
-    vectors: dict[str, Vector | None],
-    target: Target,
-    progress: Progress,
-) -> Diff:
-    """Plan, and add the missing vectors to `vectors`; a page with a text too long for the model is cut smaller."""
-    seen = frozenset(vectors)
-    budgets = dict.fromkeys(pages, target.budget)
+def _embed_missing(changes: _Changes, target: Target, progress: Progress) -> None:
+    """Add the missing vectors; a page with a text too long for the model is cut smaller and planned again."""
+    seen = frozenset(changes.vectors)
+    budgets = dict.fromkeys(changes.pages, target.budget)
     while True:
-        diff = plan((c for cs in chunks.values() for c in cs), stored, seen)
-        missing = {c.embed_hash: c for c in diff.write if c.embed_hash not in vectors}
+        missing = {c.embed_hash: c for c in changes.diff.write if c.embed_hash not in changes.vectors}
         try:
-            _embed(list(missing.values()), target.embedder, vectors, progress)
+            _embed(list(missing.values()), target.embedder, changes.vectors, progress)
         except _Refused as refusal:
             path = refusal.chunk.source_file_path
             budgets[path] = budgets[path].smaller()
-            chunks[path] = _chunk(pages[path], target, budgets[path])
+            changes.chunks[path] = _chunk(changes.pages[path], target, budgets[path])
+            changes.diff = plan((c for cs in changes.chunks.values() for c in cs), changes.stored, seen)
             continue
-        return diff
+        return
 
 
 class _Refused(Exception):

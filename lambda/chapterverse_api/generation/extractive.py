@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator as Steps
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chapterverse import lexical
@@ -24,6 +24,8 @@ OVERLAP = 0.6
 CODE_LINES = 25
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})")
+# What stands over a tab, an admonition or a list: nothing without what follows.
+_LABEL = re.compile(r"\*\*[^*\n]+\*\*")
 _ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s")
 # A lower-case letter after the stop means an abbreviation, "e.g. this".
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-zß-öø-ÿ\s])|(?<=[。！？])")
@@ -99,22 +101,33 @@ def _windows(passage: Passage, task: Task) -> Iterator[Window]:
     units = list(split(passage.text, task.language))
     best = max((p.score for p in task.passages), default=0.0) or 1.0
     prior = 0.5 + 0.5 * passage.score / best
+    # The section's own heading answers for words that its sentences don't repeat.
+    headed = _covered(_terms(" ".join(passage.path), task.language), task)
     for first in range(len(units)):
-        picked: list[Unit] = []
-        size = 0
-        for unit in units[first:]:
-            # What a sentence announces with a colon belongs to it.
-            announced = bool(picked) and picked[-1].text.endswith(":")
-            if picked and size + unit.words > WINDOW_WORDS * (3 if announced else 1):
-                break
-            picked.append(unit)
-            size += unit.words
+        picked = _pick(units[first:])
         covered = _covered(frozenset().union(*(u.terms for u in picked)), task)
-        # The section's own heading answers for words that its sentences don't repeat.
-        headed = _covered(_terms(" ".join(passage.path), task.language), task)
         score = (covered * 0.75 + headed * 0.25) * prior + 0.25 * _covered(picked[0].terms, task)
         # Early sentences define; with equal evidence they win.
         yield Window(passage, first, tuple(picked), score + 0.05 / (1 + first))
+
+
+def _pick(units: Sequence[Unit]) -> list[Unit]:
+    """Return leading units of about a window's words; what a colon or a label announces comes with it or not at all."""
+    picked: list[Unit] = []
+    size = 0
+    for unit in units:
+        announced = bool(picked) and _announces(picked[-1])
+        if picked and size + unit.words > WINDOW_WORDS * (3 if announced else 1):
+            break
+        picked.append(unit)
+        size += unit.words
+    while len(picked) > 1 and _announces(picked[-1]):
+        picked.pop()
+    return picked
+
+
+def _announces(unit: Unit) -> bool:
+    return unit.text.endswith((":", "：")) or _LABEL.fullmatch(unit.text) is not None
 
 
 def _together(window: Window, other: Window | None) -> bool:

@@ -39,25 +39,20 @@ _MIGRATIONS = (
 
 
 class SqliteLedger:
-    """A ledger in a file of its own; made, with its folder, when it is first opened.
+    """A ledger in a file of its own, made with its folder at the first write: whoever only reads leaves no trace.
 
-    Raises:
+    Raises, from every method:
         IndexCorrupt: the file is no SQLite database, or can't be written.
         IndexMismatch: a newer release wrote it.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with self._explained():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-            try:
-                self._migrate()
-            except BaseException:
-                self._db.close()
-                raise
+        self._opened: sqlite3.Connection | None = None
 
     def records(self, scope: Scope) -> dict[str, Record]:
+        if not self._exists:
+            return {}
         with self._explained():
             rows = self._db.execute(
                 "SELECT file_path, content_hash, chunk_count, pipeline, generation, last_indexed_at"
@@ -67,6 +62,8 @@ class SqliteLedger:
             return {row[0]: Record(*row) for row in rows}
 
     def generation(self, scope: Scope) -> int:
+        if not self._exists:
+            return 0
         with self._explained():
             row = self._db.execute(
                 "SELECT generation FROM ledger_generation WHERE site = ? AND version = ?", (scope.site, scope.version)
@@ -105,14 +102,33 @@ class SqliteLedger:
             self._db.execute("DELETE FROM ledger_generation WHERE site = ? AND version = ?", key)
 
     def close(self) -> None:
-        self._db.close()
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
-    def _migrate(self) -> None:
-        applied = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+    @property
+    def _exists(self) -> bool:
+        return self._opened is not None or self._path.exists()
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._opened is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            db = sqlite3.connect(self._path, timeout=10, isolation_level=None, check_same_thread=False)
+            try:
+                self._migrate(db)
+            except BaseException:
+                db.close()
+                raise
+            self._opened = db
+        return self._opened
+
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        applied = int(db.execute("PRAGMA user_version").fetchone()[0])
         if applied > len(_MIGRATIONS):
             raise IndexMismatch(f"{self._path} was written by a newer release: upgrade chapterverse.")
         for number, script in enumerate(_MIGRATIONS[applied:], applied + 1):
-            self._db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+            db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

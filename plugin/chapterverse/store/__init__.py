@@ -109,6 +109,10 @@ class Store(Protocol):
         """
         ...
 
+    def publishing(self, scope: Scope) -> bool:
+        """Return whether somebody is publishing to the scope right now."""
+        ...
+
     def publish(self, scope: Scope, embedder: EmbedderCard) -> AbstractContextManager[Publication]:
         """Open a publication; leaving it without a commit leaves no trace.
 

@@ -27,6 +27,7 @@ from chapterverse.model import FORMAT, EmbedderCard, Head, Point, Scope
 from chapterverse.store.shard import Shard
 
 _HEAD = "head.json"
+_LOCK = "publish.lock"
 #: A docs version may be empty; a folder's name may not.
 _NO_VERSION = "@"
 
@@ -53,11 +54,22 @@ class EdgeStore:
                     raise
         raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
 
+    def publishing(self, scope: Scope) -> bool:
+        lock = self._folder(scope) / _LOCK
+        try:
+            with lock.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[EdgePublication]:
         folder = self._folder(scope)
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / "publish.lock", scope):
+        with _locked(folder / _LOCK, scope):
             publication = EdgePublication(self, folder, scope, embedder)
             try:
                 yield publication

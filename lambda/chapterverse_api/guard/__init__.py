@@ -1,0 +1,11 @@
+"""What a request must pass before it may cost anything, cheapest first.
+
+    origin      who asks: an exact allow-list                          guard/origin.py     403
+    method, path                                                       the router          404, 405
+    body        content type, size, UTF-8, strict JSON                 guard/body.py       415, 413, 400
+    contract    the pydantic model of the route                        guard/contract.py   422
+    rate, budget: between the contract and the service, once a question can cost money
+
+`ResponseHeaders` and the origin stand around everything and `LastResort` inside them, so that a refusal and a crash
+carry the same headers as an answer: without CORS a browser reports a network error instead of our sentence.
+"""

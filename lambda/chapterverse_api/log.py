@@ -1,0 +1,52 @@
+"""Typed log events: one JSON line each, with sizes and timings and never a reader's words."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Literal, TextIO
+
+Name = Literal[
+    "query_received",
+    "embedding_generated",
+    "retrieval_performed",
+    "results_ranked",
+    "response_generated",
+    "response_sent",
+    "error",
+]
+
+Value = str | int | float | bool | list[str] | None
+
+_logger = logging.getLogger("chapterverse")
+
+
+def event(
+    name: Name,
+    *,
+    turn_id: str | None,
+    thread_id: str | None = None,
+    execution_time: float | None = None,
+    **fields: Value,
+) -> None:
+    """Write one JSON line to the logger `chapterverse`: `error` at level ERROR, every other event at INFO.
+
+    Args:
+        turn_id: the turn that it belongs to; None before a turn has begun.
+        execution_time: seconds since the turn began.
+        fields: ids, counts, timings and outcomes. A question, a selection or an answer is none of these.
+    """
+    level = logging.ERROR if name == "error" else logging.INFO
+    if _logger.isEnabledFor(level):
+        head = {"event": name, "turn_id": turn_id, "thread_id": thread_id, "execution_time": execution_time}
+        _logger.log(level, "%s", json.dumps(head | fields))
+
+
+def write_to(stream: TextIO) -> None:
+    """Send every event to `stream`, one bare line each, instead of wherever the root logger writes."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    # Replaced, not added: a second call must not double the lines.
+    _logger.handlers[:] = [handler]
+    _logger.setLevel(logging.INFO)
+    _logger.propagate = False

@@ -1,0 +1,37 @@
+"""One file a resource. This page says what a route needs of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from fastapi import Request
+
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery, RetrievalRequest, RetrievalResponse, ServiceStatus
+from chapterverse_api.sse import Events
+
+
+class Service(Protocol):
+    """What answers. Every method blocks and runs in a worker thread; errors are those of `chapterverse.errors`."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def chat(self, query: ChatQuery) -> Events:
+        """Yield the parts of an answer; the last is the whole `ChatResponse`. Steps may run in different threads."""
+        ...
+
+    def retrieve(self, request: RetrievalRequest) -> RetrievalResponse: ...
+
+    def status(self) -> ServiceStatus: ...
+
+
+def service(request: Request) -> Service:
+    """Return the service, which opens at the first call.
+
+    Raises:
+        ChapterVerseError: it can't be opened.
+    """
+    opened: Callable[[], Service] = request.app.state.service
+    return opened()

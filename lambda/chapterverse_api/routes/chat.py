@@ -1,0 +1,41 @@
+"""`POST /v1/chat`: a question in, a cited answer out, whole or as a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from chapterverse_api import sse
+from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.guard.body import GuardedRoute
+from chapterverse_api.refusals import documented
+from chapterverse_api.routes import service
+
+router = APIRouter(route_class=GuardedRoute)
+
+_STREAM: dict[str, Any] = {
+    "description": "The whole answer, or a stream of it when `Accept` names `text/event-stream`",
+    "content": {
+        sse.MEDIA_TYPE: {
+            "schema": {
+                "type": "string",
+                "description": "Events `meta` (turn_id, mode, sources), `delta` (text) any number of times, then "
+                "`final` (a ChatResponse) or `error` (code, message, retryable). A stream without one of these failed.",
+            }
+        }
+    },
+}
+
+
+@router.post(
+    "/chat",
+    response_model=ChatResponse,
+    responses={200: _STREAM, **documented(400, 403, 413, 415, 422, 500, 503)},
+)
+def chat(query: ChatQuery, request: Request) -> ChatResponse | sse.EventStream:
+    """Answer a question, or explain a selection, from the documentation."""
+    events = service(request).chat(query)
+    if sse.wanted(request.headers.get("accept", "")):
+        return sse.EventStream(events)
+    return sse.final(events)

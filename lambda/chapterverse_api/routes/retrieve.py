@@ -1,0 +1,18 @@
+"""`POST /v1/retrieve`: the passages behind an answer, with their scores, and no answer."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+
+from chapterverse_api.contract import RetrievalRequest, RetrievalResponse
+from chapterverse_api.guard.body import GuardedRoute
+from chapterverse_api.refusals import documented
+from chapterverse_api.routes import service
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+@router.post("/retrieve", responses=documented(400, 403, 413, 415, 422, 500, 503))
+def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
+    """Return the passages that fit a question or an embedding best."""
+    return service(request).retrieve(query)

@@ -1,0 +1,56 @@
+"""Embedders: text to dense vectors. One protocol, its implementations beside it, chosen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.model import EmbedderCard
+from chapterverse.settings import Settings
+
+Vector = tuple[float, ...]
+
+
+class Embedder(Protocol):
+    """What sync and the query path need of a model."""
+
+    @property
+    def card(self) -> EmbedderCard:
+        """What the index remembers of this embedder."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector of `card.size` finite numbers for each text, in order.
+
+        Raises:
+            TextTooLong: one text is over the model's own limit; nothing is truncated in silence.
+            ProviderError: the model could not be reached, refused, or answered with something that is no vector.
+        """
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a question. Raises `ProviderError` as above."""
+        ...
+
+
+def open_embedder(settings: Settings) -> Embedder | None:
+    """Return the embedder that `settings.embedder` names; None for `none`.
+
+    Raises:
+        ConfigurationError: no such embedder, or its key or package is missing.
+    """
+    kind, _, model = settings.embedder.partition(":")
+    if kind == "none":
+        return None
+    if kind == "cohere":
+        from chapterverse.embedding.cohere import CohereEmbedder
+
+        return CohereEmbedder.from_settings(settings, model)
+    if kind == "fastembed":
+        from chapterverse.embedding.fastembed import FastEmbedder
+
+        return FastEmbedder(model)
+    raise ConfigurationError(
+        f"There is no embedder named {kind!r}: use none, cohere[:MODEL] or fastembed:MODEL-or-PATH."
+    )

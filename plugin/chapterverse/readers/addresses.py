@@ -1,0 +1,71 @@
+"""The address of each page of a built site: what the page says itself, else what the site's map says, else a rule."""
+
+from __future__ import annotations
+
+import html
+import os.path
+import re
+from collections.abc import Collection, Iterable
+from urllib.parse import quote, urljoin, urlsplit
+
+# In a path these stand for themselves; "%" because what is already encoded stays as it is.
+_SAFE = "/~:@!$&'()*+,;=%-._"
+_LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
+
+
+def clean_url(url: str, base: str | None = None) -> str | None:
+    """Return an absolute http(s) address percent-encoded and without query and fragment; None if `url` is none."""
+    try:
+        parts = urlsplit(urljoin(base or "", url.strip()))
+        host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not host:
+        return None
+    return f"{parts.scheme}://{host}{quote(parts.path or '/', safe=_SAFE)}"
+
+
+def clean_base(base: str) -> str | None:
+    """Return the address of a site with a slash at its end; None if it is none."""
+    url = clean_url(base)
+    return url and url.rstrip("/") + "/"
+
+
+def read_sitemap(xml: str) -> list[str]:
+    """Return the addresses in a `sitemap.xml`; only what is written literally, so no entity can grow."""
+    cleaned = (clean_url(html.unescape(location)) for location in _LOCATION.findall(xml))
+    return [url for url in cleaned if url]
+
+
+def page_paths(file_path: str) -> tuple[str, ...]:
+    """Return how a built file may be addressed, relative to the site, the likeliest first."""
+    quoted = quote(file_path, safe=_SAFE.replace("%", ""))
+    folder, _, name = quoted.rpartition("/")
+    stem = quoted.rpartition(".")[0]
+    if name.lower() in ("index.html", "index.htm"):
+        return (f"{folder}/", quoted, folder) if folder else ("", quoted)
+    return (quoted, stem, f"{stem}/")
+
+
+def source_path(file_path: str) -> str:
+    """Return the path that a Markdown file is published at: "guide/setup.md" at "guide/setup/", an index at its folder."""
+    quoted = quote(file_path.rpartition(".")[0], safe=_SAFE.replace("%", ""))
+    folder, _, name = quoted.rpartition("/")
+    if name.lower() in ("index", "readme"):
+        return f"{folder}/" if folder else ""
+    return f"{quoted}/"
+
+
+def site_base(urls: Collection[str], files: Iterable[str]) -> str | None:
+    """Return the address of the folder that explains most of `urls` as addresses of `files`; None if none does."""
+    if not urls:
+        return None
+    known = set(urls)
+    paths = [page_paths(file) for file in files]
+    common = os.path.commonprefix(sorted(known)).rpartition("/")[0] + "/"
+    bases = [common]
+    while len(urlsplit(bases[-1]).path) > 1:
+        bases.append(bases[-1][:-1].rpartition("/")[0] + "/")
+    hits = {base: sum(any(base + path in known for path in p) for p in paths) for base in bases if clean_url(base)}
+    best = max(hits, key=hits.__getitem__, default=None)
+    return best if best and hits[best] else None

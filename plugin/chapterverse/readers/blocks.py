@@ -1,0 +1,305 @@
+"""Elements of a page to items of its outline: each block as Markdown, each heading with the anchor that it really has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from chapterverse.model import Block, BlockKind
+from chapterverse.readers import callouts, code, tables
+from chapterverse.readers.containers import definition, footnote, list_item, quote, titled
+from chapterverse.readers.dom import HEADINGS, Child, Node
+from chapterverse.readers.footnotes import find_footnotes, is_pile
+from chapterverse.readers.inline import Inline, footnote_label, is_permalink, target
+from chapterverse.readers.outline import Border, Heading, Item, Note
+from chapterverse.readers.tabs import is_tab_set, tabs
+
+#: Containers nested deeper keep their text and lose their form; each level would be written out in every line.
+_MAX_NESTING = 12
+
+Wrap: TypeAlias = Callable[[tuple[Block, ...]], Block | None]
+
+
+class BlockReader:
+    """Reads one tree; `items` in document order, then `notes`: its footnotes by id."""
+
+    def __init__(self, root: Node, anchors: Callable[[str], bool]) -> None:
+        self._anchors = anchors
+        self._footnotes = find_footnotes(root)
+        self._inline = Inline(self._footnotes)
+        self._labels = _labels(root, self._footnotes)
+        self._nesting = 0
+        self._code_title = ""
+        self.items: list[Item] = []
+        self._flow(root.children, self.items)
+        self.notes = {id: self._footnote(id, node) for id, node in self._footnotes.items()}
+
+    def _flow(self, children: Iterable[Child], out: list[Item], lang: str = "") -> None:
+        """Append what stands in `children`: runs of inline content as paragraphs, blocks by their kind."""
+        run: list[Child] = []
+        for child in children:
+            if isinstance(child, str) or not child.block:
+                run.append(child)
+                continue
+            self._paragraph(run, out)
+            run = []
+            _BY_NAME.get(child.name, BlockReader._group)(self, child, out, lang)
+        self._paragraph(run, out)
+
+    def _paragraph(self, run: list[Child], out: list[Item]) -> None:
+        if run:
+            text = self._inline.markdown(run)
+            if text:
+                out.append(Block(BlockKind.PARAGRAPH, text))
+            self._refer(out)
+
+    def _refer(self, out: list[Item]) -> None:
+        out.extend(Note(id) for id in self._inline.take_notes())
+
+    # Elements that mean something by their name
+
+    def _heading(self, node: Node, out: list[Item], lang: str) -> None:
+        text = self._inline.heading(node.children)
+        if text:
+            excluded = node.get("data-search-exclude") is not None
+            out.append(Heading(text, int(node.name[1]), self._anchor(node), excluded))
+        self._refer(out)
+
+    def _anchor(self, node: Node) -> str | None:
+        own = node.get("id")
+        if own:
+            return own
+        for inner in node.walk():
+            linked = target(inner) if is_permalink(inner) else inner.get("id") or ""
+            if linked and self._anchors(linked):
+                return linked
+        return None
+
+    def _section(self, node: Node, out: list[Item], lang: str) -> None:
+        if not node.headed:
+            self._group(node, out, lang)
+            return
+        items: list[Item] = []
+        self._group(node, items, lang)
+        first = next((i for i, item in enumerate(items) if isinstance(item, Heading)), None)
+        heading = items[first] if first is not None else None
+        # Sphinx writes the id on the section, not on its heading.
+        if first is not None and isinstance(heading, Heading) and heading.anchor is None and node.get("id"):
+            items[first] = replace(heading, anchor=node.get("id"))
+        out.extend((Border.ENTER, *items, Border.LEAVE))
+
+    def _pre(self, node: Node, out: list[Item], lang: str) -> None:
+        text = code.code_text(node)
+        if text.strip():
+            out.append(code.fence(text, code.pre_language(node) or lang, self._code_title))
+            self._code_title = ""
+
+    def _table(self, node: Node, out: list[Item], lang: str) -> None:
+        if node.headed or code.is_line_table(node):
+            # A table around headings is layout, one around line numbers is code.
+            self._flow(node.children, out, lang)
+            return
+        for caption in node.elements():
+            if caption.name == "caption":
+                self._paragraph(caption.children, out)
+        _append(out, tables.table_block(node, self._inline))
+        self._refer(out)
+
+    def _list(self, node: Node, out: list[Item], lang: str) -> None:
+        number = _integer(node.get("start"), 1)
+        for child in node.elements():
+            if child.name != "li":
+                self._flow([child], out, lang)
+                continue
+            number = _integer(child.get("value"), number)
+            marker = f"{number}. " if node.name == "ol" else "- "
+            self._contain(child.children, out, partial(list_item, marker), again=False)
+            number += 1
+
+    def _quote(self, node: Node, out: list[Item], lang: str) -> None:
+        self._contain(node.children, out, quote)
+
+    def _definitions(self, node: Node, out: list[Item], lang: str) -> None:
+        items: list[Item] = []
+        for terms, meanings in _groups(node):
+            contents = [self._collect(meaning.children, lang) for meaning in meanings]
+            if any(term.headed or _is_linked(term) for term in terms):
+                for term in terms:
+                    self._term(term, items, lang)
+                items.extend(item for content in contents for item in content)
+            else:
+                names = [self._inline.title(term.children) for term in terms]
+                self._refer(items)
+                _define(names, contents, items)
+        headed = any(isinstance(item, Heading) for item in items)
+        out.extend((Border.ENTER, *items, Border.LEAVE) if headed else items)
+
+    def _term(self, term: Node, out: list[Item], lang: str) -> None:
+        """Append a documented name, which is linked to like a heading and ranks right below the one it stands under."""
+        if term.headed:
+            self._flow(term.children, out, lang)
+        elif _is_linked(term):
+            out.append(Heading(self._inline.heading(term.children), 0, term.get("id")))
+        else:
+            self._paragraph(term.children, out)
+
+    # Elements that mean something by their class
+
+    def _group(self, node: Node, out: list[Item], lang: str) -> None:
+        if callouts.is_callout(node):
+            self._callout(node, out)
+        elif is_tab_set(node):
+            self._tabs(node, out)
+        elif self._footnotes and is_pile(node):
+            self._pile(node, out)
+        elif code.is_wrapper(node):
+            self._code(node, out, code.language(node) or lang)
+        else:
+            self._flow(node.children, out, lang)
+
+    def _callout(self, node: Node, out: list[Item]) -> None:
+        title = callouts.title_of(node)
+        text = self._inline.title(title.children) if title and not title.headed else ""
+        if callouts.is_source_dump(node, text):
+            return
+        children = [c for c in node.children if not text or c is not title]
+        head = callouts.headline(callouts.kind_of(node), text)
+        self._contain(children, out, partial(titled, BlockKind.ADMONITION, head))
+
+    def _tabs(self, node: Node, out: list[Item]) -> None:
+        panels, rest = tabs(node)
+        for label, panel in panels:
+            self._contain(panel, out, partial(titled, BlockKind.TAB, f"**{label}**" if label else ""))
+        self._flow(rest, out)
+
+    def _code(self, node: Node, out: list[Item], lang: str) -> None:
+        self._code_title = code.take_title(node)
+        at = len(out)
+        self._flow(node.children, out, lang)
+        if self._code_title:
+            out.insert(at, Block(BlockKind.PARAGRAPH, self._code_title))
+        self._code_title = ""
+
+    def _pile(self, node: Node, out: list[Item]) -> None:
+        """Mark where footnotes are printed; what else stands there is read as usual."""
+        if node.get("id") in self._footnotes:
+            out.append(Note(node.get("id") or "", home=True))
+            return
+        for child in node.children:
+            if isinstance(child, Node) and any(n.get("id") in self._footnotes for n in (child, *child.walk())):
+                self._pile(child, out)
+            else:
+                self._flow([child], out)
+
+    def _footnote(self, id: str, node: Node) -> Block:
+        children = [c for c in node.children if isinstance(c, str) or "label" not in c.classes]
+        blocks = tuple(item for item in self._collect(children) if isinstance(item, Block))
+        return footnote(self._labels.get(id, id), blocks)
+
+    # How containers hold what is in them
+
+    def _collect(self, children: Iterable[Child], lang: str = "") -> list[Item]:
+        items: list[Item] = []
+        self._nesting += 1
+        self._flow(children, items, lang)
+        self._nesting -= 1
+        return items
+
+    def _contain(self, children: Iterable[Child], out: list[Item], wrap: Wrap, *, again: bool = True) -> None:
+        """Append the content wrapped into one block; where headings cut it, each piece between them.
+
+        Args:
+            again: pieces behind a heading are wrapped like the first; else they stand as they are.
+        """
+        items = self._collect(children)
+        if not any(isinstance(item, Heading) for item in items):
+            self._wrap(items, out, wrap)
+            return
+        out.append(Border.ENTER)
+        if not any(isinstance(item, Block) for item in items):
+            _append(out, wrap(()))
+        piece: list[Item] = []
+        for item in (*items, Border.LEAVE):
+            if isinstance(item, Block | Note):
+                piece.append(item)
+                continue
+            if piece:
+                self._wrap(piece, out, wrap)
+                piece = []
+            if isinstance(item, Heading) and not again:
+                wrap = _nothing
+            out.append(item)
+
+    def _wrap(self, items: list[Item], out: list[Item], wrap: Wrap) -> None:
+        blocks = tuple(item for item in items if isinstance(item, Block))
+        if self._nesting >= _MAX_NESTING or wrap is _nothing:
+            _append(out, wrap(()))
+            out.extend(blocks)
+        else:
+            _append(out, wrap(blocks))
+        out.extend(item for item in items if isinstance(item, Note))
+
+
+def _nothing(blocks: tuple[Block, ...]) -> Block | None:
+    return None
+
+
+def _append(out: list[Item], block: Block | None) -> None:
+    if block:
+        out.append(block)
+
+
+def _define(names: list[str], contents: list[list[Item]], out: list[Item]) -> None:
+    if any(isinstance(item, Heading) for content in contents for item in content):
+        _append(out, definition(names, []))
+        out.extend(item for content in contents for item in content)
+        return
+    meanings = [tuple(item for item in content if isinstance(item, Block)) for content in contents]
+    _append(out, definition(names, meanings))
+    out.extend(item for content in contents for item in content if isinstance(item, Note))
+
+
+def _groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
+    """Yield the terms and the meanings that belong together; pages may put each group into a `div`."""
+    terms: list[Node] = []
+    meanings: list[Node] = []
+    for child in node.elements():
+        if child.name == "div":
+            yield from _groups(child)
+            continue
+        if child.name == "dt" and meanings:
+            yield terms, meanings
+            terms, meanings = [], []
+        (terms if child.name == "dt" else meanings).append(child)
+    if terms or meanings:
+        yield terms, meanings
+
+
+def _is_linked(term: Node) -> bool:
+    return "sig" in term.classes or (bool(term.get("id")) and any(is_permalink(inner) for inner in term.walk()))
+
+
+def _labels(root: Node, footnotes: Collection[str]) -> dict[str, str]:
+    """Return what the page calls its footnotes, by id: the text of the first reference to each."""
+    labels: dict[str, str] = {}
+    for node in root.walk() if footnotes else ():
+        if node.name == "a" and target(node) in footnotes:
+            labels.setdefault(target(node), footnote_label(node))
+    return labels
+
+
+def _integer(value: str | None, default: int) -> int:
+    return int(value) if value and value.isascii() and value.isdigit() and len(value) < 10 else default
+
+
+_BY_NAME: dict[str, Callable[[BlockReader, Node, list[Item], str], None]] = {
+    **dict.fromkeys(HEADINGS, BlockReader._heading),
+    **dict.fromkeys(("section", "article"), BlockReader._section),
+    **dict.fromkeys(("ul", "ol", "menu", "dir"), BlockReader._list),
+    "blockquote": BlockReader._quote,
+    "dl": BlockReader._definitions,
+    "pre": BlockReader._pre,
+    "table": BlockReader._table,
+}

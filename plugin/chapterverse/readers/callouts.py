@@ -1,0 +1,60 @@
+"""Admonitions, details and their kin: what kind of remark a box is, and what it is titled."""
+
+from __future__ import annotations
+
+from chapterverse.readers.dom import Node
+
+_BOXES = frozenset(("admonition", "custom-block", "markdown-alert", "theme-admonition", "topic", "sidebar", "starlight-aside"))
+_TITLES = frozenset(
+    ("admonition-title", "custom-block-title", "markdown-alert-title", "topic-title", "sidebar-title",
+     "starlight-aside__title")
+)  # fmt: skip
+#: Remarks that authors can make in all generators together; on a `details` any other class is styling.
+_KINDS = frozenset(
+    "abstract attention bug caution danger deprecated error example fail failure faq help hint important info note question"
+    " quote seealso success summary tip tldr todo versionadded versionchanged warning".split()
+)
+_PREFIXES = ("theme-admonition-", "markdown-alert-", "starlight-aside--")
+
+
+def is_callout(node: Node) -> bool:
+    """Return whether an element is a titled box: an admonition of any generator, or `details`."""
+    return node.name == "details" or not _BOXES.isdisjoint(node.classes)
+
+
+def title_of(box: Node) -> Node | None:
+    """Return the element that holds the title of a box."""
+    for child in box.elements():
+        if child.name == "summary" or any(c in _TITLES or c.startswith("admonitionHeading_") for c in child.classes):
+            return child
+    return None
+
+
+def kind_of(box: Node) -> str:
+    """Return the kind of a box, "Warning"; "" where it has none or only its looks."""
+    for name in box.classes:
+        for prefix in _PREFIXES:
+            name = name.removeprefix(prefix)
+        if name in _KINDS or (box.name != "details" and "admonition" in box.classes and _is_own_kind(name)):
+            return name.replace("-", " ").capitalize()
+    return ""
+
+
+def headline(kind: str, title: str) -> str:
+    """Return the first line of a box: its kind and title, once if they say the same; "" if it has neither."""
+    if kind and title and kind.casefold() != title.casefold():
+        return f"**{kind}: {title}**"
+    return f"**{title or kind}**" if title or kind else ""
+
+
+def is_source_dump(box: Node, title: str) -> bool:
+    """Return whether a box repeats the source code that its page documents (mkdocstrings' `show_source`)."""
+    return "mkdocstrings-source" in box.classes or title.startswith("Source code in ")
+
+
+def _is_own_kind(name: str) -> bool:
+    # Themes let authors invent kinds; "admonition-my-title" is Sphinx's way to style one without a kind.
+    return name.isascii() and name.replace("-", "").isalpha() and name not in _NOT_KINDS and "admonition" not in name
+
+
+_NOT_KINDS = frozenset(("docutils", "inline", "end", "annotate", "container", "alert"))

@@ -1,0 +1,84 @@
+"""Code blocks: the exact text, and what the page tells about its language and title."""
+
+from __future__ import annotations
+
+import re
+
+from chapterverse.model import Block, BlockKind
+from chapterverse.readers.dom import Child, Node
+from chapterverse.readers.visible import collapse
+
+_LANGUAGE = re.compile(r"(?:language|highlight|lang)-(?:source-)?([\w+#.-]+)$")
+_NO_LANGUAGE = frozenset(("none", "default", "text", "plaintext", "plain", "txt", "source", "notranslate"))
+_FENCES = re.compile("`{3,}")
+
+
+def language(node: Node) -> str:
+    """Return the language that the classes of an element name, "" if none."""
+    for name in node.classes:
+        found = _LANGUAGE.match(name)
+        if found:
+            return "" if found.group(1).lower() in _NO_LANGUAGE else found.group(1)
+    return ""
+
+
+def pre_language(pre: Node) -> str:
+    """Return the language that a `pre` or the `code` in it names; a diagram's class is its language."""
+    named = language(pre) or next((language(c) for c in pre.elements() if c.name == "code"), "")
+    return named or ("mermaid" if "mermaid" in pre.classes else "")
+
+
+def code_text(pre: Node) -> str:
+    """Return the text of a `pre` as a reader would copy it: no blank lines around it, indentation kept."""
+    out: list[str] = []
+    _lines(pre.children, out)
+    return "".join(out).rstrip().removeprefix("\n")
+
+
+def _lines(children: list[Child], out: list[str]) -> None:
+    for child in children:
+        if isinstance(child, str):
+            out.append(child)
+        elif child.name == "br":
+            out.append("\n")
+        else:
+            _lines(child.children, out)
+            # Some highlighters make a block of each line instead of a line break.
+            if child.block and out and not out[-1].endswith("\n"):
+                out.append("\n")
+
+
+def fence(text: str, lang: str = "", title: str = "") -> Block:
+    """Return a fenced code block, its fence longer than any run of backticks in `text`."""
+    ticks = "`" * (1 + max((len(run) for run in _FENCES.findall(text)), default=2))
+    info = f'{lang} title="{title}"'.strip() if title else lang
+    return Block(BlockKind.CODE, f"{ticks}{info}\n{text}\n{ticks}", head=f"{ticks}{info}", tail=ticks)
+
+
+def is_title(node: Node) -> bool:
+    """Return whether an element names the code that it stands above: a file name, a caption."""
+    return any(c in ("filename", "code-block-caption") or c.startswith("codeBlockTitle_") for c in node.classes)
+
+
+def take_title(wrapper: Node) -> str:
+    """Return the title of the code in `wrapper`, "" if it has none, and take it out of the tree."""
+    for parent in (wrapper, *wrapper.walk()):
+        if parent.name == "pre":
+            continue
+        for child in parent.elements():
+            if is_title(child):
+                parent.children.remove(child)
+                return collapse(child.text()).removesuffix("¶").rstrip().replace('"', "'")
+    return ""
+
+
+def is_wrapper(node: Node) -> bool:
+    """Return whether a block stands around code only to style it."""
+    return any(
+        c in ("highlight", "literal-block-wrapper", "theme-code-block") or _LANGUAGE.match(c) for c in node.classes
+    )
+
+
+def is_line_table(table: Node) -> bool:
+    """Return whether a table is only there to number the lines of code."""
+    return not {"highlighttable", "lntable", "rouge-table"}.isdisjoint(table.classes)

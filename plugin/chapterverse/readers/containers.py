@@ -1,0 +1,71 @@
+"""Blocks that hold blocks: list items, quotes, admonitions, tabs, definitions, footnotes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chapterverse.model import Block, BlockKind, join_blocks
+
+Blocks = tuple[Block, ...]
+
+
+def list_item(marker: str, parts: Blocks) -> Block | None:
+    """Return the item behind its `marker` ("- ", "12. "), what follows its first line indented to match."""
+    if not parts:
+        return None
+    first, rest = parts[0], parts[1:]
+    opening = marker + indented(first.text, len(marker))
+    if not rest and first.kind is BlockKind.PARAGRAPH:
+        return Block(BlockKind.LIST_ITEM, opening)
+    text = marker + indented(_join_tight(parts), len(marker))
+    # Where the item is cut, its first piece still says which item it is.
+    if first.kind is BlockKind.PARAGRAPH:
+        parts = (replace(first, text=opening), *rest)
+    return Block(BlockKind.LIST_ITEM, text, parts=parts)
+
+
+def quote(parts: Blocks) -> Block | None:
+    """Return a block quote."""
+    if not parts:
+        return None
+    lines = join_blocks(parts).split("\n")
+    return Block(BlockKind.QUOTE, "\n".join(f"> {line}" if line else ">" for line in lines), parts=parts)
+
+
+def titled(kind: BlockKind, head: str, parts: Blocks) -> Block | None:
+    """Return an admonition or a tab: its title line, then its content. None if it has neither."""
+    if not parts:
+        return Block(kind, head, head=head) if head else None
+    text = f"{head}\n\n{join_blocks(parts)}" if head else join_blocks(parts)
+    return Block(kind, text, head=head, parts=parts)
+
+
+def definition(terms: list[str], meanings: list[Blocks]) -> Block | None:
+    """Return terms, a line each, and each of their meanings behind a colon."""
+    head = "\n".join(f"**{term}**" for term in terms if term)
+    lines = [f": {indented(_join_tight(parts), 2)}" for parts in meanings if parts]
+    if not head and not lines:
+        return None
+    parts = tuple(block for meaning in meanings for block in meaning)
+    return Block(BlockKind.DEFINITION, "\n".join((*([head] if head else []), *lines)), head=head, parts=parts)
+
+
+def footnote(label: str, parts: Blocks) -> Block:
+    """Return a footnote behind the marker that refers to it."""
+    head = f"[^{label}]:"
+    return Block(BlockKind.FOOTNOTE, f"{head} {indented(join_blocks(parts), 4)}".rstrip(), head=head, parts=parts)
+
+
+def indented(text: str, width: int) -> str:
+    """Return `text` with every line but the first indented; empty lines stay empty."""
+    pad = " " * width
+    return "\n".join(pad + line if line and i else line for i, line in enumerate(text.split("\n")))
+
+
+def _join_tight(parts: Blocks) -> str:
+    """Join as `join_blocks` does, but a list right below the line that introduces it."""
+    out = join_blocks(parts[:1])
+    for before, block in zip(parts, parts[1:], strict=False):
+        close = block.kind is BlockKind.LIST_ITEM and before.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
+        out += ("\n" if close else "\n\n") + block.text
+    return out

@@ -1,0 +1,140 @@
+"""What stands around a page's content: where the content begins and ends, and what the head says about the page.
+
+Cheap compared with reading the content, so that a build that changes nothing reads nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from chapterverse.readers.markup import ATTRIBUTES, parse_attributes, start_tags
+from chapterverse.readers.visible import collapse, strip_invisible, unescape
+
+
+@dataclass(slots=True)
+class Envelope:
+    """Facts from the head of a page, and the bounds of its content root's inner HTML.
+
+    Attributes:
+        title: of the `<title>` element.
+    """
+
+    title: str = ""
+    language: str = "en"
+    canonical: str | None = None
+    noindex: bool = False
+    start: int = 0
+    end: int = 0
+
+
+# Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
+_ASIDES = r"<!--.*?(?:-->|\Z)|<script\b.*?(?:</script|\Z)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """A kind of content root: any element with that `word` in that attribute, or any with that name.
+
+    Attributes:
+        unique: a page with several such elements is a listing; none of them is the page.
+    """
+
+    word: str
+    attribute: str = ""
+    unique: bool = False
+
+    def find(self, html: str, start: int) -> tuple[str, int] | None:
+        """Return the name of the first such element and the position behind its start tag."""
+        for tag in _start_tags_with(self.word, bool(self.attribute)).finditer(html, start) if self.word in html else ():
+            name, raw = tag.group(1), tag.group(2)
+            if name and (not self.attribute or self.word in parse_attributes(raw).get(self.attribute, "").split()):
+                return name, tag.end()
+        return None
+
+
+#: In the order of preference.
+_ROOTS = (
+    _Root("articleBody", "itemprop"),
+    _Root("theme-doc-markdown", "class"),
+    _Root("vp-doc", "class"),
+    _Root("article", unique=True),
+    _Root("main", "role"),
+    _Root("main"),
+    _Root("body"),
+)
+
+
+@functools.cache
+def _start_tags_with(word: str, as_attribute: bool) -> re.Pattern[str]:
+    tag = rf"<([a-zA-Z][\w-]*+)(?=[^<>]*?{word})" if as_attribute else rf"<({word})(?=[\s/>])"
+    return re.compile(rf"{_ASIDES}|{tag}({ATTRIBUTES})(?:>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def open_envelope(html: str) -> Envelope:
+    """Return the envelope of a whole page; where it has no content root, all of it is content. Never fails."""
+    envelope = Envelope(end=len(html))
+    body = 0
+    for name, raw, end in start_tags(html):
+        if name not in _HEAD:
+            break
+        body = end
+        if name in _FACTS:
+            _FACTS[name](envelope, raw, html[end : end + _MAX_TITLE])
+    for root in _ROOTS:
+        found = root.find(html, body)
+        if not found:
+            continue
+        end, behind = _content_end(html, *found)
+        if not (root.unique and root.find(html, behind)):
+            envelope.start, envelope.end = found[1], end
+            break
+    return envelope
+
+
+def _content_end(html: str, name: str, start: int) -> tuple[int, int]:
+    """Return where the content of the element ends and where its end tag does."""
+    depth = 1
+    for tag in _tags_of(name).finditer(html, start):
+        if tag.lastindex:
+            depth += -1 if tag.group(1) else 1
+            if not depth:
+                return tag.start(), tag.end()
+    return len(html), len(html)
+
+
+@functools.cache
+def _tags_of(name: str) -> re.Pattern[str]:
+    return re.compile(rf"{_ASIDES}|<(/?){name}(?=[\s/>])", re.DOTALL | re.IGNORECASE)
+
+
+def _language(envelope: Envelope, raw: str, text: str) -> None:
+    envelope.language = parse_attributes(raw).get("lang", "").strip() or envelope.language
+
+
+def _title(envelope: Envelope, raw: str, text: str) -> None:
+    envelope.title = envelope.title or collapse(strip_invisible(unescape(text.partition("<")[0])))
+
+
+def _canonical(envelope: Envelope, raw: str, text: str) -> None:
+    if "canonical" in raw:
+        attributes = parse_attributes(raw)
+        if "canonical" in attributes.get("rel", "").lower().split():
+            envelope.canonical = envelope.canonical or attributes.get("href", "").strip() or None
+
+
+def _meta(envelope: Envelope, raw: str, text: str) -> None:
+    attributes = parse_attributes(raw)
+    robots = attributes.get("name", "").lower() == "robots"
+    if robots and _NOINDEX.search(attributes.get("content", "")):
+        envelope.noindex = True
+    # A page that only sends its reader elsewhere is no page either.
+    if attributes.get("http-equiv", "").lower() == "refresh":
+        envelope.noindex = True
+
+
+_NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
+_MAX_TITLE = 2000
+_HEAD = frozenset("html head base link meta noscript script style template title".split())
+_FACTS = {"html": _language, "title": _title, "link": _canonical, "meta": _meta}

@@ -1,0 +1,146 @@
+"""Files of a folder, and nothing but files of that folder.
+
+A docs repository takes contributions from strangers: a link named `guide.md` that leads to `/proc/self/environ` would publish
+the build's secrets. What isn't a regular file inside the folder is never opened, and a page that pretends is a loud error.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chapterverse.errors import InputError, UnreadablePage, UnsafePath
+
+#: Larger files are no pages.
+MAX_BYTES = 50_000_000
+
+#: A page's path is its identity in the ledger, whose column is this wide.
+_MAX_PATH = 512
+_SKIPPED_FOLDERS = frozenset(("node_modules", "_static", "_sources", "_modules"))
+
+# Not every platform has these; where it lacks them, the check of the opened file still holds.
+_OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, f, 0) for f in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+
+
+@dataclass(slots=True)
+class Listing:
+    """Files below a folder, `/`-separated relative paths in sorted order, and why some of them are missing."""
+
+    files: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def list_files(folder: Path, suffixes: tuple[str, ...]) -> Listing:
+    """Return the files whose names end so, in all folders but hidden ones and those that tools fill.
+
+    A link to a file of the folder is a file; a link to a folder inside is not followed, so that no page has two names.
+
+    Raises:
+        InputError: `folder` is no folder.
+        UnsafePath: a file is a link that leads out of the folder or in circles, a pipe or a device.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder.")
+    listing = Listing()
+    root = os.path.realpath(folder)
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        for entry in _entries(root, inside, listing):
+            path = f"{inside}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
+                    waiting.append(f"{path}/")
+            elif entry.is_symlink() and not _follows(root, path, suffixes, listing):
+                continue
+            elif entry.name.lower().endswith(suffixes):
+                _add(root, path, listing)
+    listing.files.sort()
+    return listing
+
+
+def read_page(folder: Path, path: str) -> bytes:
+    """Return the bytes of a listed file.
+
+    Raises:
+        UnsafePath: it isn't, or no longer, a regular file inside the folder.
+        UnreadablePage: it can't be opened, or is larger than `MAX_BYTES`.
+    """
+    root = os.path.realpath(folder)
+    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 (a Path would lose a trailing dot or space)
+    _check_inside(root, real, path)
+    try:
+        with open(os.open(real, _OPEN_FLAGS), "rb") as file:  # noqa: PTH123 (flags need a descriptor)
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise UnsafePath(_SPECIAL.format(path))
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UnreadablePage(f"{path} can't be read: {error.strerror}.") from None
+    if len(content) > MAX_BYTES:
+        raise UnreadablePage(f"{path} is larger than {MAX_BYTES // 1_000_000} MB, too large for a page.")
+    return content
+
+
+def decode(path: str, content: bytes) -> str:
+    """Return a page's text.
+
+    Raises:
+        UnreadablePage: it is binary, or not UTF-8.
+    """
+    if b"\0" in content:
+        raise UnreadablePage(f"{path} is not a text file.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadablePage(f"{path} is not encoded in UTF-8.") from None
+
+
+_SPECIAL = "{} is a pipe, a device or something else that is no regular file: remove it."
+
+
+def _entries(root: str, inside: str, listing: Listing) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(os.path.join(root, inside)) as entries:  # noqa: PTH118
+            yield from entries
+    except OSError as error:
+        listing.warnings.append(f"The folder {inside or '.'} can't be read: {error.strerror}.")
+
+
+def _follows(root: str, path: str, suffixes: tuple[str, ...], listing: Listing) -> bool:
+    """Return whether a link leads to a file that may be read; raise if it is a page that must not be."""
+    full = os.path.join(root, path)  # noqa: PTH118
+    is_page = path.lower().endswith(suffixes)
+    try:
+        mode = os.stat(full).st_mode  # noqa: PTH116
+    except OSError as error:
+        if is_page and error.errno == errno.ELOOP:
+            raise UnsafePath(f"{path} is a link that leads in a circle: remove it.") from None
+        mode = 0
+    if is_page or stat.S_ISDIR(mode):
+        _check_inside(root, os.path.realpath(full), path)
+    if stat.S_ISDIR(mode):
+        listing.warnings.append(f"{path} is a link to a folder; its pages are read in the folder it leads to.")
+    elif is_page and not mode:
+        listing.warnings.append(f"{path} is a link that leads nowhere.")
+    return stat.S_ISREG(mode)
+
+
+def _add(root: str, path: str, listing: Listing) -> None:
+    if not stat.S_ISREG(os.stat(os.path.join(root, path)).st_mode):  # noqa: PTH116, PTH118
+        raise UnsafePath(_SPECIAL.format(path))
+    if len(path) > _MAX_PATH:
+        listing.warnings.append(f"{path[:60]}… is skipped: its path is longer than {_MAX_PATH} characters.")
+    elif not path.isprintable():
+        listing.warnings.append(f"{ascii(path)} is skipped: its name holds characters that can't stand in an address.")
+    else:
+        listing.files.append(path)
+
+
+def _check_inside(root: str, real: str, path: str) -> None:
+    if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
+        raise UnsafePath(f"{path} is a link that leads out of its folder: remove it.")

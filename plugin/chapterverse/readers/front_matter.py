@@ -1,0 +1,92 @@
+"""The YAML at the top of a Markdown file, as far as indexing cares."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import yaml
+
+from chapterverse.errors import UnreadablePage
+from chapterverse.readers.visible import collapse, strip_invisible
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:\r?\n|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """What a file says about itself.
+
+    Attributes:
+        created_at: ISO 8601 UTC, None where it states no date.
+        excluded: it is a draft, or takes itself out of search or out of this index.
+    """
+
+    title: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    created_at: str | None = None
+    excluded: bool = False
+
+
+def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
+    """Return the front matter and the text below it.
+
+    Raises:
+        UnreadablePage: it is no valid YAML; the message names `file_path`.
+    """
+    found = _FRONT_MATTER.match(text)
+    if not found:
+        return FrontMatter(), text
+    try:
+        values = yaml.safe_load(found.group(1))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise UnreadablePage(f"The front matter of {file_path} is not valid YAML.") from None
+    # Without keys it was no front matter but text between two rules.
+    return (_front_matter(values), text[found.end() :]) if isinstance(values, dict) else (FrontMatter(), text)
+
+
+def _front_matter(values: dict[Any, Any]) -> FrontMatter:
+    return FrontMatter(
+        title=_line(values.get("title")),
+        description=_line(values.get("description")),
+        tags=_tags(values.get("tags")),
+        created_at=_timestamp(values.get("date")),
+        excluded=values.get("draft") is True or any(_excludes(values.get(k)) for k in ("chapterverse", "search")),
+    )
+
+
+def _excludes(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("exclude") is True
+
+
+def _line(value: Any) -> str:
+    return collapse(strip_invisible(str(value))) if isinstance(value, str | int | float) else ""
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(tag for tag in map(_line, listed) if tag)
+
+
+def _timestamp(value: Any) -> str | None:
+    if isinstance(value, dict):
+        value = value.get("created")
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return _in_utc(moment)
+    return f"{value.isoformat()}T00:00:00+00:00" if isinstance(value, date) else None
+
+
+def _in_utc(moment: datetime) -> str | None:
+    try:
+        return moment.astimezone(UTC).isoformat()
+    except OverflowError:
+        return None

@@ -1,0 +1,77 @@
+"""Rendered HTML, the source of truth: sections with the anchors that the page really has, whatever generator made it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from chapterverse.model import Section
+from chapterverse.readers.blocks import BlockReader
+from chapterverse.readers.dom import parse
+from chapterverse.readers.envelope import open_envelope
+from chapterverse.readers.outline import Heading, build_sections
+from chapterverse.readers.visible import unescape
+
+_ID = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole built page.
+
+    Attributes:
+        title: its first-level heading, else its `<title>`; "" if it has neither.
+        language: of `<html lang>`, "en" where that is missing.
+        canonical: its own address as it states it, None if it doesn't.
+        noindex: it asks not to be indexed, or only redirects.
+        fragment: the HTML that was read: what stands in the content root.
+    """
+
+    sections: tuple[Section, ...]
+    title: str
+    language: str
+    canonical: str | None
+    noindex: bool
+    fragment: str
+
+
+def read_fragment(html: str, title: str) -> tuple[Section, ...]:
+    """Return the sections of an article's inner HTML (MkDocs: `page.content`) under the page's `title`.
+
+    Never fails; takes time linear in the length of `html`.
+    """
+    reader = _read(html)
+    return build_sections(reader.items, title, reader.notes)
+
+
+def read_document(html: str) -> Document:
+    """Return what a built page says, from the part of it that is content (see `envelope`). Never fails."""
+    envelope = open_envelope(html)
+    fragment = html[envelope.start : envelope.end]
+    reader = _read(fragment)
+    first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
+    title = next(first, envelope.title)
+    return Document(
+        sections=build_sections(reader.items, title, reader.notes),
+        title=title,
+        language=envelope.language,
+        canonical=envelope.canonical,
+        noindex=envelope.noindex,
+        fragment=fragment,
+    )
+
+
+def _read(html: str) -> BlockReader:
+    return BlockReader(parse(html), _anchor_test(html))
+
+
+def _anchor_test(html: str) -> Callable[[str], bool]:
+    """Return a test for ids of the page; they are collected when the first heading without one asks."""
+
+    @functools.cache
+    def ids() -> frozenset[str]:
+        return frozenset(unescape(a or b or c) for a, b, c in _ID.findall(html))
+
+    return lambda id: id in ids()

@@ -1,0 +1,189 @@
+"""Text inside one block: the part of Markdown that stands in a line.
+
+Links keep their text alone: an address costs tokens, says little, and retrieval finds the page it leads to anyway.
+Text is not escaped; nothing downstream parses a block's Markdown again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from urllib.parse import unquote
+
+from chapterverse.readers.dom import Child, Node
+from chapterverse.readers.visible import collapse, strip_invisible
+
+_PERMALINKS = frozenset(
+    "headerlink hash-link header-anchor anchor-link heading-anchor anchor anchorjs-link heading-link permalink".split()
+)
+_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
+_CODE = frozenset(("code", "tt", "samp", "pre"))
+
+# A line break must survive the collapse of whitespace; as a control character it can't stand in visible text.
+_BREAK = "\x01"
+_BREAKS = re.compile(rf" ?{_BREAK}[ {_BREAK}]*")
+_BACKTICKS = re.compile("`+")
+
+
+class Inline:
+    """Renders runs of inline content; footnotes that it met wait in `notes` until `take_notes`.
+
+    Attributes:
+        footnotes: ids of the page's footnotes; a link to one of them is a reference.
+    """
+
+    def __init__(self, footnotes: Collection[str] = ()) -> None:
+        self.footnotes = footnotes
+        self.notes: list[str] = []
+        self._open: set[str] = set()
+
+    def take_notes(self) -> list[str]:
+        """Return the ids of the footnotes referred to since the last call."""
+        taken, self.notes = self.notes, []
+        return taken
+
+    def markdown(self, children: Iterable[Child]) -> str:
+        """Return inline Markdown; `<br>` becomes a newline."""
+        return _BREAKS.sub("\n", collapse(self._raw(children))).strip("\n")
+
+    def one_line(self, children: Iterable[Child]) -> str:
+        """Return Markdown that holds no newline, whatever blocks it is made of: for table cells and titles."""
+        return collapse(self._raw(children).replace(_BREAK, " ")).removeprefix("; ")
+
+    def title(self, children: Iterable[Child]) -> str:
+        """Return one line that is going to be set in bold as a whole."""
+        self._open.add("**")
+        line = self.one_line(children)
+        self._open.remove("**")
+        return line
+
+    def heading(self, children: Iterable[Child]) -> str:
+        """Return plain text without marks, footnote references and permalinks."""
+        children = list(children)
+        return collapse(self._plain(children, False)) or collapse(self._plain(children, True))
+
+    def _raw(self, children: Iterable[Child]) -> str:
+        out: list[str] = []
+        for child in children:
+            if isinstance(child, str):
+                out.append(child)
+            else:
+                self._element(child, out)
+        return "".join(out)
+
+    def _element(self, node: Node, out: list[str]) -> None:
+        name = node.name
+        if name in _MARKS:
+            out.append(self._marked(node, _MARKS[name]))
+        elif name in _CODE:
+            out.append(code_span(node.text()))
+        elif name == "a":
+            out.append(self._link(node))
+        elif name in _LEAVES:
+            out.append(_LEAVES[name](node))
+        elif name == "sup":
+            out.append(self._superscript(node))
+        elif node.block:
+            out.append(("; " if name == "li" else " ") + self._raw(node.children) + " ")
+        else:
+            out.append(self._raw(node.children))
+
+    def _marked(self, node: Node, mark: str) -> str:
+        if mark in self._open:
+            return self._raw(node.children)
+        self._open.add(mark)
+        inner = self._raw(node.children)
+        self._open.remove(mark)
+        core = inner.strip(_BREAK + " \n\t")
+        if not core:
+            return inner
+        # Markdown wants the marks at the words; the space that stood inside them moves out.
+        before, after = inner.split(core, 1)
+        return f"{before}{mark}{core}{mark}{after}"
+
+    def _link(self, node: Node) -> str:
+        note = target(node)
+        if note in self.footnotes:
+            self.notes.append(note)
+            return f"[^{footnote_label(node)}]"
+        return "" if is_permalink(node) else self._raw(node.children)
+
+    def _superscript(self, node: Node) -> str:
+        if any(target(link) in self.footnotes for link in node.elements() if link.name == "a"):
+            return self._raw(node.children)
+        inner = self._raw(node.children)
+        return f"^{inner}" if inner.strip() else inner
+
+    def _plain(self, children: Iterable[Child], permalinks: bool) -> str:
+        out: list[str] = []
+        for child in children:
+            if isinstance(child, str):
+                out.append(child)
+            elif child.name == "a" and target(child) in self.footnotes:
+                self.notes.append(target(child))
+            elif child.name in _LEAVES:
+                out.append(_LEAVES[child.name](child).replace(_BREAK, " "))
+            elif permalinks or not is_permalink(child):
+                inner = self._plain(child.children, permalinks)
+                out.append(f" {inner} " if child.block else inner)
+        return "".join(out)
+
+
+def code_span(text: str) -> str:
+    """Return `text` as a code span, fenced by more backticks than it holds in a row."""
+    text = collapse(text)
+    if not text:
+        return ""
+    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(text)), default=0))
+    pad = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def is_permalink(node: Node) -> bool:
+    """Return whether an element is the sign beside a heading that links to the heading itself."""
+    if node.name != "a":
+        return False
+    classes = node.classes
+    if "headerlink" in classes or "hash-link" in classes:
+        return True
+    # Some themes make the whole heading such a link; then its words are the heading's.
+    signs_only = not any(c.isalnum() for c in node.text())
+    return signs_only and (not _PERMALINKS.isdisjoint(classes) or (node.get("href") or "").startswith("#"))
+
+
+def target(node: Node) -> str:
+    """Return the id on this page that a link leads to, decoded; "" if it leads elsewhere."""
+    href = node.get("href") or ""
+    return unquote(href[1:]) if href.startswith("#") else ""
+
+
+def footnote_label(node: Node) -> str:
+    """Return what a footnote reference shows, without its brackets."""
+    return collapse(node.text()).strip("[]") or "*"
+
+
+def _image(node: Node) -> str:
+    return strip_invisible(collapse(node.get("alt") or ""))
+
+
+def _checkbox(node: Node) -> str:
+    if node.get("type") != "checkbox":
+        return ""
+    return "[x] " if node.get("checked") is not None else "[ ] "
+
+
+def _formula(node: Node) -> str:
+    # MathML carries its source beside its presentation; one of them is enough.
+    source = next((n for n in node.walk() if n.name == "annotation"), None)
+    return f"${collapse(source.text())}$" if source else node.text()
+
+
+_LEAVES = {
+    "br": lambda node: _BREAK,
+    "wbr": lambda node: "",
+    "hr": lambda node: " ",
+    "img": _image,
+    "input": _checkbox,
+    "math": _formula,
+    "q": lambda node: f"“{collapse(node.text())}”",
+}

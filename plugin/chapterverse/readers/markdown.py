@@ -1,0 +1,158 @@
+"""Markdown files that were never built, into the same sections and blocks as built pages.
+
+markdown-it-py parses, its HTML goes through the HTML reader: one place decides how a table or an admonition reads. What a
+build would add (snippets, macros, generated reference pages) isn't there, and anchors are computed, not seen; so built HTML
+is the better source wherever there is one.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from mdit_py_plugins.admon import admon_plugin
+from mdit_py_plugins.deflist import deflist_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.tasklists import tasklists_plugin
+
+from chapterverse.errors import InputError
+from chapterverse.model import Section
+from chapterverse.readers.directives import directives_plugin
+from chapterverse.readers.front_matter import FrontMatter, split_front_matter
+from chapterverse.readers.html import read_fragment
+from chapterverse.readers.slugs import Slugger, SlugRule, slugify
+from chapterverse.readers.visible import collapse, strip_invisible
+
+# `{#id}`, `{ #id .class }`, `{: #id}` and Docusaurus' comment form `{/* #id */}`: the last braces of a heading.
+_EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*\s)?\s*#([^\s{}*]+)[^{}]*\}")
+_MYST_TARGET = re.compile(r"\(([^()]+)\)=$")
+_LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
+_FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]+)\]""")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownPage:
+    """A page read from its source; every section's anchor is computed, so `anchor_verified` is False.
+
+    Attributes:
+        title: as told, else of the front matter, else the first first-level heading, else made from the file's name.
+    """
+
+    sections: tuple[Section, ...]
+    title: str
+    front_matter: FrontMatter
+
+
+def read_markdown(text: str, file_path: str, title: str | None = None, slug: SlugRule = SlugRule.MKDOCS) -> MarkdownPage:
+    """Return the page that a Markdown file will become.
+
+    Args:
+        file_path: relative to the docs root; named in errors.
+        title: what the navigation calls the page.
+
+    Raises:
+        InputError: the file is MDX.
+        UnreadablePage: its front matter is no valid YAML.
+    """
+    if file_path.lower().endswith(".mdx"):
+        raise InputError(f"{file_path} is MDX, which can't be read from source yet: index the built site instead.")
+    front_matter, body = split_front_matter(text, file_path)
+    parser = _parser(slug)
+    env: dict[str, Any] = {}
+    tokens = parser.parse(body, env)
+    _set_ids(tokens, slug)
+    title = title or front_matter.title or _first_heading(tokens) or name_of(file_path)
+    sections = read_fragment(parser.renderer.render(tokens, parser.options, env), title)
+    return MarkdownPage(tuple(replace(s, anchor_verified=False) for s in sections), title, front_matter)
+
+
+def name_of(file_path: str) -> str:
+    """Return a title made from a path: "guide/first-steps.md" is "First steps", "guide/index.md" "Guide"."""
+    folders, _, name = file_path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    if stem.lower() in ("index", "readme") and folders:
+        stem = folders.rpartition("/")[2]
+    words = collapse(re.sub(r"[-_]+", " ", stem))
+    return strip_invisible(words[:1].upper() + words[1:]) or file_path
+
+
+@functools.cache
+def _parser(slug: SlugRule) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
+    for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
+        parser.use(plugin)
+    parser.core.ruler.before("inline", "explicit_ids", functools.partial(_take_explicit_ids, slug=slug))
+    parser.add_render_rule("fence", _render_fence)
+    return parser
+
+
+def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
+    """Yield each heading's opening token and its content."""
+    for i, token in enumerate(tokens):
+        if token.type == "heading_open":
+            yield token, tokens[i + 1]
+
+
+def _take_explicit_ids(state: StateCore, slug: SlugRule) -> None:
+    for opening, content in _headings(state.tokens):
+        text = content.content
+        braces = text.rfind("{")
+        found = _EXPLICIT_ID.fullmatch(text.rstrip(), braces) if braces >= 0 else None
+        if found:
+            opening.attrSet("id", found.group(1))
+            content.content = text[:braces].rstrip()
+    if slug is SlugRule.SPHINX:
+        _take_myst_targets(state.tokens)
+
+
+def _take_myst_targets(tokens: list[Token]) -> None:
+    for i in range(len(tokens) - 4, -1, -1):
+        target = _MYST_TARGET.match(tokens[i + 1].content) if tokens[i].type == "paragraph_open" else None
+        if target and tokens[i + 3].type == "heading_open":
+            tokens[i + 3].attrSet("id", slugify(target.group(1), SlugRule.SPHINX))
+            del tokens[i : i + 3]
+
+
+def _set_ids(tokens: Sequence[Token], slug: SlugRule) -> None:
+    slugger = Slugger(slug)
+    if slug is SlugRule.MKDOCS:
+        # Python-Markdown knows all explicit ids before it makes the first of its own.
+        for opening, _ in _headings(tokens):
+            slugger.reserve(str(opening.attrGet("id") or ""))
+    for opening, content in _headings(tokens):
+        explicit = opening.attrGet("id")
+        if explicit:
+            slugger.reserve(str(explicit))
+        else:
+            opening.attrSet("id", slugger.slug(_text(content, images=slug is SlugRule.GITHUB)))
+
+
+def _first_heading(tokens: Sequence[Token]) -> str:
+    return next((collapse(strip_invisible(_text(c, images=True))) for o, c in _headings(tokens) if o.tag == "h1"), "")
+
+
+def _text(inline: Token, *, images: bool) -> str:
+    words = {"text", "text_special", "code_inline"} | ({"image"} if images else set())
+    return "".join(
+        child.content if child.type in words else " " if child.type in ("softbreak", "hardbreak") else ""
+        for child in inline.children or ()
+    )
+
+
+def _render_fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    token = tokens[index]
+    language = _LANGUAGE.match(token.info)
+    title = _FENCE_TITLE.search(token.info)
+    named = next((group for group in title.groups() if group), "") if title else ""
+    caption = f'<span class="filename">{escapeHtml(named)}</span>' if named else ""
+    name = language.group(1) if language else ""
+    return (
+        f'<div class="highlight">{caption}<pre><code class="language-{name}">{escapeHtml(token.content)}</code></pre></div>\n'
+    )

@@ -1,0 +1,120 @@
+"""The id that each generator gives a heading, computed from the heading's text.
+
+Only for folders of Markdown that were never built; a built page says itself which ids it has.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from enum import StrEnum
+
+
+class SlugRule(StrEnum):
+    """Whose rule: Python-Markdown's toc (MkDocs, Zensical); github-slugger (GitHub, Docusaurus); VitePress; docutils."""
+
+    MKDOCS = "mkdocs"
+    GITHUB = "github"
+    VITEPRESS = "vitepress"
+    SPHINX = "sphinx"
+
+
+class Slugger:
+    """Gives out the ids of one page, in the order of its headings, each once."""
+
+    def __init__(self, rule: SlugRule) -> None:
+        self._rule = rule
+        self._used: set[str] = set()
+        self._counts: Counter[str] = Counter()
+
+    def reserve(self, id: str) -> None:
+        """Note an id that an author wrote; Docusaurus alone forgets those."""
+        if self._rule is not SlugRule.GITHUB:
+            self._used.add(id)
+
+    def slug(self, heading: str) -> str:
+        """Return the id of the page's next heading."""
+        base = slugify(heading, self._rule)
+        found = _UNIQUE[self._rule](self, base)
+        self._used.add(found)
+        return found
+
+    def _underscored(self, base: str) -> str:
+        """`setup`, `setup_1`; a number that the heading itself ends with is counted up."""
+        id = base
+        while not id or id in self._used:
+            stem, _, number = id.rpartition("_")
+            counted = _COUNTED.match(id)
+            id = f"{stem}_{int(number) + 1}" if counted else f"{id}_1"
+        return id
+
+    def _counted(self, base: str) -> str:
+        """`setup`, `setup-1`; what was given out for one heading counts for all."""
+        id = base
+        while id in self._used:
+            self._counts[base] += 1
+            id = f"{base}-{self._counts[base]}"
+        return id
+
+    def _numbered(self, base: str) -> str:
+        """`setup`, `id1`; one counter for the page, which headings without a usable text share."""
+        id = base
+        while not id or id in self._used:
+            self._counts[""] += 1
+            id = f"id{self._counts['']}"
+        return id
+
+
+_UNIQUE = {
+    SlugRule.MKDOCS: Slugger._underscored,
+    SlugRule.GITHUB: Slugger._counted,
+    SlugRule.VITEPRESS: Slugger._counted,
+    SlugRule.SPHINX: Slugger._numbered,
+}
+_COUNTED = re.compile(r".*_[0-9]{1,9}$", re.DOTALL)
+
+
+def slugify(heading: str, rule: SlugRule) -> str:
+    """Return the id of a heading before duplicates are told apart; it may be empty."""
+    return _SLUGIFY[rule](heading)
+
+
+def _mkdocs(heading: str) -> str:
+    plain = unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+
+
+def _github(heading: str) -> str:
+    return "".join(c for c in heading.lower() if c in " -" or _is_word(c)).replace(" ", "-")
+
+
+def _is_word(char: str) -> bool:
+    # Alphabetic, marks, decimal digits, connectors: what Ruby's \p{Word} means, which github-slugger's table copies.
+    category = unicodedata.category(char)
+    return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or "Ⓐ" <= char <= "ⓩ"
+
+
+def _vitepress(heading: str) -> str:
+    plain = re.sub(r"[\u0300-\u036f\x00-\x1f]", "", unicodedata.normalize("NFKD", heading))
+    dashed = re.sub(r"""[\s~`!@#$%^&*()\-_+=\[\]{}|\\;:"'“”‘’<>,.?/]+""", "-", plain).strip("-")
+    return re.sub(r"^([0-9])", r"_\1", dashed).lower()
+
+
+def _sphinx(heading: str) -> str:
+    lettered = heading.lower().translate(_DOCUTILS_LETTERS)
+    plain = unicodedata.normalize("NFKD", lettered).encode("ascii", "ignore").decode()
+    return re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", plain))
+
+
+#: Letters that have no decomposition and that docutils spells in ASCII (docutils.nodes.make_id).
+_DOCUTILS_LETTERS = str.maketrans(
+    dict(zip("øđħıłŧƀƃƈƌƒƙƚƞƥƫƭƴƶǥȥȴȵȶȷȼȿɀɇɉɋɍɏ", "odhiltbbcdfklnpttyzgzlntjcszejqry", strict=True))
+    | {"ß": "sz", "æ": "ae", "œ": "oe", "ȸ": "db", "ȹ": "qp"}
+)
+_SLUGIFY = {
+    SlugRule.MKDOCS: _mkdocs,
+    SlugRule.GITHUB: _github,
+    SlugRule.VITEPRESS: _vitepress,
+    SlugRule.SPHINX: _sphinx,
+}

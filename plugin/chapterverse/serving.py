@@ -1,0 +1,125 @@
+"""Running the service on this machine: for `chapterverse serve`, and beside `mkdocs serve`.
+
+The service is another package, which this one never imports: it is found by its entry points.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.metadata import entry_points
+from typing import Any
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.settings import Settings
+
+_STARTUP_SECONDS = 10.0
+
+
+def load(name: str) -> Any:
+    """Return what the entry point `name` of the group `chapterverse.service` names: `open` or `app`.
+
+    Raises:
+        ConfigurationError: the service's dependencies are not installed.
+    """
+    try:
+        (entry,) = entry_points(group="chapterverse.service", name=name)
+        return entry.load()
+    except (ImportError, ValueError) as error:
+        missing = getattr(error, "name", None) or "chapterverse"
+        raise ConfigurationError(
+            f'The service can\'t be loaded ({missing} is missing): pip install "chapterverse[api]".'
+        ) from error
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any free one.
+
+    Raises:
+        ConfigurationError: the port is taken, or the address is not this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        reason = error.strerror or str(error)
+        raise ConfigurationError(
+            f"Port {port} on {host} can't be used ({reason}): choose another with --port."
+        ) from None
+    return sock
+
+
+def address(sock: socket.socket) -> str:
+    """Return the origin that a browser on this machine reaches the socket at."""
+    host, port = sock.getsockname()[:2]
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{name}:{port}"
+
+
+def run(app: Any, sock: socket.socket) -> None:
+    """Serve until interrupted."""
+    _server(app).run(sockets=[sock])
+
+
+class Background:
+    """The service in a thread of its own; `stop` ends it."""
+
+    def __init__(self, app: Any, sock: socket.socket) -> None:
+        self.address = address(sock)
+        self._server = _server(app)
+        # uvicorn would take over Ctrl-C, which belongs to whoever started us.
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [sock]}, daemon=True)
+        self._thread.start()
+        deadline = time.monotonic() + _STARTUP_SECONDS
+        while not self._server.started and self._thread.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=5)
+
+
+class Preview:
+    """What `mkdocs serve` runs beside the site: the service, and a worker that indexes each rebuild."""
+
+    def __init__(self, service: Background) -> None:
+        self.address = service.address
+        self._service = service
+        self._worker = ThreadPoolExecutor(max_workers=1)
+        self._waiting: Future[None] | None = None
+
+    @classmethod
+    def start(cls, settings: Settings, site: str, tell: Callable[[str], object]) -> Preview | None:
+        """Start it for the site previewed at `site` (host:port); None, with a word why, where it can't run."""
+        port = site.rpartition(":")[2]
+        origins = f"http://{site},http://127.0.0.1:{port},http://localhost:{port}"
+        try:
+            app = load("app")(settings=settings.override(allowed_origins=origins))
+            preview = cls(Background(app, bind("127.0.0.1", 0)))
+        except ChapterVerseError as error:
+            tell(f"The preview has no chat: {error}")
+            return None
+        tell(f"The chat of this preview answers at {preview.address}")
+        return preview
+
+    def submit(self, index: Callable[[], None]) -> None:
+        """Index soon; of several rebuilds that wait only the newest counts."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = self._worker.submit(index)
+
+    def stop(self) -> None:
+        self._worker.shutdown(cancel_futures=True)
+        self._service.stop()
+
+
+def _server(app: Any) -> Any:
+    import uvicorn
+
+    return uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=2))

@@ -1,0 +1,83 @@
+"""The state of every file: derived from ledger, site and lock when it is asked for, never stored (DESIGN 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from chapterverse.errors import IndexMissing
+from chapterverse.ledger import Ledger, Record
+from chapterverse.model import Head, Scope, Source
+from chapterverse.store import Store
+
+State = Literal["Unindexed", "Indexed", "Stale", "Indexing", "Re-indexing", "Removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    file_path: str
+    state: State
+    content_hash: str
+    chunk_count: int
+    last_indexed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """An index and its files; `to_json` is the document of `status --json` (DESIGN 4.5)."""
+
+    head: Head
+    files: tuple[FileState, ...]
+
+    @property
+    def summary(self) -> str:
+        head = self.head
+        version = f" {head.version}" if head.version else ""
+        return (
+            f"{head.site}{version}: generation {head.generation}, {head.pages} pages, {head.chunks} chunks, "
+            f"embedder {head.embedder.name}, published {head.published_at}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "site": self.head.site,
+            "version": self.head.version,
+            "generation": self.head.generation,
+            "embedder": self.head.embedder.name,
+            "files": [asdict(file) for file in self.files],
+        }
+
+
+def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source] | None = None) -> States:
+    """Return the states of a scope's files; without `sources` there is nothing to compare the ledger's rows with.
+
+    Raises:
+        IndexMissing: nothing was published for the scope.
+    """
+    head = next((h for h in store.heads() if h.scope == scope), None)
+    if head is None:
+        raise IndexMissing(f"Nothing was published for {scope} yet.")
+    # Rows of another generation describe another index.
+    records = ledger.records(scope) if ledger.generation(scope) == head.generation else {}
+    busy = store.publishing(scope)
+    if sources is None:
+        return States(head, tuple(_state(record, "Indexed") for record in records.values()))
+    offered = {s.file_path: s for s in sources}
+    return States(head, tuple(_compared(p, offered, records, busy) for p in sorted(offered.keys() | records.keys())))
+
+
+def _compared(path: str, offered: Mapping[str, Source], records: Mapping[str, Record], busy: bool) -> FileState:
+    source, record = offered.get(path), records.get(path)
+    if record is None:
+        content_hash = source.content_hash if source else ""
+        return FileState(path, "Indexing" if busy else "Unindexed", content_hash, 0, "")
+    if source is None:
+        return _state(record, "Removed")
+    if source.content_hash == record.content_hash:
+        return _state(record, "Indexed")
+    return _state(record, "Re-indexing" if busy else "Stale")
+
+
+def _state(record: Record, state: State) -> FileState:
+    return FileState(record.file_path, state, record.content_hash, record.chunk_count, record.last_indexed_at)

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from api.scripted import ANSWER, META, WHOLE, Scripted
+from chapterverse_api import sse
+from chapterverse_api.contract import ChatQuery
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/event-stream",
+        "TEXT/Event-Stream",
+        "application/json, text/event-stream",
+        "text/event-stream;q=0.9, application/json;q=0.1",
+    ],
+)
+def test_a_stream_is_wanted(accept: str) -> None:
+    assert sse.wanted(accept)
+
+
+@pytest.mark.parametrize("accept", ["", "*/*", "application/json", "text/*", "text/event-stream; q=0", "text/event"])
+def test_no_stream_is_wanted(accept: str) -> None:
+    assert not sse.wanted(accept)
+
+
+def test_the_final_part_is_the_last() -> None:
+    assert sse.final(Scripted(WHOLE).chat(ChatQuery(query="a"))) == ANSWER
+
+
+@pytest.mark.parametrize("events", [[], [META]])
+def test_an_answer_without_its_final_part_is_none(events: list[sse.Event]) -> None:
+    with pytest.raises(sse.Unfinished):
+        sse.final(Scripted(events).chat(ChatQuery(query="a")))
+
+
+def test_a_stream_that_yields_nothing_fails_before_it_begins() -> None:
+    with pytest.raises(sse.Unfinished):
+        sse.EventStream(Scripted([]).chat(ChatQuery(query="a")))

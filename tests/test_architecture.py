@@ -1,0 +1,221 @@
+"""Who may know whom: the import rules of the two packages, read from the source and seen in fresh interpreters."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LIBRARY = ROOT / "plugin" / "chapterverse"
+SERVICE = ROOT / "lambda" / "chapterverse_api"
+
+#: What the service may know of the library.
+OPEN_TO_SERVICE = {
+    "model", "errors", "settings", "tokens", "lexical", "evidence", "embedding", "store", "knowledge", "__version__",
+}  # fmt: skip
+
+#: What a cold Lambda must not pay for before its first question.
+NOT_ON_THE_LAMBDA = {"cohere", "qdrant_client", "mkdocs", "typer", "rich", "markdown_it", "tiktoken"}
+
+#: Modules may be named for a noun; these are names for a drawer.
+DRAWERS = {"base", "helper", "helpers", "manager", "managers", "util", "utils"}
+
+MOST_LINES = 400
+MOST_LINES_OF_PLUGIN = 200
+
+
+def module_name(package: Path, file: Path) -> str:
+    parts = (package.name, *file.relative_to(package).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """Return every module of a package by name."""
+    return {module_name(package, file): file for file in sorted(package.rglob("*.py"))}
+
+
+def imports(package: Path, file: Path) -> Iterator[str]:
+    """Yield the absolute name of all that a file imports, wherever in the file; `from a import b` yields "a.b"."""
+    inside = module_name(package, file).split(".")
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            # One dot means the package that the file is in; a package's own __init__ is in itself.
+            up = node.level - (file.name == "__init__.py")
+            start = inside[: len(inside) - up] if node.level else []
+            origin = ".".join([*start, *([node.module] if node.module else [])])
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def broken_imports(library: Path, service: Path) -> list[str]:
+    """Return every import that breaks a rule, as "module imports name"."""
+    found = [(name, imported) for name, file in modules(library).items() for imported in imports(library, file)]
+    broken = [pair for pair in found if closed_to_library(*pair)]
+    found = [(name, imported) for name, file in modules(service).items() for imported in imports(service, file)]
+    broken += [pair for pair in found if closed_to_service(*pair)]
+    return [f"{name} imports {imported}" for name, imported in broken]
+
+
+def closed_to_library(name: str, imported: str) -> bool:
+    is_plugin = name == "chapterverse.mkdocs"
+    return within(imported, "chapterverse_api") or (within(imported, "mkdocs") and not is_plugin)
+
+
+def closed_to_service(name: str, imported: str) -> bool:
+    # The bare package is open: importing it loads nothing.
+    top, *rest = imported.split(".")
+    return top == "mkdocs" or (top == "chapterverse" and bool(rest) and rest[0] not in OPEN_TO_SERVICE)
+
+
+def broken_shapes(*packages: Path) -> list[str]:
+    """Return every file that is too long or named for a drawer."""
+    broken = []
+    files = [f for package in packages for f in sorted(package.rglob("*")) if f.suffix in {".py", ".js", ".css"}]
+    for file in files:
+        lines = len(file.read_text(encoding="utf-8").splitlines())
+        if lines > MOST_LINES:
+            broken.append(f"{file.name} has {lines} lines")
+        if {file.stem, file.parent.name} & DRAWERS:
+            broken.append(f"{file.parent.name}/{file.name} is named for a drawer")
+    return broken
+
+
+def loaded_by(module: str, *path: Path) -> set[str]:
+    """Return the top-level packages that importing a module loads into a fresh interpreter, the library's own aside."""
+    program = f"""
+import json, sys
+sys.path[:0] = {[str(p) for p in path]}
+before = set(sys.modules)
+import {module}
+print(json.dumps(sorted({{name.partition(".")[0] for name in set(sys.modules) - before}})))
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, f"{module} can't be imported by itself:\n{done.stderr}"
+    return set(json.loads(done.stdout)) - sys.stdlib_module_names
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """What each module of both packages loads, each in an interpreter of its own."""
+    names = [*modules(LIBRARY), *modules(SERVICE)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(names, pool.map(loaded_by, names), strict=True))
+
+
+def test_both_packages_are_found() -> None:
+    assert {"chapterverse", "chapterverse.model", "chapterverse.store"} <= modules(LIBRARY).keys()
+    assert {"chapterverse_api", "chapterverse_api.handler"} <= modules(SERVICE).keys()
+
+
+def test_no_import_crosses_a_border() -> None:
+    assert broken_imports(LIBRARY, SERVICE) == []
+
+
+def test_files_are_short_and_named_for_a_noun() -> None:
+    assert broken_shapes(LIBRARY, SERVICE, ROOT / "scripts") == []
+    assert len((LIBRARY / "mkdocs.py").read_text(encoding="utf-8").splitlines()) < MOST_LINES_OF_PLUGIN
+
+
+def test_the_library_alone_loads_nothing(loaded: dict[str, set[str]]) -> None:
+    assert loaded["chapterverse"] == {"chapterverse"}
+
+
+def test_the_handler_loads_nothing_heavy(loaded: dict[str, set[str]]) -> None:
+    assert loaded["chapterverse_api.handler"] & NOT_ON_THE_LAMBDA == set()
+
+
+def test_no_module_loads_a_vendor_sdk(loaded: dict[str, set[str]]) -> None:
+    assert {name for name, heavy in loaded.items() if heavy & {"cohere", "qdrant_client", "fastembed"}} == set()
+
+
+def test_only_the_plugin_loads_mkdocs(loaded: dict[str, set[str]]) -> None:
+    assert {name for name, heavy in loaded.items() if "mkdocs" in heavy} == {"chapterverse.mkdocs"}
+
+
+def test_the_library_does_not_load_the_service(loaded: dict[str, set[str]]) -> None:
+    assert {n for n, heavy in loaded.items() if within(n, "chapterverse") and "chapterverse_api" in heavy} == set()
+
+
+# The rules themselves are tested on packages that break them.
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> tuple[Path, Path]:
+    library, service = tmp_path / "chapterverse", tmp_path / "chapterverse_api"
+    files = {
+        library / "__init__.py": "",
+        library / "model.py": "import json",
+        library / "mkdocs.py": "from mkdocs.plugins import BasePlugin",
+        library / "store" / "__init__.py": "from .. import model\nfrom . import edge",
+        library / "store" / "edge.py": "",
+        service / "__init__.py": "import chapterverse\nfrom chapterverse import __version__, model",
+        service / "app.py": "import chapterverse.store.edge\nfrom chapterverse.embedding import open_embedder",
+    }
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return library, service
+
+
+def test_packages_that_keep_the_rules_pass(planted: tuple[Path, Path]) -> None:
+    assert broken_imports(*planted) == []
+    assert broken_shapes(*planted) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "complaint"),
+    [
+        ("chapterverse/cli.py", "import chapterverse_api.app", "chapterverse.cli imports chapterverse_api.app"),
+        ("chapterverse/a.py", "def f():\n    import chapterverse_api", "chapterverse.a imports chapterverse_api"),
+        ("chapterverse/cli.py", "from mkdocs import config", "chapterverse.cli imports mkdocs.config"),
+        ("chapterverse/store/x.py", "import mkdocs", "chapterverse.store.x imports mkdocs"),
+        ("chapterverse_api/ask.py", "from chapterverse import sync", "chapterverse_api.ask imports chapterverse.sync"),
+        ("chapterverse_api/ask.py", "import chapterverse.sync as s", "chapterverse_api.ask imports chapterverse.sync"),
+        ("chapterverse_api/ask.py", "import mkdocs.config", "chapterverse_api.ask imports mkdocs.config"),
+        ("chapterverse_api/a/b.py", "from chapterverse import cli", "chapterverse_api.a.b imports chapterverse.cli"),
+    ],
+)  # fmt: skip
+def test_an_import_across_a_border_is_reported(
+    planted: tuple[Path, Path], tmp_path: Path, file: str, text: str, complaint: str
+) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    assert broken_imports(*planted) == [complaint]
+
+
+def test_a_relative_import_is_resolved(planted: tuple[Path, Path]) -> None:
+    library, _ = planted
+    assert list(imports(library, library / "store" / "__init__.py")) == [
+        "chapterverse.model",
+        "chapterverse.store.edge",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "lines"), [("long.py", 401), ("utils.py", 1), ("base/noun.py", 1), ("widget.js", 401)]
+)
+def test_a_file_out_of_shape_is_reported(planted: tuple[Path, Path], file: str, lines: int) -> None:
+    place = planted[0] / file
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("\n" * lines, encoding="utf-8")
+    assert len(broken_shapes(*planted)) == 1
+
+
+def test_a_heavy_import_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "light.py").write_text("import heavy.part, json", encoding="utf-8")
+    (tmp_path / "heavy").mkdir()
+    (tmp_path / "heavy" / "part.py").write_text("", encoding="utf-8")
+    assert loaded_by("light", tmp_path) == {"light", "heavy"}

@@ -1,0 +1,102 @@
+"""What a newcomer meets first: one sentence each for a busy port, a wrong port and a missing or unfit Python."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+SH = shutil.which("sh") or "/bin/sh"
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, env=environment or None)
+
+
+def impostor(folder: Path, name: str, *, version: str = "3.12.1", complete: bool = True) -> Path:
+    """A program that answers the questions of `python.sh` as a Python of that kind does, and prints its arguments."""
+    file = folder / name
+    recent = tuple(map(int, version.split("."))) >= (3, 11)
+    file.write_text(
+        f"""#!{SH}
+case "$2" in
+*_base_executable*) echo "$0" ;;
+*"sys.version_info <"*) exit {0 if recent else 1} ;;
+*ensurepip*) exit {0 if complete else 1} ;;
+*python%d*) echo python{version.rpartition(".")[0]}-venv ;;
+*platform*) echo {version} ;;
+*) echo "{name} runs $@" ;;
+esac
+""",
+        encoding="utf-8",
+    )
+    file.chmod(0o755)
+    return file
+
+
+def choose(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return run(SH, str(SCRIPTS / "python.sh"), "script.py", PATH=str(folder), **environment)
+
+
+def sentence(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the one line that a failed program said."""
+    assert done.returncode == 1, done
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.strip()
+
+
+def test_a_busy_port_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = sentence(run(sys.executable, str(SCRIPTS / "demo.py"), str(port)))
+    assert said.startswith(f"Port {port} is busy")
+    assert "make demo PORT=" in said
+
+
+@pytest.mark.parametrize("port", ["", "abc", "0", "65536", "-1", "٨"])
+def test_a_wrong_port_is_one_sentence(port: str) -> None:
+    assert "is no port" in sentence(run(sys.executable, str(SCRIPTS / "demo.py"), port))
+
+
+def test_no_python_is_one_sentence(tmp_path: Path) -> None:
+    assert "none was found" in sentence(choose(tmp_path))
+
+
+def test_an_old_python_is_one_sentence(tmp_path: Path) -> None:
+    impostor(tmp_path, "python3", version="3.10.4")
+    assert "is 3.10.4" in sentence(choose(tmp_path))
+
+
+def test_a_python_without_venv_is_one_sentence(tmp_path: Path) -> None:
+    impostor(tmp_path, "python3", version="3.11.2", complete=False)
+    assert "sudo apt install python3.11-venv" in sentence(choose(tmp_path))
+
+
+def test_a_python_that_was_named_but_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    impostor(tmp_path, "python3")
+    assert "PYTHON=/no/such/python" in sentence(choose(tmp_path, PYTHON="/no/such/python"))
+
+
+def test_a_shim_that_fails_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "python3.13").write_text(f"#!{SH}\nexit 127\n", encoding="utf-8")
+    (tmp_path / "python3.13").chmod(0o755)
+    impostor(tmp_path, "python3.12", complete=False)
+    impostor(tmp_path, "python3")
+    assert choose(tmp_path).stdout == "python3 runs script.py\n"
+
+
+def test_a_named_python_is_taken(tmp_path: Path) -> None:
+    impostor(tmp_path, "python3.13")
+    named = impostor(tmp_path, "my python")
+    assert choose(tmp_path, PYTHON=str(named)).stdout == "my python runs script.py\n"
+
+
+def test_a_chromium_that_does_not_start_is_one_sentence() -> None:
+    done = run(sys.executable, str(SCRIPTS / "chromium.py"), CHAPTERVERSE_CHROMIUM="/no/such/chromium")
+    assert "no Chromium that starts" in sentence(done)
