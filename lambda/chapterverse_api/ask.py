@@ -15,6 +15,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, Segm
 from chapterverse_api.generation import Draft
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.grounding import Verified, verify
+from chapterverse_api.links import Links
 from chapterverse_api.material import Material, from_index, from_selection
 from chapterverse_api.sse import Events
 
@@ -45,11 +46,11 @@ def ask(query: ChatQuery, service: Service) -> Events:
         return
 
     draft, failure = yield from _drafted(material, service)
-    verified = verify(draft, material.task.passages, material.task.language, material.idf)
+    verified = verify(draft, material.task.passages, material.task.language, material.weigh)
     turn.log("response_generated", generator=service.generator.name, dropped_citations=verified.dropped)
 
     # Last refusal: an answer in which no citation holds is no answer.
-    if not any(span.citations for span in verified.spans):
+    if not any(span.citations and span.text.strip() for span in verified.spans):
         yield turn.sent(refusal(material, turn))
         return
     yield turn.sent(answer(material, verified, failure or material.degraded, turn))
@@ -57,8 +58,9 @@ def ask(query: ChatQuery, service: Service) -> Events:
 
 def _drafted(material: Material, service: Service) -> Steps[Delta, None, tuple[Draft, str | None]]:
     """Stream the draft and return it, with the reason if quoting had to stand in for the generator."""
+    links = Links(material.task.passages)
     try:
-        return (yield from _streamed(service.generator.generate(material.task))), None
+        return (yield from _streamed(links.stream(service.generator.generate(material.task)))), None
     except ProviderError as error:
         draft = yield from _streamed(Extractive().generate(material.task))
         return draft, f"The answer is quoted, since the model failed ({type(error).__name__})."

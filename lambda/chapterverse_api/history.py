@@ -12,12 +12,14 @@ _STANDS_ALONE = 4
 
 
 def standalone(question: str, history: Sequence[Message], languages: Sequence[str] = ("en",)) -> str:
-    """Return the question as it can be searched for: with the reader's previous question in front if it is short.
+    """Return the question as it can be searched for: with the reader's questions before it until they say enough.
 
     Only the reader's own words are taken; what a client says that we answered proves nothing.
     """
-    language = languages[0] if languages else "en"
-    if sum(1 for _ in lexical.words(question, language)) >= _STANDS_ALONE:
-        return question
-    previous = next((m.content for m in reversed(history) if m.role == "user" and m.content != question), None)
-    return f"{previous}\n{question}" if previous else question
+    asked = [question]
+    for message in reversed(history):
+        if sum(1 for _ in lexical.words("\n".join(asked), languages[0])) >= _STANDS_ALONE:
+            break
+        if message.role == "user" and message.content not in asked:
+            asked.insert(0, message.content)
+    return "\n".join(asked)

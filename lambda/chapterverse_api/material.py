@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
 from chapterverse import lexical
-from chapterverse.errors import IndexMissing
+from chapterverse.errors import IndexFault
 from chapterverse.evidence import Question, read_question
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: Pages that a refusal points to.
 NEAREST = 3
 SNIPPET = 200
+#: Chunks of the section on either side of the one that was found: a section may be a whole reference.
+NEIGHBORS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Material:
         sources: the passages of `task` as the reader sees them, with the same ids.
         nearest: where to look on, best first.
         candidates: how many chunks were considered.
+        snapshot: what the words of an answer are weighed by; None where nothing is indexed.
         evidence: the strongest evidence found, 0 to 1.
         degraded: why not everything went as configured; None if it did.
     """
@@ -45,21 +48,22 @@ class Material:
     candidates: int
     evidence: float
     retrieval_used: bool
+    snapshot: Snapshot | None = None
     degraded: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
-    def idf(self, term: int) -> float:
-        """Return the weight of a hashed term; an average one where the question has no say."""
-        return self.task.idf.get(term, 1.0)
+    def weigh(self, text: str) -> Mapping[int, float]:
+        """Return the idf of a text's terms in the index; nothing where there is none."""
+        if self.snapshot is None:
+            return {}
+        return read_question(text, self.snapshot.head.languages, self.snapshot)[1]
 
     def coverage(self, ids: Collection[str]) -> float:
         """Return the share of the question's words, by idf, that the passages of these ids hold together."""
         words, weights = self.task.words.words, self.task.words.weights
         if not words:
             return 1.0
-        cited = (p for p in self.task.passages if p.id in ids)
-        text = "\n".join(t for p in cited for t in (*p.path, p.section))
-        held = {t for w in lexical.words(text, self.task.language) for t in w.terms}
+        held = frozenset().union(*(p.terms for p in self.task.passages if p.id in ids))
         found = sum(w for word, w in zip(words, weights, strict=True) if any(held.intersection(a) for a in word))
         return found / sum(weights)
 
@@ -70,36 +74,39 @@ def from_index(query: ChatQuery, service: Service) -> Material:
     head = snapshot.head
     question = standalone(query.query or "", query.conversation_history, head.languages)
     found = retrieve(snapshot, service.embedder, question, filters=_scoped(query, head.languages))
-    kept = [c for c in found.candidates[: query.top_k] if c.evidence >= found.calibration.floor]
+    kept = _sections(c for c in found.candidates if c.evidence >= found.calibration.floor)[: query.top_k]
     urls = {c.chunk.chunk_id: service.public_url(c.chunk, head) for c in found.candidates}
     passages = tuple(_passage(str(i), c, urls[c.chunk.chunk_id], snapshot) for i, c in enumerate(kept, 1))
+    language = query.language or next((c.chunk.language for c in found.candidates), head.languages[0])
     return Material(
         mode="rag",
-        task=Task(query.query or "", found.question, found.idf, passages, query.language or head.languages[0]),
+        task=Task(query.query or "", found.question, found.idf, passages, language),
         sources=tuple(_source(p, c.chunk) for p, c in zip(passages, kept, strict=True)),
         nearest=_nearest(found.candidates, urls),
         candidates=found.total,
         evidence=found.evidence,
         retrieval_used=True,
+        snapshot=snapshot,
         degraded=found.degraded,
         timings=found.timings,
     )
 
 
 def from_selection(query: ChatQuery, service: Service) -> Material:
-    """Return the selection as the only source; of the index just where the selection stands is asked."""
+    """Return the selection as the only source; the index is asked just where it stands and what its words weigh."""
     selection = query.selected_text or ""
     try:
         snapshot: Snapshot | None = service.snapshot(query.version)
-    except IndexMissing:
+    except IndexFault:
+        # Whatever became of the index, the reader's own text is at hand.
         snapshot = None
-    found = _home(selection, query.page_url, service, snapshot)
-    language = query.language or (snapshot.head.languages[0] if snapshot else "en")
-    chapter = found.chunk.chapter_title if found else phrases.of(language).selection
-    # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
-    url = query.page_url if found else None
+    home = _home(selection, query.page_url, service, snapshot) if snapshot and query.page_url else None
+    language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
+    chapter = home.place.chapter if home else phrases.of(language).selection
+    url = home.url if home else None
     words, idf = _weighed(query.query or "", language, snapshot)
-    passage = Passage("1", (chapter,), selection, selection, 1.0, url, None)
+    terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
+    passage = Passage("1", (chapter,), selection, selection, terms, 1.0, url, None)
     source = SourceChunk(
         id="1", chapter=chapter, section=None, snippet=_snippet(selection), url=url, score=1.0, chunk_id=None
     )
@@ -107,31 +114,35 @@ def from_selection(query: ChatQuery, service: Service) -> Material:
         mode="selected_text",
         task=Task(query.query or "", words, idf, (passage,), language),
         sources=(source,),
-        nearest=(_place(found.chunk, found.url),) if found else (),
+        nearest=(home.place,) if home else (),
         candidates=1,
         evidence=1.0,
         retrieval_used=False,
+        snapshot=snapshot,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    chunk: Chunk
+    """Where a selection stands: the page's address, as sent if the index holds it so, and the likeliest section."""
+
     url: str
+    place: Nearest
+    language: str
 
 
-def _home(selection: str, page_url: str | None, service: Service, snapshot: Snapshot | None) -> _Home | None:
-    """Return the chunk of the reader's page that the selection most likely comes from."""
-    if snapshot is None or not page_url:
+def _home(selection: str, page_url: str, service: Service, snapshot: Snapshot) -> _Home | None:
+    page = service.page_at(page_url, snapshot)
+    if page is None:
         return None
-    page = _page_of(page_url)
-    hits = snapshot.search_lexical(lexical.query_vector(selection, snapshot.head.languages), 50)
-    places = (_Home(hit.chunk, service.public_url(hit.chunk, snapshot.head)) for hit in hits)
-    return next((place for place in places if _page_of(place.url) == page), None)
-
-
-def _page_of(url: str) -> str:
-    return urldefrag(url.partition("?")[0]).url.removesuffix("index.html")
+    chunks = snapshot.page(page)
+    vector = lexical.query_vector(selection, snapshot.head.languages)
+    hits = snapshot.search_lexical(vector, 1, {"source_file_path": [page]})
+    chunk = hits[0].chunk if hits else chunks[0]
+    place = _place(chunk, service.public_url(chunk, snapshot.head))
+    # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
+    held = page_url in {service.public_url(c, snapshot.head) for c in chunks}
+    return _Home(page_url if held else urldefrag(place.url).url, place, chunk.language)
 
 
 def _weighed(question: str, language: str, snapshot: Snapshot | None) -> tuple[Question, Mapping[int, float]]:
@@ -142,18 +153,33 @@ def _weighed(question: str, language: str, snapshot: Snapshot | None) -> tuple[Q
 
 
 def _scoped(query: ChatQuery, languages: Sequence[str]) -> dict[str, FilterValue]:
-    """Return the filters with the reader's language, where the index has pages in it."""
+    """Return the filters with the reader's language, where the index has pages in it: "de-AT" reads "de" as well."""
     filters: dict[str, FilterValue] = dict(query.filters)
-    if query.language is not None and query.language in languages and len(languages) > 1:
-        filters.setdefault("language", query.language)
+    spoken = [tag for tag in languages if query.language and _primary(tag) == _primary(query.language)]
+    if spoken and len(languages) > 1:
+        filters.setdefault("language", [*spoken])
     return filters
+
+
+def _primary(tag: str) -> str:
+    return tag.partition("-")[0].lower()
 
 
 def _passage(number: str, candidate: Candidate, url: str, snapshot: Snapshot) -> Passage:
     chunk = candidate.chunk
-    around = [c.text for c in snapshot.page(chunk.source_file_path) if _same_section(c, chunk)]
-    section = "\n\n".join(around) or chunk.text
-    return Passage(number, chunk.heading_path, chunk.text, section, candidate.evidence, url, chunk.chunk_id)
+    around = range(chunk.chunk_index - NEIGHBORS, chunk.chunk_index + NEIGHBORS + 1)
+    page = snapshot.page(chunk.source_file_path)
+    section = "\n\n".join(c.text for c in page if c.chunk_index in around and _same_section(c, chunk))
+    terms = frozenset(candidate.lexical.indices)
+    return Passage(number, chunk.heading_path, chunk.text, section, terms, candidate.evidence, url, chunk.chunk_id)
+
+
+def _sections(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the best candidate of each section, best first: a section is one source, however many chunks match."""
+    best: dict[tuple[str, tuple[str, ...]], Candidate] = {}
+    for candidate in candidates:
+        best.setdefault((candidate.chunk.url, candidate.chunk.heading_path), candidate)
+    return list(best.values())
 
 
 def _same_section(a: Chunk, b: Chunk) -> bool:

@@ -20,6 +20,8 @@ from chapterverse_api.contract import FilterValue
 
 #: Candidates of each side before fusion.
 CANDIDATES = 50
+#: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
+_LARGEST = 1e15
 LEXICAL_ALGORITHM = "bm25-code-aware"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear"
 
@@ -83,6 +85,8 @@ def retrieve(
     where = _checked(filters or {})
     timings: dict[str, float] = {}
     degraded = None
+    if vector is not None:
+        _check_vector(vector, head.embedder.size)
     started = time.perf_counter()
     if question is not None and embedder is not None:
         try:
@@ -90,8 +94,6 @@ def retrieve(
         except ProviderError as error:
             degraded = f"The embedder could not be reached ({type(error).__name__}); only words were searched."
         timings["embed"] = time.perf_counter() - started
-    if vector is not None and len(vector) != head.embedder.size:
-        raise InputError(f"The index holds vectors of {head.embedder.size} dimensions.", field="embedding")
     started = time.perf_counter()
     sparse = lexical.query_vector(question or "", head.languages)
     by_words = snapshot.search_lexical(sparse, CANDIDATES, where)
@@ -115,6 +117,16 @@ def retrieve(
         degraded=degraded,
         timings=timings,
     )
+
+
+def _check_vector(vector: Sequence[float], size: int) -> None:
+    if not size:
+        raise InputError("The index holds no dense vectors: send a query.", field="embedding")
+    if len(vector) != size:
+        raise InputError(f"The index holds vectors of {size} dimensions.", field="embedding")
+    # The engine counts in 32 bits, where a larger number is infinite and a vector of zeros has no direction.
+    if not any(vector) or not all(abs(v) <= _LARGEST for v in vector):
+        raise InputError("The embedding needs finite numbers that are not all zero.", field="embedding")
 
 
 def _checked(filters: Mapping[str, FilterValue]) -> dict[str, list[str | int]]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from threading import Lock
 from typing import Any
+from urllib.parse import urldefrag
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
@@ -51,6 +54,7 @@ class Service:
         self.generator = generator
         self._store = store
         self._open: dict[Scope, Snapshot] = {}
+        self._pages: WeakKeyDictionary[Snapshot, Mapping[str, str]] = WeakKeyDictionary()
         self._lock = Lock()
 
     def chat(self, query: ChatQuery) -> Events:
@@ -144,9 +148,12 @@ class Service:
         """Return what is published now; a generation is opened once and kept until the head moves.
 
         Raises:
-            IndexMissing: nothing was published, or not for this version.
+            InputError: there is no such version of these docs.
+            IndexMissing: nothing was published.
             IndexMismatch: the index is another embedder's.
         """
+        if version is not None:
+            self._check_version(version)
         wanted = version if version is not None else self.settings.docs_version
         scope = only_scope(self._store, self.settings.site, wanted)
         with self._lock:
@@ -157,6 +164,21 @@ class Service:
                 _check(opened.head, self._card)
                 self._open[scope] = opened
             return opened
+
+    def _check_version(self, version: str) -> None:
+        known = {h.version for h in self._store.heads() if self.settings.site in ("", h.site)}
+        if known and version not in known:
+            names = ", ".join(sorted(filter(None, known))) or "none by name"
+            raise InputError(f"These docs have no such version; there are {names}.", field="version")
+
+    def page_at(self, url: str, snapshot: Snapshot) -> str | None:
+        """Return the file path of the page at an address; None if the index holds no such page."""
+        pages = self._pages.get(snapshot)
+        if pages is None:
+            chunks = (point.chunk for point in snapshot.points())
+            pages = {_page(self.public_url(c, snapshot.head)): c.source_file_path for c in chunks}
+            self._pages[snapshot] = pages
+        return pages.get(_page(url))
 
     def public_url(self, chunk: Chunk, head: Head) -> str:
         """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
@@ -196,6 +218,11 @@ def _contracted(kind: type[ChatQuery], **fields: Any) -> ChatQuery:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise InputError(f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}.") from None
+
+
+def _page(url: str) -> str:
+    """Return what all addresses of one page have in common."""
+    return urldefrag(url.partition("?")[0]).url.removesuffix("index.html").rstrip("/")
 
 
 def _check(head: Head, card: EmbedderCard) -> None:

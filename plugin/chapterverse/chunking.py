@@ -6,9 +6,11 @@ chunks find the right section more often than large ones, and the answer is expa
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from urllib.parse import urlsplit
 
 from chapterverse import tokens
@@ -23,12 +25,19 @@ from chapterverse.model import (
     embed_hash,
     embed_text,
     join_blocks,
+    sound,
 )
 
 #: Cap of DESIGN 4.1; a path longer than a quarter of it is shortened from the middle.
 CAP = 512
 TARGET = 256
 
+#: Tokens that a repeated head must leave for what it stands over, however small the cap.
+_LEAST_ROOM = 16
+#: Containers nested deeper are cut at lines, as if they had no parts.
+_DEEPEST = 20
+
+_BLANK_START = re.compile(r"\A\s*[\r\n]")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 
@@ -49,7 +58,7 @@ class Budget:
         return f"chunks/{self.target}/{self.cap}"
 
     def smaller(self) -> Budget:
-        """Return three quarters of it, for a page with a text that a model found too long."""
+        """Return three quarters of it, for a page with a text that a model found too long; the least is 16 and 32."""
         return Budget(max(16, self.target * 3 // 4), max(32, self.cap * 3 // 4))
 
 
@@ -63,24 +72,25 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget())
         budget: sizes.
     """
     chunks: list[Chunk] = []
-    for section, text in _texts(page, budget):
-        path = _short_path(section.path, budget.cap // 4)
-        cited = section.anchor if section.anchor_verified else None
+    title, url, domain = sound(page.title), sound(page.url), _host(page.url)
+    for section, path, text in _texts(page.sections, budget):
+        anchor = sound(section.anchor) if section.anchor else None
+        cited = anchor if section.anchor_verified else None
         chunks.append(
             Chunk(
-                chunk_id=chunk_id(scope, page.language, page.file_path, section.anchor, len(chunks), text, path),
+                chunk_id=chunk_id(scope, page.language, page.file_path, anchor, len(chunks), text, path),
                 embed_hash=embed_hash(fingerprint, embed_text(path, text)),
                 text=text,
-                chapter_title=page.title,
-                section_heading=section.heading,
+                chapter_title=title,
+                section_heading=sound(section.heading) if section.heading else None,
                 heading_path=path,
                 chunk_index=len(chunks),
                 source_file_path=page.file_path,
-                url=f"{page.url}#{cited}" if cited else page.url,
+                url=f"{url}#{cited}" if cited else url,
                 anchor_verified=cited is not None,
-                source_domain=urlsplit(page.url).hostname or "",
+                source_domain=domain,
                 content_type=page.content_type,
-                tags=page.tags,
+                tags=tuple(map(sound, page.tags)),
                 language=page.language,
                 version=scope.version,
                 created_at=page.created_at or "",
@@ -89,23 +99,32 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget())
     return chunks
 
 
-def _texts(page: Page, budget: Budget) -> Iterator[tuple[Section, str]]:
-    """Yield the text of each chunk with its section; a heading with nothing below it stands as its own text."""
-    sections = page.sections
-    for i, section in enumerate(sections):
-        room = _room(section, budget)
-        if section.blocks:
-            for text in pack(section.blocks, room):
-                yield section, text
-        elif section.heading and not (i + 1 < len(sections) and sections[i + 1].level > section.level):
-            yield section, _cut_text(section.heading, room.cap)[0]
+def _host(url: str) -> str:
+    with contextlib.suppress(ValueError):
+        return sound(urlsplit(url).hostname or "")
+    return ""
 
 
-def _room(section: Section, budget: Budget) -> Budget:
-    """Return what the heading path leaves of the budget."""
-    spent = tokens.count(embed_text(_short_path(section.path, budget.cap // 4), ""))
-    # Two tokens of slack: path and text together can count one more than apart.
-    return Budget(max(budget.target - spent, budget.target // 2), budget.cap - spent - 2)
+def _texts(sections: Sequence[Section], budget: Budget) -> Iterator[tuple[Section, tuple[str, ...], str]]:
+    """Yield each chunk's section, path and text; a heading with nothing below it stands as its own text."""
+    for section, following in zip_longest(sections, sections[1:]):
+        path = _short_path(tuple(map(sound, section.path)), budget.cap // 4)
+        room = _room(path, budget)
+        texts = list(pack(section.blocks, room))
+        if not texts and section.heading and not (following and following.level > section.level):
+            texts = list(pack((Block(BlockKind.PARAGRAPH, section.heading),), room))
+        for text in texts:
+            yield section, path, text
+
+
+def _room(path: tuple[str, ...], budget: Budget) -> Budget:
+    """Return what the heading path leaves of the budget.
+
+    Apart and together path and text count the same: cl100k cuts words after a blank line, whatever follows it but
+    further blank lines, and no text starts with one.
+    """
+    spent = tokens.count(embed_text(path, ""))
+    return Budget(max(budget.target - spent, budget.target // 2), budget.cap - spent)
 
 
 def _short_path(path: tuple[str, ...], limit: int) -> tuple[str, ...]:
@@ -113,96 +132,136 @@ def _short_path(path: tuple[str, ...], limit: int) -> tuple[str, ...]:
     if tokens.fits(" > ".join(path), limit):
         return path
     ends = path if len(path) < 2 else (path[0], path[-1])
-    return tuple(_cut_text(heading, limit // 2)[0] for heading in ends)
+    return tuple(next(_cut_text(heading, limit // 2), "") for heading in ends)
 
 
-def pack(blocks: tuple[Block, ...], room: Budget) -> Iterator[str]:
-    """Yield texts of whole blocks up to `room.target` tokens; a block over `room.cap` is cut where it hurts least."""
+def pack(blocks: Iterable[Block], room: Budget, depth: int = 0) -> Iterator[str]:
+    """Yield texts of whole blocks up to `room.target` tokens; a block over `room.cap` is cut where it hurts least.
+
+    Args:
+        depth: how many containers the blocks stand in.
+    """
     group: list[Block] = []
     size = 0
-    for block in _fitting(blocks, room.cap):
+    for block in _fitting(blocks, room.cap, depth):
         cost = tokens.count(block.text) + 1
         if group and size + cost > room.target:
-            yield join_blocks(group)
+            yield from _joined(group, size, room.cap)
             group, size = [], 0
         group.append(block)
         size += cost
-    if group:
-        yield join_blocks(group)
+    yield from _joined(group, size, room.cap)
 
 
-def _fitting(blocks: tuple[Block, ...], cap: int) -> Iterator[Block]:
-    """Yield the blocks, each over the cap replaced by pieces that fit, in order."""
+def _joined(group: Sequence[Block], size: int, cap: int) -> Iterator[str]:
+    """Yield blocks as one text; one by one where they fit only apart, since seams may cost a token of their own."""
+    text = join_blocks(group)
+    if size * 2 <= cap or len(group) == 1 or tokens.fits(text, cap):
+        yield from filter(None, [text])
+    else:
+        yield from (block.text for block in group)
+
+
+def _fitting(blocks: Iterable[Block], cap: int, depth: int) -> Iterator[Block]:
+    """Yield the blocks, each over the cap replaced by pieces that fit, in order; blank ones are left out."""
     for block in blocks:
-        if tokens.fits(block.text, cap):
+        text = _BLANK_START.sub("", sound(block.text)).rstrip()
+        block = replace(block, text=text, head=sound(block.head), tail=sound(block.tail))
+        if not text:
+            continue
+        if tokens.fits(text, cap):
             yield block
-        elif block.parts:
-            yield from _cut_container(block, cap)
+        elif block.parts and depth < _DEEPEST:
+            yield from _cut_container(block, cap, depth)
         else:
             yield from _cut_leaf(block, cap)
 
 
-def _cut_container(block: Block, cap: int) -> Iterator[Block]:
-    """Cut between a container's parts; its title or label stands before each piece."""
-    head = _short_head(block.head, cap)
-    room = cap - tokens.count(head) - 2 if head else cap
-    for text in pack(block.parts, Budget(room, room)):
+def _cut_container(block: Block, cap: int, depth: int) -> Iterator[Block]:
+    """Cut between a container's parts; its title or label stands before each piece, if only once where it is long."""
+    head = block.head.strip()
+    if head and not _repeats(head, cap):
+        yield from _cut_leaf(Block(block.kind, head), cap)
+        head = ""
+    room = cap - tokens.count(f"{head}\n\n") if head else cap
+    for text in pack(block.parts, Budget(room, room), depth + 1):
         yield Block(block.kind, f"{head}\n\n{text}" if head else text)
 
 
 def _cut_leaf(block: Block, cap: int) -> Iterator[Block]:
-    """Cut at lines, with the fence or the table's header around each piece; prose at sentences, then at words."""
-    head, tail = _short_head(block.head, cap), block.tail
-    lines = block.text.split("\n")
-    body = lines[head.count("\n") + 1 :] if head else lines
-    if tail and body and body[-1] == tail:
-        body = body[:-1]
-    room = cap - tokens.count(f"{head}\n\n{tail}") - 2
-    prose = block.kind not in (BlockKind.CODE, BlockKind.TABLE)
-    for piece in _group_lines(body, room, prose):
-        yield replace(block, text="\n".join(part for part in (head, piece, tail) if part))
+    """Cut at lines, with the fence or the table's header around each piece; a long line at sentences or words."""
+    head, tail, body = "", "", block.text
+    if block.head and block.text.startswith(f"{block.head}\n") and _repeats(f"{block.head}\n{block.tail}", cap):
+        head, tail = block.head, block.tail
+        body = body.removeprefix(f"{head}\n").removesuffix(f"\n{tail}" if tail else "")
+    lines = body.split("\n")
+    room = cap - tokens.count(f"{head}\n\n{tail}") if head else cap
+    pieces = _framed(head, _group_lines(lines, room), tail)
+    # Seams between lines may cost tokens of their own.
+    while not all(tokens.fits(piece, cap) for piece in pieces):
+        room -= 1
+        pieces = _framed(head, _group_lines(lines, room), tail)
+    yield from (replace(block, text=piece) for piece in pieces)
 
 
-def _short_head(head: str, cap: int) -> str:
-    """Return the head, or nothing where repeating it would leave no room for what it stands over."""
-    return head if tokens.fits(head, cap // 2) else ""
+def _repeats(head: str, cap: int) -> bool:
+    """Return whether a head leaves enough room to stand over every piece of what it belongs to."""
+    return tokens.fits(head, cap - max(cap // 2, _LEAST_ROOM))
 
 
-def _group_lines(lines: list[str], room: int, prose: bool) -> Iterator[str]:
-    pieces: list[str] = []
+def _framed(head: str, pieces: Iterable[str], tail: str) -> list[str]:
+    return ["\n".join(part for part in (head, piece, tail) if part) for piece in pieces]
+
+
+def _group_lines(lines: Iterable[str], room: int) -> Iterator[str]:
+    """Yield lines in groups of at most `room` tokens, counted one by one; groups of blank lines are left out."""
+    group: list[str] = []
     size = 0
     for line in lines:
-        cost = tokens.count(line) + 1 if len(line) <= 8 * room else room + 1
-        for part, part_cost in [(line, cost)] if cost <= room else _cut_line(line, room, prose):
-            if pieces and size + part_cost > room:
-                yield "\n".join(pieces)
-                pieces, size = [], 0
-            pieces.append(part)
-            size += part_cost
-    if pieces:
-        yield "\n".join(pieces)
+        for part in (line,) if tokens.fits(line, room - 1) else _cut_text(line, room - 1):
+            cost = tokens.count(part) + 1
+            if group and size + cost > room:
+                yield from _unblank(group)
+                group, size = [], 0
+            group.append(part)
+            size += cost
+    yield from _unblank(group)
 
 
-def _cut_line(line: str, room: int, prose: bool) -> Iterator[tuple[str, int]]:
-    """Cut one line that alone is over the room: at sentence ends, else at spaces, else anywhere."""
-    for sentence in _SENTENCE_END.split(line) if prose else [line]:
-        for piece in _cut_text(sentence, room - 1):
-            yield piece, tokens.count(piece) + 1
+def _unblank(lines: Sequence[str]) -> Iterator[str]:
+    text = _BLANK_START.sub("", "\n".join(lines)).rstrip()
+    if text:
+        yield text
 
 
-def _cut_text(text: str, limit: int) -> list[str]:
-    """Return `text` in pieces of at most `limit` tokens, cut at spaces where there are any."""
-    pieces: list[str] = []
-    while text:
-        # Tokens of ordinary text average four characters; one covers at least a byte, so the loop must end.
-        size = min(len(text), 8 * limit)
-        while not tokens.fits(text[:size], limit):
-            size = max(1, size * 3 // 4)
-        if size < len(text):
-            space = text.rfind(" ", size // 2, size)
-            size = space + 1 if space > 0 else size
-        piece = text[:size].rstrip(" ") if size < len(text) else text
+def _cut_text(text: str, limit: int) -> Iterator[str]:
+    """Yield `text` in pieces of at most `limit` tokens (at least 4): cut after sentences, else words, else anywhere."""
+    at = 0
+    while at < len(text):
+        end = at + _longest_prefix(text, at, limit)
+        if end < len(text):
+            end = _gap(text, at, end)
+        piece = text[at:end].rstrip()
         if piece:
-            pieces.append(piece)
-        text = text[size:]
-    return pieces or [""]
+            yield piece
+        at = end
+        # Spaces at the cut belong to neither side; a word is another token without the one before it.
+        while at < len(text) and text[at] == " ":
+            at += 1
+
+
+def _longest_prefix(text: str, start: int, limit: int) -> int:
+    """Return how many characters from `start` have at most `limit` tokens, roughly the most that have."""
+    size = min(len(text) - start, 8 * limit)
+    while (found := tokens.count(text[start : start + size])) > limit:
+        size = max(1, min(size - 1, size * limit // found))
+    return size
+
+
+def _gap(text: str, start: int, end: int) -> int:
+    """Return where to cut between `start` and `end`, in the second half if it holds the end of a sentence or word."""
+    middle = (start + end) // 2
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, middle, end)]
+    if ends:
+        return ends[-1]
+    return text.rfind(" ", middle, end + 1) + 1 or end

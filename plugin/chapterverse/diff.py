@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,11 @@ class FileDiff:
     @property
     def touched(self) -> tuple[str, ...]:
         return self.new + self.changed
+
+    def without(self, failed: Collection[str]) -> FileDiff:
+        """Return it without files that turned out to be unreadable."""
+        new, changed = (tuple(p for p in paths if p not in failed) for paths in (self.new, self.changed))
+        return replace(self, new=new, changed=changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from chapterverse.lexical import K1, words
 from chapterverse.model import SparseVector
@@ -26,6 +26,8 @@ from chapterverse.store import Snapshot
 
 #: Chunks that the questions of a fit are made from. Points come by id, and ids are uniform: the first are a sample.
 _SAMPLE = 160
+#: Chunks that each made question is matched with: the best by BM25.
+_BEST = 5
 #: Question lengths in words, as people write them (two to nine in the public question sets).
 _LENGTHS = (2, 3, 4, 5, 6, 7, 9)
 #: A reader's question misses about one word in three of the page that answers it, and one about something else shares
@@ -35,6 +37,12 @@ _SHARED = 0.4
 #: Share of the made questions that the floor lets through, and so of answerable ones, roughly.
 _KEPT = 0.95
 _RIDGE = 0.05
+#: Newton's method has arrived when no coefficient moves further than this; it takes about eight steps.
+_STILL, _MOST_STEPS = 1e-9, 50
+
+
+#: The hashed terms of one word, the whole first.
+_Terms: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class Question:
         weights: idf of each word; a word that the index has never seen weighs as much as a unique one.
     """
 
-    words: tuple[tuple[tuple[int, ...], ...], ...]
+    words: tuple[tuple[_Terms, ...], ...]
     weights: tuple[float, ...]
 
     @property
@@ -81,9 +89,13 @@ class Calibration:
         return cls(**values)
 
 
+#: Of an index without words: nothing in it is evidence of anything.
+_BLIND = Calibration(-10.0, 0.0, 0.0, 0.0)
+
+
 def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
     """Return a question's words as one index weighs them, and the idf of each of its terms."""
-    by_surface: dict[str, dict[tuple[int, ...], None]] = {}
+    by_surface: dict[str, dict[_Terms, None]] = {}
     for language in languages:
         for word in words(text, language):
             by_surface.setdefault(word.surface, {})[word.terms] = None
@@ -109,15 +121,10 @@ def fit(snapshot: Snapshot) -> Calibration:
     chunks = (point.chunk for point in islice(snapshot.points(), _SAMPLE))
     sample = [terms for c in chunks if (terms := sorted({w.terms for w in words(c.embed_text, c.language)}))]
     if not sample:
-        return Calibration(0.0, 0.0, 0.0, 0.0)
-    chance = random.Random(0)  # noqa: S311  (a sample, not a secret)
+        return _BLIND
     rows: list[tuple[float, ...]] = []
     labels: list[int] = []
-    for i, chunk in enumerate(sample):
-        length = _LENGTHS[i % len(_LENGTHS)]
-        others = [sample[chance.randrange(len(sample))] for _ in range(length)]
-        asked = [chance.choice(o if chance.random() < _MISSED else chunk) for o in others]
-        foreign = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(others)]
+    for asked, foreign in _made_questions(sample):
         for made, label in ((asked, 1), (foreign, 0)):
             rows.append((1.0, *_best_features(made, snapshot)))
             labels.append(label)
@@ -126,16 +133,30 @@ def fit(snapshot: Snapshot) -> Calibration:
     return replace(fitted, floor=min(0.5, asked_scores[int(len(asked_scores) * (1 - _KEPT))]))
 
 
-def _best_features(made: Sequence[tuple[int, ...]], snapshot: Snapshot) -> tuple[float, float, float]:
+def _made_questions(sample: Sequence[Sequence[_Terms]]) -> Iterator[tuple[list[_Terms], list[_Terms]]]:
+    """Yield pairs of questions: one that a chunk of the sample answers, one that is about something else.
+
+    There are as many pairs for a small index as for a large one.
+    """
+    chance = random.Random(0)  # noqa: S311  (a sample, not a secret)
+    for i in range(_SAMPLE):
+        chunk = sample[i % len(sample)]
+        others = [sample[chance.randrange(len(sample))] for _ in range(_LENGTHS[i % len(_LENGTHS)])]
+        asked = [chance.choice(other if chance.random() < _MISSED else chunk) for other in others]
+        # No term has a negative hash: such a word is one that the index has never seen.
+        foreign = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(others)]
+        yield asked, foreign
+
+
+def _best_features(made: Sequence[_Terms], snapshot: Snapshot) -> tuple[float, float, float]:
     question, idf = _weigh(tuple((terms,) for terms in dict.fromkeys(made)), snapshot)
-    indices = tuple(sorted({t for word in question.words for terms in word for t in terms if t >= 0}))
-    hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), 5)
-    return max(
-        (features(question, hit.lexical, idf) for hit in hits), default=(0.0, 0.0, math.log(len(question.words)))
-    )
+    indices = tuple(sorted({t for terms in made for t in terms if t >= 0}))
+    hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
+    nothing = (0.0, 0.0, math.log(len(question.words)))
+    return max((features(question, hit.lexical, idf) for hit in hits), default=nothing)
 
 
-def _weigh(grouped: tuple[tuple[tuple[int, ...], ...], ...], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
+def _weigh(grouped: tuple[tuple[_Terms, ...], ...], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
     terms = sorted({t for word in grouped for alternative in word for t in alternative})
     counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
     chunks = snapshot.head.chunks
@@ -151,7 +172,7 @@ def _idf(count: int, chunks: int) -> float:
     return math.log((chunks - count + 0.5) / (count + 0.5) + 1)
 
 
-def _match(terms: tuple[int, ...], weight: Mapping[int, float]) -> float:
+def _match(terms: _Terms, weight: Mapping[int, float]) -> float:
     """Return 1 where the whole word occurs, else the share of its parts that do."""
     if terms[0] in weight:
         return 1.0
@@ -164,19 +185,22 @@ def _logistic(x: float) -> float:
 
 
 def _regress(rows: Sequence[Sequence[float]], labels: Sequence[int]) -> list[float]:
-    """Return the logistic regression's coefficients after a fixed number of Newton steps, enough for four of them."""
+    """Return the coefficients of the logistic regression."""
     size = len(rows[0])
     beta = [0.0] * size
-    for _ in range(25):
+    for _ in range(_MOST_STEPS):
         gradient = [-_RIDGE * b for b in beta]
         hessian = [[_RIDGE if i == j else 0.0 for j in range(size)] for i in range(size)]
         for row, label in zip(rows, labels, strict=True):
             p = _logistic(sum(b * x for b, x in zip(beta, row, strict=True)))
-            for i in range(size):
-                gradient[i] += (label - p) * row[i]
-                for j in range(size):
-                    hessian[i][j] += p * (1 - p) * row[i] * row[j]
-        beta = [b + step for b, step in zip(beta, _solve(hessian, gradient), strict=True)]
+            for i, x in enumerate(row):
+                gradient[i] += (label - p) * x
+                for j, y in enumerate(row):
+                    hessian[i][j] += p * (1 - p) * x * y
+        steps = _solve(hessian, gradient)
+        beta = [b + step for b, step in zip(beta, steps, strict=True)]
+        if max(map(abs, steps)) < _STILL:
+            break
     return beta
 
 

@@ -10,23 +10,30 @@ Identifiers are indexed whole and in parts (`navigation.instant`, `fooBar`, `--d
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
 import re
+import sys
 import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-import snowballstemmer
+from types import ModuleType
+from typing import Any
 
 from chapterverse.model import SparseVector
 from chapterverse.stopwords import STOP_WORDS
 
+#: Changes when the same text gives other vectors; an index made by another encoder is written anew.
+ENCODER = "terms/1"
 #: BM25's saturation and length normalization; k1 = 2 measured best, both move the result little (research).
 K1 = 2.0
 B = 0.75
 #: The fixed "average" length of a chunk in terms, near the mean of 256-token chunks.
 AVERAGE_LENGTH = 160.0
+#: Characters up to which a token's terms are remembered.
+_CACHED_LENGTH = 64
 #: How much more a term in the heading path counts than one in the text.
 PATH_WEIGHT = 2.0
 
@@ -114,7 +121,9 @@ def _cjk(run: str) -> Iterator[Word]:
 
 
 def _plain(token: str, language: str) -> Iterator[Word]:
-    terms = _terms(token.strip("_"), language)
+    bare = token.strip("_")
+    # A long run of letters is no word that comes again: it would only fill the cache.
+    terms = _terms(bare, language) if len(bare) <= _CACHED_LENGTH else _terms.__wrapped__(bare, language)
     if terms:
         yield Word(token.lower(), terms)
 
@@ -140,14 +149,25 @@ def _terms(token: str, language: str) -> tuple[int, ...]:
 
 def _stem(word: str, language: str) -> str:
     name = _STEMMERS.get(language)
-    stemmed = _stemmer(name).stemWord(word) if name and not word.isdigit() else word
+    stemmed = _stemmer(name)().stemWord(word) if name and not word.isdigit() else word
     # Accents last: stemmers need them, and readers leave them out.
     return "".join(c for c in unicodedata.normalize("NFKD", stemmed) if not unicodedata.combining(c))
 
 
 @functools.cache
-def _stemmer(name: str) -> snowballstemmer.stemmer:
-    return snowballstemmer.stemmer(name)
+def _stemmer(name: str) -> Any:
+    """Return the class of one language's stemmer; its objects hold the word at work, so no two threads may share one.
+
+    Importing snowballstemmer loads all of its forty languages (0.1 s before the first question) or, where PyStemmer is
+    installed, that one's own version of the rules. So its modules are imported one by one, under a package of ours.
+    """
+    alias = f"{__name__}_stemmers"
+    if alias not in sys.modules:
+        package = ModuleType(alias)
+        spec = importlib.util.find_spec("snowballstemmer")
+        package.__path__ = list(spec.submodule_search_locations or ()) if spec else []
+        sys.modules[alias] = package
+    return getattr(importlib.import_module(f"{alias}.{name}_stemmer"), f"{name.capitalize()}Stemmer")
 
 
 def _hash(term: str) -> int:

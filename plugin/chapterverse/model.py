@@ -10,8 +10,8 @@ import hashlib
 import re
 import unicodedata
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any
@@ -21,6 +21,8 @@ FORMAT = 1
 
 #: Namespace of our UUIDv5 chunk ids: the UUIDv5 of "chapterverse" in RFC 9562's URL namespace.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "chapterverse")
+
+_UNSOUND = re.compile(r"[\x00\ud800-\udfff]")
 
 
 class BlockKind(StrEnum):
@@ -58,7 +60,7 @@ class Block:
     parts: tuple[Block, ...] = ()
 
 
-def join_blocks(blocks: tuple[Block, ...] | list[Block]) -> str:
+def join_blocks(blocks: Sequence[Block]) -> str:
     """Return the Markdown of blocks in sequence: list items stand on adjacent lines, all else a blank line apart."""
     out: list[str] = []
     for i, block in enumerate(blocks):
@@ -181,7 +183,8 @@ class Chunk:
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON form that stores keep; `from_payload` is its inverse."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        values = ((name, getattr(self, name)) for name in self.__slots__)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Chunk:
@@ -193,6 +196,11 @@ class Chunk:
     def stamped(self, now: str) -> Chunk:
         """Return the chunk with its time of indexing (ISO 8601 UTC); a date that the page stated is kept."""
         return replace(self, created_at=self.created_at or now, timestamp=now)
+
+
+def sound(text: str) -> str:
+    """Return text as every store and ledger can hold it: NUL and lone surrogates become U+FFFD, as in HTML."""
+    return _UNSOUND.sub("\ufffd", text)
 
 
 def slug(name: str) -> str:

@@ -1,27 +1,31 @@
-"""A progress bar with counts, on standard error, for work that takes a while."""
+"""Telling how far a long run has come: what is called meanwhile, and a bar on standard error that listens."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-
-from chapterverse.sync import Progress as Report
+#: Called with (what is being done, how many are done, how many there are).
+Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 @contextlib.contextmanager
-def bar() -> Iterator[Report]:
+def bar() -> Iterator[Progress]:
     """Yield a function for `sync.index`: one bar for each stage, shown only on a terminal."""
+    # Imported here, since a docs build loads this module and seldom has a terminal to draw on.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def report(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
-                tasks[stage] = progress.add_task(stage, total=total)
-            progress.update(tasks[stage], completed=done, total=total)
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
 
         yield report

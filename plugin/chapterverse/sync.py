@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -20,22 +20,22 @@ from chapterverse import evidence, lexical
 from chapterverse.chunking import CAP, TARGET, Budget, chunk
 from chapterverse.diff import Diff, FileDiff, Report
 from chapterverse.embedding import Embedder, Vector, open_embedder
-from chapterverse.errors import ConfigurationError, InputError, TextTooLong
+from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.ledger import Ledger, Record, open_ledger
-from chapterverse.model import Chunk, EmbedderCard, Head, Page, Point, Scope, Source, SparseVector
+from chapterverse.model import Chunk, EmbedderCard, Head, Page, Point, Scope, Source, SparseVector, sound
+from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.store import Publication, Snapshot, Store, open_store
+from chapterverse.vectors import Refused, embed
 
-#: Changes when readers or the lexical encoder make something else of the same input; then every file is read again.
-READER = "reader/1 terms/1"
-#: Texts handed to the embedder at once, so that progress is seen; the embedder slices further as its API demands.
-_EMBED_BATCH = 96
+#: Changes when readers or the chunker make something else of the same input; then every file is read again.
+READER = "reader/1"
+#: The hash in the ledger of a file whose content is not known: it equals no other.
+_UNREAD = "0" * 64
+_LONGEST_PATH = 512
 _WRITE_BATCH = 1000
 #: Characters below which a text that a model calls too long is not cut any further.
 _SHORTEST = 64
-
-#: Called with (what is being done, how many are done, how many there are).
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,15 @@ class Target:
         """
         if not 32 <= chunk_tokens <= CAP:
             raise ConfigurationError(f"chunk_tokens must be between 32 and {CAP}.")
+        if sound(str(scope)) != str(scope):
+            raise ConfigurationError("The names of a site and of its version must be text without control characters.")
         store = open_store(settings.store)
         ledger = open_ledger(settings.ledger, settings.store)
-        return cls(scope, store, ledger, open_embedder(settings), Budget(target=chunk_tokens), base_url)
+        embedder = open_embedder(settings)
+        # A model counts tokens in its own way, but a text far over its limit would only be sent to be refused.
+        limit = (embedder.card.limit if embedder else 0) or CAP
+        budget = Budget(min(chunk_tokens, limit), min(CAP, limit))
+        return cls(scope, store, ledger, embedder, budget, base_url)
 
     @property
     def card(self) -> EmbedderCard:
@@ -69,7 +75,7 @@ class Target:
 
     @property
     def pipeline(self) -> str:
-        return f"{READER} {self.budget.fingerprint} {self.card.fingerprint}"
+        return f"{READER} {lexical.ENCODER} {self.budget.fingerprint} {self.card.fingerprint}"
 
 
 def compare(sources: Mapping[str, Source], records: Mapping[str, Record], pipeline: str) -> FileDiff:
@@ -89,17 +95,18 @@ def compare(sources: Mapping[str, Source], records: Mapping[str, Record], pipeli
     )
 
 
-def plan(chunks: Iterable[Chunk], stored: Iterable[Chunk], seen: Collection[str]) -> Diff:
+def plan(chunks: Iterable[Chunk], stored: Iterable[Chunk], seen: Collection[str], *, anew: bool = False) -> Diff:
     """Compare the chunks that the read files have now with those that the index holds for them. Pure.
 
     Args:
         chunks: of all files that were read.
         stored: what the live index holds for those files and for the removed ones.
         seen: the `embed_hash`es whose vectors are at hand.
+        anew: write also what is the same, because its sparse vector is not.
     """
     wanted = {c.chunk_id: c for c in chunks}
     live = {c.chunk_id: c for c in stored}
-    write = tuple(c for i, c in wanted.items() if i not in live or not _same(c, live[i]))
+    write = tuple(c for i, c in wanted.items() if anew or i not in live or not _same(c, live[i]))
     gone = [c for i, c in live.items() if i not in wanted]
     fresh = Counter(c.embed_hash for c in write if c.chunk_id not in live)
     embed = frozenset(c.embed_hash for c in write).difference(seen)
@@ -116,93 +123,186 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
     """Make the index hold exactly these sources; of two with one path the first counts.
 
     Raises:
-        InputError: there is no page at all; the index stays as it is.
+        InputError: there is no page at all, or none can be read; the index stays as it is.
         IndexFault: the index is locked, damaged or of a newer format; nothing was changed.
         ProviderError: the embedder failed; nothing was changed.
     """
     started = time.perf_counter()
-    by_path = _by_path(sources)
-    report = _nothing_to_do(by_path, target)
+    offered = _offered(sources)
+    report = _nothing_to_do(offered, target)
     if report is None:
         # Locked before anything is embedded, so that the loser of a race has paid for nothing.
         with target.store.publish(target.scope, target.card) as publication:
-            report = _run(by_path, target, publication, progress)
+            changes = _changes(offered, target, publication.previous, progress)
+            _embed_missing(changes, target, progress)
+            generation, total = apply(changes.diff, changes.vectors, target, publication, progress)
+            _remember(changes, offered, target, generation)
+        report = changes.report(target.scope, generation, total)
     return replace(report, seconds=time.perf_counter() - started)
 
 
 def preview(sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None) -> Report:
     """Return what `index` would report, having read what it would read and written nothing."""
     started = time.perf_counter()
-    by_path = _by_path(sources)
-    report = _nothing_to_do(by_path, target)
+    offered = _offered(sources)
+    report = _nothing_to_do(offered, target)
     if report is None:
-        live = target.store.snapshot(target.scope) if _head(target) else None
-        changes = _changes(by_path, target, live, progress)
-        fresh = {c.chunk_id for c in changes.diff.write} - {c.chunk_id for c in changes.stored}
-        total = (live.head.chunks if live else 0) + len(fresh) - len(changes.diff.delete)
-        generation = live.head.generation if live else 0
-        report = Report(target.scope, generation, changes.files, changes.diff, total, warnings=changes.warnings)
+        head = _head(target)
+        changes = _changes(offered, target, target.store.snapshot(target.scope) if head else None, progress)
+        report = changes.report(target.scope, head.generation if head else 0, changes.total)
     return replace(report, seconds=time.perf_counter() - started)
 
 
-def _by_path(sources: Iterable[Source]) -> dict[str, Source]:
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """The sources that can be indexed, by path, and what is wrong with the others."""
+
+    sources: Mapping[str, Source]
+    warnings: tuple[str, ...]
+
+
+def _offered(sources: Iterable[Source]) -> _Offered:
     by_path: dict[str, Source] = {}
+    warnings: list[str] = []
     for source in sources:
-        by_path.setdefault(source.file_path, source)
+        path = source.file_path
+        if not path or len(path) > _LONGEST_PATH or sound(path) != path:
+            warnings.append(f"{path[:60]!a} is skipped: a path needs 1 to {_LONGEST_PATH} characters of plain text.")
+        else:
+            by_path.setdefault(path, source)
     if not by_path:
         raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
-    return by_path
+    return _Offered(by_path, tuple(warnings))
 
 
 def _head(target: Target) -> Head | None:
     return next((h for h in target.store.heads() if h.scope == target.scope), None)
 
 
-def _nothing_to_do(sources: Mapping[str, Source], target: Target) -> Report | None:
+def _nothing_to_do(offered: _Offered, target: Target) -> Report | None:
     """Return the report of a build that changes nothing: it takes no lock and opens no shard."""
     head = _head(target)
     if head is None or head.base_url != target.base_url or target.ledger.generation(target.scope) != head.generation:
         return None
-    files = compare(sources, target.ledger.records(target.scope), target.pipeline)
+    files = compare(offered.sources, target.ledger.records(target.scope), target.pipeline)
     if files.touched or files.removed:
         return None
-    return Report(target.scope, head.generation, files, Diff(), head.chunks)
+    return Report(target.scope, head.generation, files, Diff(), head.chunks, warnings=offered.warnings)
 
 
 @dataclass(slots=True)
 class _Changes:
-    """What a run has found out before it writes. `chunks` and `diff` change when a model finds a text too long."""
+    """What a run has found out before it writes; `chunks` and `diff` change when a model finds a text too long.
 
+    Attributes:
+        live: what may be reused; None where nothing was published yet, or by another embedder.
+        records: what the ledger, or else the index, knows of each file.
+        failed: what is wrong with the pages that couldn't be read; they keep the chunks of their last good version.
+        stored: the index's chunks of the files that were read and of those that are gone.
+        vectors: the vectors at hand, by `embed_hash`.
+    """
+
+    live: Snapshot | None
+    records: Mapping[str, Record]
     files: FileDiff
     pages: Mapping[str, Page]
+    failed: Mapping[str, str]
     chunks: dict[str, list[Chunk]]
     stored: Sequence[Chunk]
     vectors: dict[str, Vector | None]
-    diff: Diff
     warnings: tuple[str, ...]
+    diff: Diff = field(default_factory=Diff)
+
+    @property
+    def total(self) -> int:
+        """How many chunks the index will hold."""
+        kept = (self.live.head.chunks if self.live else 0) - len(self.diff.delete)
+        return kept + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored})
+
+    def plan(self, made: Collection[str] = ()) -> None:
+        """Plan, with the vectors that the index holds of what must be written; those `made` in this run are new."""
+        chunks = [c for cs in self.chunks.values() for c in cs]
+        anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
+        write = plan(chunks, self.stored, (), anew=anew).write
+        lacking = {c.embed_hash for c in write} - self.vectors.keys()
+        if self.live and lacking:
+            self.vectors.update(self.live.vectors(lacking))
+        self.diff = plan(chunks, self.stored, self.vectors.keys() - made, anew=anew)
+
+    def report(self, scope: Scope, generation: int, total: int) -> Report:
+        warnings = (*self.warnings, *self.failed.values())
+        return Report(scope, generation, self.files, self.diff, total, warnings=warnings)
 
 
-def _changes(sources: Mapping[str, Source], target: Target, live: Snapshot | None, progress: Progress) -> _Changes:
-    files = compare(sources, _records(target, live), target.pipeline)
-    pages, failed = _read(files.touched, sources, progress)
-    files = _without(files, failed)
-    chunks = {path: _chunk(page, target, target.budget) for path, page in pages.items()}
-    stored, vectors = _stored(live, {*files.touched, *files.removed}, target)
-    diff = plan((c for cs in chunks.values() for c in cs), stored, vectors)
-    return _Changes(files, pages, chunks, stored, vectors, diff, tuple(failed.values()))
+def _changes(offered: _Offered, target: Target, live: Snapshot | None, progress: Progress) -> _Changes:
+    records = _records(target, live)
+    files = compare(offered.sources, records, target.pipeline)
+    pages, failed = _read(files.touched, offered.sources, progress)
+    files = files.without(failed)
+    if not pages and not files.unchanged:
+        raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
+    if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
+        live = None
+    changes = _Changes(
+        live=live,
+        records=records,
+        files=files,
+        pages=pages,
+        failed=failed,
+        chunks={path: chunk(p, target.scope, target.card.fingerprint, target.budget) for path, p in pages.items()},
+        stored=[p.chunk for p in live.points(files.touched + files.removed)] if live else [],
+        vectors={},
+        warnings=offered.warnings,
+    )
+    changes.plan()
+    return changes
 
 
-def _run(sources: Mapping[str, Source], target: Target, publication: Publication, progress: Progress) -> Report:
-    live = publication.previous
-    changes = _changes(sources, target, live, progress)
-    _embed_missing(changes, target, progress)
-    generation, total = apply(changes.diff, changes.vectors, target, publication, progress)
-    if live is None or target.ledger.generation(target.scope) != live.head.generation:
-        # Rows of another generation: of files, perhaps, that nobody offers any more.
-        target.ledger.reset(target.scope)
-    rows = [_row(sources[path], target, generation, len(changes.chunks[path])) for path in changes.files.touched]
-    target.ledger.save(target.scope, generation, rows, changes.files.removed)
-    return Report(target.scope, generation, changes.files, changes.diff, total, warnings=changes.warnings)
+def _records(target: Target, live: Snapshot | None) -> Mapping[str, Record]:
+    """Return the ledger's rows, or rows made from the index itself where the ledger speaks of another generation."""
+    if live is None:
+        return {}
+    if target.ledger.generation(target.scope) == live.head.generation:
+        return target.ledger.records(target.scope)
+    counts = Counter(p.chunk.source_file_path for p in live.points())
+    return {path: Record(path, _UNREAD, n, "", live.head.generation, _now()) for path, n in counts.items()}
+
+
+def _read(
+    paths: Sequence[str], sources: Mapping[str, Source], progress: Progress
+) -> tuple[dict[str, Page], dict[str, str]]:
+    """Read pages; return them, and for each that can't be read what is wrong with it."""
+    pages: dict[str, Page] = {}
+    failed: dict[str, str] = {}
+    for done, path in enumerate(paths):
+        progress("Reading pages", done, len(paths))
+        try:
+            pages[path] = sources[path].read()
+        except InputError as error:
+            failed[path] = str(error)
+    progress("Reading pages", len(paths), len(paths))
+    return pages, failed
+
+
+def _embed_missing(changes: _Changes, target: Target, progress: Progress) -> None:
+    """Add the missing vectors; a page with a text too long for the model is cut smaller and planned again."""
+    budgets = dict.fromkeys(changes.pages, target.budget)
+    made: dict[str, Vector | None] = {}
+    while True:
+        missing = {c.embed_hash: c for c in changes.diff.write if c.embed_hash not in changes.vectors}
+        try:
+            embed(list(missing.values()), target.embedder, made, progress)
+            return
+        except Refused as refusal:
+            path = refusal.chunk.source_file_path
+            smaller = budgets[path].smaller()
+            if smaller == budgets[path] or len(refusal.chunk.text) < _SHORTEST:
+                raise refusal.__cause__ or refusal from None
+            budgets[path] = smaller
+            changes.chunks[path] = chunk(changes.pages[path], target.scope, target.card.fingerprint, smaller)
+        finally:
+            changes.vectors.update(made)
+        changes.plan(made)
 
 
 def apply(
@@ -217,7 +317,7 @@ def apply(
     Where no chunk differs (white space in the markup, say) the live generation stays.
     """
     live = publication.previous
-    if live is not None and diff.empty and live.head.base_url == target.base_url:
+    if live is not None and diff.empty and _describes(live.head, target):
         return live.head.generation, live.head.chunks
     now = _now()
     for at in range(0, len(diff.write), _WRITE_BATCH):
@@ -226,18 +326,17 @@ def apply(
         publication.write([Point(c, _lexical(c), vectors[c.embed_hash]) for c in batch])
     progress("Writing chunks", len(diff.write), len(diff.write))
     publication.delete(diff.delete)
-    preview = publication.preview()
-    languages = {c.language for c in diff.write} | set(live.head.languages if live else ())
+    written = publication.preview()
     head = Head(
         site=target.scope.site,
         version=target.scope.version,
         generation=1 + (live.head.generation if live else 0),
-        pages=preview.head.pages,
-        chunks=preview.head.chunks,
+        pages=written.head.pages,
+        chunks=written.head.chunks,
         pipeline=target.pipeline,
         embedder=target.card,
-        languages=tuple(sorted(languages)) or ("en",),
-        calibration=evidence.fit(preview).to_json(),
+        languages=written.head.languages,
+        calibration=evidence.fit(written).to_json(),
         base_url=target.base_url,
         published_at=now,
     )
@@ -245,101 +344,30 @@ def apply(
     return head.generation, head.chunks
 
 
-def _records(target: Target, live: Snapshot | None) -> dict[str, Record]:
-    """Return the ledger's rows, or rows made from the index itself where the ledger speaks of another generation."""
-    if live is None:
-        return {}
-    if target.ledger.generation(target.scope) == live.head.generation:
-        return target.ledger.records(target.scope)
-    counts = Counter(p.chunk.source_file_path for p in live.points())
-    return {path: Record(path, "", n, "", live.head.generation, "") for path, n in counts.items()}
+def _remember(changes: _Changes, offered: _Offered, target: Target, generation: int) -> None:
+    """Write the ledger's rows of what was read, and forget those of files that the index no longer holds."""
+    now = _now()
+    rows = [
+        Record(
+            path,
+            source.content_hash,
+            len(changes.chunks[path]),
+            _row_pipeline(target.pipeline, source),
+            generation,
+            now,
+        )
+        for path in changes.files.touched
+        if (source := offered.sources[path])
+    ]
+    # A page that couldn't be read is still in the index, and must be known when it is removed.
+    kept = [changes.records[path] for path in changes.failed if changes.live and path in changes.records]
+    known = {row.file_path for row in (*rows, *kept)}.union(changes.files.unchanged)
+    gone = target.ledger.records(target.scope).keys() - known
+    target.ledger.save(target.scope, generation, (*rows, *kept), sorted(gone))
 
 
-def _read(
-    paths: Sequence[str], sources: Mapping[str, Source], progress: Progress
-) -> tuple[dict[str, Page], dict[str, str]]:
-    """Read pages; one that can't be read is told about, and keeps the chunks of its last good version."""
-    pages: dict[str, Page] = {}
-    failed: dict[str, str] = {}
-    for done, path in enumerate(paths):
-        progress("Reading pages", done, len(paths))
-        try:
-            pages[path] = sources[path].read()
-        except InputError as error:
-            failed[path] = str(error)
-    progress("Reading pages", len(paths), len(paths))
-    return pages, failed
-
-
-def _without(files: FileDiff, failed: Mapping[str, str]) -> FileDiff:
-    return replace(
-        files,
-        new=tuple(p for p in files.new if p not in failed),
-        changed=tuple(p for p in files.changed if p not in failed),
-    )
-
-
-def _chunk(page: Page, target: Target, budget: Budget) -> list[Chunk]:
-    return chunk(page, target.scope, target.card.fingerprint, budget)
-
-
-def _stored(
-    live: Snapshot | None, paths: Collection[str], target: Target
-) -> tuple[list[Chunk], dict[str, Vector | None]]:
-    """Return the index's chunks of these files, and every vector it holds by `embed_hash`."""
-    if live is None or live.head.embedder.fingerprint != target.card.fingerprint:
-        return [], {}
-    owned: list[Chunk] = []
-    vectors: dict[str, Vector | None] = {}
-    for point in live.points():
-        vectors[point.chunk.embed_hash] = point.dense
-        if point.chunk.source_file_path in paths:
-            owned.append(point.chunk)
-    return owned, vectors
-
-
-def _embed_missing(changes: _Changes, target: Target, progress: Progress) -> None:
-    """Add the missing vectors; a page with a text too long for the model is cut smaller and planned again."""
-    seen = frozenset(changes.vectors)
-    budgets = dict.fromkeys(changes.pages, target.budget)
-    while True:
-        missing = {c.embed_hash: c for c in changes.diff.write if c.embed_hash not in changes.vectors}
-        try:
-            _embed(list(missing.values()), target.embedder, changes.vectors, progress)
-        except _Refused as refusal:
-            path = refusal.chunk.source_file_path
-            budgets[path] = budgets[path].smaller()
-            changes.chunks[path] = _chunk(changes.pages[path], target, budgets[path])
-            changes.diff = plan((c for cs in changes.chunks.values() for c in cs), changes.stored, seen)
-            continue
-        return
-
-
-class _Refused(Exception):
-    """The model refused this chunk's text as too long."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        super().__init__(chunk.chunk_id)
-        self.chunk = chunk
-
-
-def _embed(
-    missing: Sequence[Chunk], embedder: Embedder | None, vectors: dict[str, Vector | None], progress: Progress
-) -> None:
-    if embedder is None:
-        vectors.update({c.embed_hash: None for c in missing})
-        return
-    for at in range(0, len(missing), _EMBED_BATCH):
-        progress("Embedding chunks", at, len(missing))
-        batch = missing[at : at + _EMBED_BATCH]
-        try:
-            found = embedder.embed_documents([c.embed_text for c in batch])
-        except TextTooLong as error:
-            if len(batch[error.position].text) < _SHORTEST:
-                raise
-            raise _Refused(batch[error.position]) from error
-        vectors.update(zip((c.embed_hash for c in batch), found, strict=True))
-    progress("Embedding chunks", len(missing), len(missing))
+def _describes(head: Head, target: Target) -> bool:
+    return head.base_url == target.base_url and head.embedder.fingerprint == target.card.fingerprint
 
 
 def _lexical(chunk: Chunk) -> SparseVector:
@@ -351,14 +379,9 @@ def _same(chunk: Chunk, stored: Chunk) -> bool:
     return replace(chunk, created_at=chunk.created_at or stored.created_at, timestamp=stored.timestamp) == stored
 
 
-def _row(source: Source, target: Target, generation: int, chunk_count: int) -> Record:
-    pipeline = _row_pipeline(target.pipeline, source)
-    return Record(source.file_path, source.content_hash, chunk_count, pipeline, generation, _now())
-
-
 def _row_pipeline(pipeline: str, source: Source) -> str:
     """Return 64 hex digits over all that decides a file's points besides its content."""
-    return hashlib.sha256(f"{pipeline}\n{source.context}".encode()).hexdigest()
+    return hashlib.sha256(f"{pipeline}\n{source.context}".encode(errors="surrogatepass")).hexdigest()
 
 
 def _now() -> str:

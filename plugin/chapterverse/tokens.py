@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import lzma
-from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,8 +29,14 @@ _PATTERN = "|".join(  # noqa: FLY002  (one alternative a line)
 )
 
 
+#: Bytes of the longest rank: a text of n bytes has at least n / 128 tokens.
+_LONGEST = 128
+
+
 def ranks() -> dict[bytes, int]:
     """Return the 100,256 mergeable byte strings with their ranks."""
+    from importlib import resources
+
     packed = lzma.decompress(resources.files("chapterverse").joinpath("data/cl100k_base.xz").read_bytes())
     table: dict[bytes, int] = {}
     at = 0
@@ -56,5 +61,8 @@ def count(text: str) -> int:
 
 def fits(text: str, budget: int) -> bool:
     """Return whether `text` has at most `budget` tokens, counting only where its length leaves a doubt."""
-    # A token covers at least one byte, so a text of n bytes has at most n tokens.
-    return len(text) * 4 <= budget or len(text.encode(errors="replace")) <= budget or count(text) <= budget
+    # A token covers at least one byte and a character at most four bytes. Long texts are never counted: a run without
+    # spaces costs more than its length.
+    if len(text) * 4 <= budget or len(text) > budget * _LONGEST:
+        return len(text) * 4 <= budget
+    return len(text.encode(errors="surrogatepass")) <= budget or count(text) <= budget

@@ -23,7 +23,8 @@ class Passage:
         id: the string that a segment cites.
         path: headings from the chapter down.
         text: Markdown, verbatim.
-        section: the whole section around it, for the nearest code; the text itself where nothing more is known.
+        section: the text with what stands around it in its section; the text itself where nothing more is known.
+        terms: hashed terms of path and text, for what can be said without reading them again.
         score: calibrated evidence, 0 to 1.
         url: where it stands; None for a selection from a page that the index does not hold.
     """
@@ -32,6 +33,7 @@ class Passage:
     path: tuple[str, ...]
     text: str
     section: str
+    terms: frozenset[int]
     score: float
     url: str | None
     chunk_id: str | None
@@ -57,10 +59,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a draft and the ids that it claims to rest on."""
+    """A stretch of a draft and the ids that it claims to rest on.
+
+    Attributes:
+        framing: our own words around the answer, which claim nothing of the documentation.
+    """
 
     text: str
     citations: tuple[str, ...] = ()
+    framing: bool = False
 
 
 Draft = tuple[Span, ...]

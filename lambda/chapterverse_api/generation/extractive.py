@@ -7,53 +7,36 @@ against .453 to .464). Lists, tables and code are never cut inside an item, a ro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chapterverse import lexical
 from chapterverse_api import phrases
 from chapterverse_api.generation import Draft, Passage, Span, Task
+from chapterverse_api.generation.units import Unit, split, terms_of
 
 WINDOW_WORDS = 55
 WINDOWS = 2
 PASSAGES = 3
 #: Two windows that share more of their terms than this say the same thing.
 OVERLAP = 0.6
-CODE_LINES = 25
-
-_FENCE = re.compile(r"^(`{3,}|~{3,})")
-# What stands over a tab, an admonition or a list: nothing without what follows.
-_LABEL = re.compile(r"\*\*[^*\n]+\*\*")
-_ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s")
-# A lower-case letter after the stop means an abbreviation, "e.g. this".
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-zß-öø-ÿ\s])|(?<=[。！？])")
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """The least that is quoted: a sentence, a list item, a table or a code block.
-
-    Attributes:
-        glue: what stood between it and the unit before: a space, a newline or a blank line.
-    """
-
-    text: str
-    glue: str
-    terms: frozenset[int]
-    words: int
-    code: bool = False
+#: How much longer a window may get for what its last words announce.
+ANNOUNCED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Adjacent units of one passage."""
+    """Adjacent units of one passage's section, from `first` up to and without `end`."""
 
     passage: Passage
+    section: tuple[Unit, ...]
     first: int
-    units: tuple[Unit, ...]
+    end: int
     score: float
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        return self.section[self.first : self.end]
 
     @property
     def text(self) -> str:
@@ -70,22 +53,27 @@ class Extractive:
     name = "extractive"
 
     def generate(self, task: Task) -> Steps[str, None, Draft]:
-        spans = [Span(f"{phrases.of(task.language).quoted}\n\n")]
+        spans = [Span(f"{phrases.of(task.language).quoted}\n\n", framing=True)]
         yield spans[0].text
         chosen = _choose(task)
+        shown = {u.text for window in chosen for u in window.units if u.code}
         for i, window in enumerate(chosen):
             before, after = chosen[i - 1] if i else None, chosen[i + 1] if i + 1 < len(chosen) else None
-            text = _quote(window, task, headed=not _together(window, before), coded=not _together(window, after))
-            spans.append(Span(text + ("\n\n" if after else ""), (window.passage.id,)))
+            # Under one heading that heading stands above the first quote, and the code below the last.
+            parts = [] if _together(window, before) else [f"**{_plain(' › '.join(window.passage.path))}**"]
+            parts.append(window.text)
+            if not _together(window, after):
+                parts += _nearest_code(window, task, shown)
+            spans.append(Span("\n\n".join(parts) + ("\n\n" if after else ""), (window.passage.id,)))
             yield spans[-1].text
         return tuple(spans)
 
 
 def _choose(task: Task) -> list[Window]:
-    """Return the best windows, in the order of the passages: the second must add something to the first."""
+    """Return the best windows, the best passage first; the second must add something to the first."""
     windows = [w for passage in task.passages[:PASSAGES] for w in _windows(passage, task)]
     chosen: list[Window] = []
-    for window in sorted(windows, key=lambda w: (-w.score, w.passage.id, w.first)):
+    for window in sorted(windows, key=lambda w: -w.score):
         if len(chosen) == WINDOWS:
             break
         # A second window must speak to the question too, or it is noise under a citation.
@@ -93,119 +81,68 @@ def _choose(task: Task) -> list[Window]:
             break
         if all(_share(window.terms, other.terms) < OVERLAP and not _touch(window, other) for other in chosen):
             chosen.append(window)
-    order = {p.id: i for i, p in enumerate(task.passages)}
-    return sorted(chosen, key=lambda w: (order[w.passage.id], w.first))
+    order = list(dict.fromkeys(w.passage.id for w in chosen))
+    return sorted(chosen, key=lambda w: (order.index(w.passage.id), w.first))
 
 
 def _windows(passage: Passage, task: Task) -> Iterator[Window]:
-    units = list(split(passage.text, task.language))
+    section = tuple(split(passage.section, task.language))
     best = max((p.score for p in task.passages), default=0.0) or 1.0
     prior = 0.5 + 0.5 * passage.score / best
     # The section's own heading answers for words that its sentences don't repeat.
-    headed = _covered(_terms(" ".join(passage.path), task.language), task)
-    for first in range(len(units)):
-        picked = _pick(units[first:])
-        covered = _covered(frozenset().union(*(u.terms for u in picked)), task)
-        score = (covered * 0.75 + headed * 0.25) * prior + 0.25 * _covered(picked[0].terms, task)
+    headed = _covered(terms_of(" ".join(passage.path), task.language), task)
+    for rank, (first, end) in enumerate(_runs(section)):
+        # A listing holds the words of many questions by accident.
+        covered = _covered(frozenset().union(*(u.terms for u in section[first:end] if not u.code)), task)
         # Early sentences define; with equal evidence they win.
-        yield Window(passage, first, tuple(picked), score + 0.05 / (1 + first))
+        score = (covered * 0.75 + headed * 0.25) * prior + 0.1 / (1 + rank)
+        last = section[end - 1]
+        # An announcement of nothing or an endless listing is quoted only where there is nothing else.
+        yield Window(passage, section, first, end, 0.0 if last.announces or last.long_code else score)
 
 
-def _pick(units: Sequence[Unit]) -> list[Unit]:
-    """Return leading units of about a window's words; what a colon or a label announces comes with it or not at all."""
-    picked: list[Unit] = []
-    size = 0
-    for unit in units:
-        announced = bool(picked) and _announces(picked[-1])
-        if picked and size + unit.words > WINDOW_WORDS * (3 if announced else 1):
+def _runs(units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
+    """Yield from where to where may be quoted.
+
+    A quote begins with a paragraph, a list or a block, never with what the words before it announce. What is longer
+    than a window is taken up again where the window before it ended.
+    """
+    end = 0
+    for first, unit in enumerate(units):
+        announced = first > 0 and units[first - 1].announces
+        if (unit.opens or first >= end) and not announced and not unit.long_code:
+            end = _reach(units, first)
+            yield first, end
+    if units and not end:
+        yield 0, _reach(units, 0)
+
+
+def _reach(units: Sequence[Unit], first: int) -> int:
+    """Return the end of about a window's words; what a colon or a label announces comes with it or not at all."""
+    end, size = first + 1, units[first].words
+    # The rest of a paragraph is a quote for its own sake, and not a way into the next one.
+    while end < len(units) and (units[first].opens or not units[end].opens):
+        size += units[end].words
+        if units[end].long_code or size > WINDOW_WORDS * (ANNOUNCED if units[end - 1].announces else 1):
             break
-        picked.append(unit)
-        size += unit.words
-    while len(picked) > 1 and _announces(picked[-1]):
-        picked.pop()
-    return picked
+        end += 1
+    while end > first + 1 and units[end - 1].announces:
+        end -= 1
+    return end
 
 
-def _announces(unit: Unit) -> bool:
-    return unit.text.endswith((":", "：")) or _LABEL.fullmatch(unit.text) is not None
-
-
-def _together(window: Window, other: Window | None) -> bool:
-    """Whether two windows stand under one heading: it is named above the first, its code follows the last."""
-    return other is not None and other.passage.path == window.passage.path
-
-
-def _quote(window: Window, task: Task, *, headed: bool, coded: bool) -> str:
-    parts = [f"**{_plain(' › '.join(window.passage.path))}**"] if headed else []
-    parts.append(window.text.strip("\n"))
-    code = _nearest_code(window, task) if coded else None
-    return "\n\n".join([*parts, code] if code else parts)
-
-
-def _nearest_code(window: Window, task: Task) -> str | None:
-    """Return the code block of the section that speaks most of what was asked, whole, if the quote has none yet."""
+def _nearest_code(window: Window, task: Task, shown: set[str]) -> list[str]:
+    """Return the section's code that speaks most of what was asked, with what announces it, if the quote has none."""
     if any(u.code for u in window.units):
-        return None
-    blocks = [
-        u for u in split(window.passage.section, task.language) if u.code and u.text.count("\n") <= CODE_LINES + 1
-    ]
-    scored = [(_covered(u.terms, task), -i, u.text) for i, u in enumerate(blocks)]
-    best = max(scored, default=None)
-    if best is None or (best[0] == 0.0 and len(blocks) > 1):
-        return None
-    return best[2]
-
-
-def split(text: str, language: str) -> Iterator[Unit]:
-    """Yield the units of a Markdown text in order; joined with their glue they are the text."""
-    for block, is_code in _blocks(text):
-        pieces = [block] if is_code or block.startswith("|") else _pieces(block)
-        for i, piece in enumerate(pieces):
-            glue = "\n\n" if i == 0 else ("\n" if _ITEM.match(piece) else " ")
-            yield Unit(piece, glue, _terms(piece, language), len(piece.split()), is_code)
-
-
-def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the blocks that blank lines part; a fence is whole whatever it holds, a list item with what is indented."""
-    lines: list[str] = []
-    fence = ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if fence:
-            lines.append(line)
-            closes = mark is not None and line.startswith(fence) and not line.strip(fence[0] + " ")
-            if closes:
-                yield "\n".join(lines), True
-                lines, fence = [], ""
-            continue
-        indented = line.startswith("  ") and bool(lines) and _ITEM.match(lines[0]) is not None
-        starts = bool(lines) and not lines[-1].strip() and not indented
-        if line.strip() and lines and (mark or starts):
-            yield "\n".join(lines).rstrip("\n"), False
-            lines = []
-        if line.strip() or lines:
-            lines.append(line)
-        fence = mark.group() if mark else ""
-    if any(line.strip() for line in lines):
-        yield "\n".join(lines).rstrip("\n"), bool(fence)
-
-
-def _pieces(block: str) -> list[str]:
-    """Return a block's list items, each with its continuation lines, or its sentences."""
-    lines = block.split("\n")
-    if not any(_ITEM.match(line) for line in lines):
-        return [s.strip() for s in _SENTENCE.split(block) if s.strip()]
-    items: list[str] = []
-    for line in lines:
-        if _ITEM.match(line) or not items:
-            items.append(line)
-        else:
-            items[-1] += f"\n{line}"
-    return items
-
-
-def _terms(text: str, language: str) -> frozenset[int]:
-    return frozenset(t for word in lexical.words(text, language) for t in word.terms)
+        return []
+    blocks = [(i, u) for i, u in enumerate(window.section) if u.code and u.opens and not u.long_code]
+    scored = [(_covered(unit.terms, task), -abs(i - window.end), i) for i, unit in blocks if unit.text not in shown]
+    if not scored or (max(scored)[0] == 0.0 and len(scored) > 1):
+        return []
+    at = max(scored)[2]
+    before = window.section[at - 1] if at else None
+    announced = before is not None and before.announces and before not in window.units
+    return [u.text for u in window.section[at - announced : at + 1]]
 
 
 def _covered(terms: frozenset[int], task: Task) -> float:
@@ -222,7 +159,11 @@ def _share(a: frozenset[int], b: frozenset[int]) -> float:
 
 
 def _touch(a: Window, b: Window) -> bool:
-    return a.passage.id == b.passage.id and a.first < b.first + len(b.units) and b.first < a.first + len(a.units)
+    return a.passage.id == b.passage.id and a.first < b.end and b.first < a.end
+
+
+def _together(window: Window, other: Window | None) -> bool:
+    return other is not None and other.passage.path == window.passage.path
 
 
 def _plain(title: str) -> str:

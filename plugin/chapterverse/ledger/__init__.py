@@ -45,12 +45,6 @@ class Ledger(Protocol):
         """Write and delete rows and set the scope's generation, all in one transaction."""
         ...
 
-    def reset(self, scope: Scope) -> None:
-        """Forget the rows of a scope."""
-        ...
-
-    def close(self) -> None: ...
-
 
 def open_ledger(uri: str, store: str) -> Ledger:
     """Return the ledger at `uri`; an empty one means a file inside the embedded store.

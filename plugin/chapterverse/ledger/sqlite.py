@@ -7,54 +7,68 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from chapterverse.errors import IndexCorrupt, IndexMismatch
+from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
 from chapterverse.ledger import Record
 from chapterverse.model import Scope
 
 #: Each entry brings the schema from its own position to the next; `user_version` counts those applied.
 _MIGRATIONS = (
-    """
-    CREATE TABLE document_metadata (
-        id INTEGER PRIMARY KEY,
-        site VARCHAR(255) NOT NULL,
-        version VARCHAR(64) NOT NULL,
-        file_path VARCHAR(512) NOT NULL,
-        content_hash CHAR(64) NOT NULL,
-        last_indexed_at TEXT NOT NULL,
-        chunk_count INTEGER NOT NULL CHECK (chunk_count >= 0),
-        pipeline VARCHAR(64) NOT NULL,
-        generation INTEGER NOT NULL,
-        UNIQUE (site, version, file_path)
-    );
-    CREATE INDEX document_metadata_file_path ON document_metadata (file_path);
-    CREATE INDEX document_metadata_last_indexed_at ON document_metadata (last_indexed_at DESC);
-    CREATE TABLE ledger_generation (
-        site VARCHAR(255) NOT NULL,
-        version VARCHAR(64) NOT NULL,
-        generation INTEGER NOT NULL,
-        PRIMARY KEY (site, version)
-    );
-    """,
+    (
+        """
+        CREATE TABLE document_metadata (
+            id INTEGER PRIMARY KEY,
+            site VARCHAR(255) NOT NULL,
+            version VARCHAR(64) NOT NULL,
+            file_path VARCHAR(512) NOT NULL CHECK (length(file_path) BETWEEN 1 AND 512),
+            content_hash CHAR(64) NOT NULL CHECK (length(content_hash) = 64),
+            last_indexed_at TEXT NOT NULL,
+            chunk_count INTEGER NOT NULL CHECK (chunk_count >= 0),
+            pipeline VARCHAR(64) NOT NULL,
+            generation INTEGER NOT NULL,
+            UNIQUE (site, version, file_path)
+        )
+        """,
+        "CREATE INDEX document_metadata_file_path ON document_metadata (file_path)",
+        "CREATE INDEX document_metadata_last_indexed_at ON document_metadata (last_indexed_at DESC)",
+        """
+        CREATE TABLE ledger_generation (
+            site VARCHAR(255) NOT NULL,
+            version VARCHAR(64) NOT NULL,
+            generation INTEGER NOT NULL,
+            PRIMARY KEY (site, version)
+        )
+        """,
+    ),
 )
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class SqliteLedger:
     """A ledger in a file of its own, made with its folder at the first write: whoever only reads leaves no trace.
 
+    Every call opens the file anew, so none is left open and one that was removed meanwhile is missed at once.
+
+    Args:
+        patience: seconds to wait while another process writes.
+
     Raises, from every method:
-        IndexCorrupt: the file is no SQLite database, or can't be written.
+        IndexCorrupt: the file is no SQLite database, or not ours.
+        IndexFault: it can't be opened or written.
+        IndexLocked: another process writes to it for longer than `patience`.
         IndexMismatch: a newer release wrote it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience: float = 10.0) -> None:
         self._path = path
-        self._opened: sqlite3.Connection | None = None
+        self._patience = patience
 
     def records(self, scope: Scope) -> dict[str, Record]:
-        if not self._exists:
+        if not self._path.exists():
             return {}
-        with self._explained():
-            rows = self._db.execute(
+        with self._connection() as db:
+            rows = db.execute(
                 "SELECT file_path, content_hash, chunk_count, pipeline, generation, last_indexed_at"
                 " FROM document_metadata WHERE site = ? AND version = ? ORDER BY file_path",
                 (scope.site, scope.version),
@@ -62,22 +76,22 @@ class SqliteLedger:
             return {row[0]: Record(*row) for row in rows}
 
     def generation(self, scope: Scope) -> int:
-        if not self._exists:
+        if not self._path.exists():
             return 0
-        with self._explained():
-            row = self._db.execute(
+        with self._connection() as db:
+            row = db.execute(
                 "SELECT generation FROM ledger_generation WHERE site = ? AND version = ?", (scope.site, scope.version)
             ).fetchone()
             return int(row[0]) if row else 0
 
     def save(self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str]) -> None:
         key = (scope.site, scope.version)
-        with self._transaction():
-            self._db.executemany(
+        with self._connection() as db, _transaction(db):
+            db.executemany(
                 "DELETE FROM document_metadata WHERE site = ? AND version = ? AND file_path = ?",
                 [(*key, path) for path in removed],
             )
-            self._db.executemany(
+            db.executemany(
                 "INSERT INTO document_metadata"
                 " (site, version, file_path, content_hash, chunk_count, pipeline, generation, last_indexed_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, version, file_path) DO UPDATE SET"
@@ -89,63 +103,59 @@ class SqliteLedger:
                     for r in changed
                 ],
             )
-            self._db.execute(
+            db.execute(
                 "INSERT INTO ledger_generation VALUES (?, ?, ?)"
                 " ON CONFLICT (site, version) DO UPDATE SET generation = excluded.generation",
                 (*key, generation),
             )
 
-    def reset(self, scope: Scope) -> None:
-        with self._transaction():
-            key = (scope.site, scope.version)
-            self._db.execute("DELETE FROM document_metadata WHERE site = ? AND version = ?", key)
-            self._db.execute("DELETE FROM ledger_generation WHERE site = ? AND version = ?", key)
-
-    def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
-
-    @property
-    def _exists(self) -> bool:
-        return self._opened is not None or self._path.exists()
-
-    @property
-    def _db(self) -> sqlite3.Connection:
-        if self._opened is None:
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(self._path, timeout=10, isolation_level=None, check_same_thread=False)
-            try:
+            connection = sqlite3.connect(self._path, timeout=self._patience, isolation_level=None)
+            with contextlib.closing(connection) as db:
                 self._migrate(db)
-            except BaseException:
-                db.close()
-                raise
-            self._opened = db
-        return self._opened
+                yield db
+        except OSError as error:
+            raise IndexFault(f"The ledger {self._path} can't be used ({error.strerror}).") from error
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
 
     def _migrate(self, db: sqlite3.Connection) -> None:
-        applied = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if applied > len(_MIGRATIONS):
+        if _applied(db) > len(_MIGRATIONS):
             raise IndexMismatch(f"{self._path} was written by a newer release: upgrade chapterverse.")
-        for number, script in enumerate(_MIGRATIONS[applied:], applied + 1):
-            db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+        if _applied(db) == len(_MIGRATIONS):
+            return
+        with _transaction(db):
+            # Asked again, now that nobody else can be at it.
+            for number, statements in enumerate(_MIGRATIONS[_applied(db) :], _applied(db) + 1):
+                for statement in statements:
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {number}")
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._explained():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+    def _explained(self, error: sqlite3.Error) -> IndexFault:
+        # The low byte is the kind of error, the rest its details; there is none where Python refused by itself.
+        kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if kind in _BUSY:
+            return IndexLocked(f"Another process is writing to the ledger {self._path}: wait for it, then run again.")
+        if kind in _UNWRITABLE:
+            return IndexFault(f"The ledger {self._path} can't be used ({error}).")
+        return IndexCorrupt(f"The ledger {self._path} is damaged ({error}): remove it to start afresh.")
 
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise IndexCorrupt(
-                f"The ledger {self._path} can't be used ({error}): remove it to start afresh."
-            ) from error
+
+def _applied(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        # An error such as a full disk may have ended the transaction already.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")

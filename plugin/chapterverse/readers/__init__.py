@@ -1,0 +1,19 @@
+"""Readers: pages of documentation into sections of blocks, each under the heading and the anchor that it really has."""
+
+from chapterverse.readers.html import Document, read_document, read_fragment
+from chapterverse.readers.markdown import MarkdownPage, read_markdown
+from chapterverse.readers.site import Reading, read_site, read_sources
+from chapterverse.readers.slugs import Slugger, SlugRule
+
+__all__ = (
+    "Document",
+    "MarkdownPage",
+    "Reading",
+    "SlugRule",
+    "Slugger",
+    "read_document",
+    "read_fragment",
+    "read_markdown",
+    "read_site",
+    "read_sources",
+)

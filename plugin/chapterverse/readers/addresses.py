@@ -48,7 +48,7 @@ def page_paths(file_path: str) -> tuple[str, ...]:
 
 
 def source_path(file_path: str) -> str:
-    """Return the path that a Markdown file is published at: "guide/setup.md" at "guide/setup/", an index at its folder."""
+    """Return where a Markdown file is published: "guide/setup.md" at "guide/setup/", an index at its folder."""
     quoted = quote(file_path.rpartition(".")[0], safe=_SAFE.replace("%", ""))
     folder, _, name = quoted.rpartition("/")
     if name.lower() in ("index", "readme"):
@@ -62,8 +62,8 @@ def site_base(urls: Collection[str], files: Iterable[str]) -> str | None:
         return None
     known = set(urls)
     paths = [page_paths(file) for file in files]
-    common = os.path.commonprefix(sorted(known)).rpartition("/")[0] + "/"
-    bases = [common]
+    # Compared as strings: the folders of addresses aren't paths of this machine.
+    bases = [os.path.commonprefix(sorted(known)).rpartition("/")[0] + "/"]  # noqa: RUF071
     while len(urlsplit(bases[-1]).path) > 1:
         bases.append(bases[-1][:-1].rpartition("/")[0] + "/")
     hits = {base: sum(any(base + path in known for path in p) for p in paths) for base in bases if clean_url(base)}

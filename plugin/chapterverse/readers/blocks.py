@@ -1,8 +1,8 @@
-"""Elements of a page to items of its outline: each block as Markdown, each heading with the anchor that it really has."""
+"""Elements of a page to items of its outline: blocks as Markdown, headings with the anchors that they really have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -11,7 +11,7 @@ from chapterverse.model import Block, BlockKind
 from chapterverse.readers import callouts, code, tables
 from chapterverse.readers.containers import definition, footnote, list_item, quote, titled
 from chapterverse.readers.dom import HEADINGS, Child, Node
-from chapterverse.readers.footnotes import find_footnotes, is_pile
+from chapterverse.readers.footnotes import is_pile
 from chapterverse.readers.inline import Inline, footnote_label, is_permalink, target
 from chapterverse.readers.outline import Border, Heading, Item, Note
 from chapterverse.readers.tabs import is_tab_set, tabs
@@ -23,18 +23,23 @@ Wrap: TypeAlias = Callable[[tuple[Block, ...]], Block | None]
 
 
 class BlockReader:
-    """Reads one tree; `items` in document order, then `notes`: its footnotes by id."""
+    """Reads one tree: `items` in document order, and `notes`, its footnotes by id.
 
-    def __init__(self, root: Node, anchors: Callable[[str], bool]) -> None:
+    Args:
+        footnotes: where in the tree each footnote stands (see `find_footnotes`).
+        anchors: whether the page has an id.
+    """
+
+    def __init__(self, root: Node, footnotes: Mapping[str, Node], anchors: Callable[[str], bool]) -> None:
+        self._footnotes = footnotes
         self._anchors = anchors
-        self._footnotes = find_footnotes(root)
         self._inline = Inline(self._footnotes)
         self._labels = _labels(root, self._footnotes)
         self._nesting = 0
         self._code_title = ""
         self.items: list[Item] = []
         self._flow(root.children, self.items)
-        self.notes = {id: self._footnote(id, node) for id, node in self._footnotes.items()}
+        self.notes = {note: self._footnote(note, node) for note, node in self._footnotes.items()}
 
     def _flow(self, children: Iterable[Child], out: list[Item], lang: str = "") -> None:
         """Append what stands in `children`: runs of inline content as paragraphs, blocks by their kind."""
@@ -56,11 +61,12 @@ class BlockReader:
             self._refer(out)
 
     def _refer(self, out: list[Item]) -> None:
-        out.extend(Note(id) for id in self._inline.take_notes())
+        if self._inline.notes:
+            out.extend(Note(note) for note in self._inline.take_notes())
 
     # Elements that mean something by their name
 
-    def _heading(self, node: Node, out: list[Item], lang: str) -> None:
+    def _heading(self, node: Node, out: list[Item], _lang: str) -> None:
         text = self._inline.heading(node.children)
         if text:
             excluded = node.get("data-search-exclude") is not None
@@ -101,16 +107,14 @@ class BlockReader:
             # A table around headings is layout, one around line numbers is code.
             self._flow(node.children, out, lang)
             return
-        for caption in node.elements():
-            if caption.name == "caption":
-                self._paragraph(caption.children, out)
+        self._flow(tables.outside_cells(node), out, lang)
         _append(out, tables.table_block(node, self._inline))
         self._refer(out)
 
     def _list(self, node: Node, out: list[Item], lang: str) -> None:
         number = _integer(node.get("start"), 1)
-        for child in node.elements():
-            if child.name != "li":
+        for child in node.children:
+            if isinstance(child, str) or child.name != "li":
                 self._flow([child], out, lang)
                 continue
             number = _integer(child.get("value"), number)
@@ -118,11 +122,12 @@ class BlockReader:
             self._contain(child.children, out, partial(list_item, marker), again=False)
             number += 1
 
-    def _quote(self, node: Node, out: list[Item], lang: str) -> None:
+    def _quote(self, node: Node, out: list[Item], _lang: str) -> None:
         self._contain(node.children, out, quote)
 
     def _definitions(self, node: Node, out: list[Item], lang: str) -> None:
         items: list[Item] = []
+        self._flow(_outside_groups(node), items, lang)
         for terms, meanings in _groups(node):
             contents = [self._collect(meaning.children, lang) for meaning in meanings]
             if any(term.headed or _is_linked(term) for term in terms):
@@ -175,12 +180,14 @@ class BlockReader:
         self._flow(rest, out)
 
     def _code(self, node: Node, out: list[Item], lang: str) -> None:
-        self._code_title = code.take_title(node)
+        title = code.take_title(node)
+        self._code_title = ": ".join(filter(None, (self._code_title, title)))
         at = len(out)
         self._flow(node.children, out, lang)
-        if self._code_title:
+        # No code took the title, so it was text.
+        if title and self._code_title:
             out.insert(at, Block(BlockKind.PARAGRAPH, self._code_title))
-        self._code_title = ""
+            self._code_title = ""
 
     def _pile(self, node: Node, out: list[Item]) -> None:
         """Mark where footnotes are printed; what else stands there is read as usual."""
@@ -193,10 +200,10 @@ class BlockReader:
             else:
                 self._flow([child], out)
 
-    def _footnote(self, id: str, node: Node) -> Block:
+    def _footnote(self, note: str, node: Node) -> Block:
         children = [c for c in node.children if isinstance(c, str) or "label" not in c.classes]
         blocks = tuple(item for item in self._collect(children) if isinstance(item, Block))
-        return footnote(self._labels.get(id, id), blocks)
+        return footnote(self._labels.get(note, note), blocks)
 
     # How containers hold what is in them
 
@@ -242,7 +249,7 @@ class BlockReader:
         out.extend(item for item in items if isinstance(item, Note))
 
 
-def _nothing(blocks: tuple[Block, ...]) -> Block | None:
+def _nothing(_blocks: tuple[Block, ...]) -> Block | None:
     return None
 
 
@@ -266,15 +273,26 @@ def _groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
     terms: list[Node] = []
     meanings: list[Node] = []
     for child in node.elements():
-        if child.name == "div":
-            yield from _groups(child)
-            continue
-        if child.name == "dt" and meanings:
+        if (terms and child.name == "div") or (meanings and child.name != "dd"):
             yield terms, meanings
             terms, meanings = [], []
-        (terms if child.name == "dt" else meanings).append(child)
+        if child.name == "div":
+            yield from _groups(child)
+        elif child.name in ("dt", "dd"):
+            (terms if child.name == "dt" else meanings).append(child)
     if terms or meanings:
         yield terms, meanings
+
+
+def _outside_groups(node: Node) -> list[Child]:
+    """Return what stands in a definition list and belongs to no term."""
+    outside: list[Child] = []
+    for child in node.children:
+        if isinstance(child, Node) and child.name == "div":
+            outside += _outside_groups(child)
+        elif isinstance(child, str) or child.name not in ("dt", "dd"):
+            outside.append(child)
+    return outside
 
 
 def _is_linked(term: Node) -> bool:

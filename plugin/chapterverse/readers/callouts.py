@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from chapterverse.readers.dom import Node
 
-_BOXES = frozenset(("admonition", "custom-block", "markdown-alert", "theme-admonition", "topic", "sidebar", "starlight-aside"))
+_BOXES = frozenset(
+    ("admonition", "custom-block", "markdown-alert", "theme-admonition", "topic", "sidebar", "starlight-aside")
+)
 _TITLES = frozenset(
     ("admonition-title", "custom-block-title", "markdown-alert-title", "topic-title", "sidebar-title",
      "starlight-aside__title")
 )  # fmt: skip
 #: Remarks that authors can make in all generators together; on a `details` any other class is styling.
 _KINDS = frozenset(
-    "abstract attention bug caution danger deprecated error example fail failure faq help hint important info note question"
-    " quote seealso success summary tip tldr todo versionadded versionchanged warning".split()
+    "abstract attention bug caution danger deprecated error example fail failure faq help hint important info note"
+    " question quote seealso success summary tip tldr todo versionadded versionchanged warning".split()
 )
 _PREFIXES = ("theme-admonition-", "markdown-alert-", "starlight-aside--")
 
@@ -44,7 +46,7 @@ def headline(kind: str, title: str) -> str:
     """Return the first line of a box: its kind and title, once if they say the same; "" if it has neither."""
     if kind and title and kind.casefold() != title.casefold():
         return f"**{kind}: {title}**"
-    return f"**{title or kind}**" if title or kind else ""
+    return f"**{kind or title}**" if kind or title else ""
 
 
 def is_source_dump(box: Node, title: str) -> bool:

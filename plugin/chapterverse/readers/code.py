@@ -51,7 +51,7 @@ def _lines(children: list[Child], out: list[str]) -> None:
 def fence(text: str, lang: str = "", title: str = "") -> Block:
     """Return a fenced code block, its fence longer than any run of backticks in `text`."""
     ticks = "`" * (1 + max((len(run) for run in _FENCES.findall(text)), default=2))
-    info = f'{lang} title="{title}"'.strip() if title else lang
+    info = f'{lang} title="{title}"' if title else lang
     return Block(BlockKind.CODE, f"{ticks}{info}\n{text}\n{ticks}", head=f"{ticks}{info}", tail=ticks)
 
 
@@ -62,13 +62,16 @@ def is_title(node: Node) -> bool:
 
 def take_title(wrapper: Node) -> str:
     """Return the title of the code in `wrapper`, "" if it has none, and take it out of the tree."""
-    for parent in (wrapper, *wrapper.walk()):
-        if parent.name == "pre":
-            continue
+    parents = [wrapper]
+    while parents:
+        parent = parents.pop()
         for child in parent.elements():
             if is_title(child):
                 parent.children.remove(child)
                 return collapse(child.text()).removesuffix("¶").rstrip().replace('"', "'")
+            # What stands in a wrapper of its own is titled there.
+            if child.name != "pre" and not is_wrapper(child):
+                parents.append(child)
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from chapterverse.model import Block, BlockKind, join_blocks
 
@@ -65,7 +66,7 @@ def indented(text: str, width: int) -> str:
 def _join_tight(parts: Blocks) -> str:
     """Join as `join_blocks` does, but a list right below the line that introduces it."""
     out = join_blocks(parts[:1])
-    for before, block in zip(parts, parts[1:], strict=False):
+    for before, block in pairwise(parts):
         close = block.kind is BlockKind.LIST_ITEM and before.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
         out += ("\n" if close else "\n\n") + block.text
     return out

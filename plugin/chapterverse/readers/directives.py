@@ -10,6 +10,7 @@ import re
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 
 _TAB = re.compile(r'===[!+]*\s+"(.*)"\s*$')
@@ -20,7 +21,7 @@ _TAB_INDENT = 4
 
 def directives_plugin(md: MarkdownIt) -> None:
     """Teach a parser both kinds of blocks."""
-    alt = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    alt: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     md.block.ruler.before("fence", "content_tab", _tab, alt)
     md.block.ruler.before("fence", "colon_container", _container, alt)
 

@@ -1,7 +1,7 @@
 """A tiny tree of what an HTML fragment shows, tolerant of every kind of markup.
 
-Elements that show nothing, or nothing of the page's own (scripts, navigation, buttons, hidden elements, excluded ones), are
-parsed for their extent and left out. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
+Elements that show nothing, or nothing of the page's own (scripts, navigation, buttons, hidden and excluded elements),
+are parsed for their extent and left out. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from typing import TypeAlias
 from chapterverse.readers.markup import END, RAW, START, STRAY, TAG, TEXT, TOKEN, VOID, after_raw, parse_attributes
 from chapterverse.readers.visible import strip_invisible, unescape
 
-#: Deeper elements lose their tags and keep their text; pages of real sites stay below 60.
+#: Deeper containers lose their tags and keep what is in them; pages of real sites stay below 60.
 MAX_DEPTH = 100
 
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 BLOCKS = HEADINGS | frozenset(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure"
-    " footer header hgroup hr html legend li main menu nav ol p pre search section summary table tbody td tfoot th thead"
-    " tr ul".split()
+    " footer header hgroup hr html legend li main menu nav ol p pre search section summary table tbody td tfoot th"
+    " thead tr ul".split()
 )
 _TABLE_PARTS = frozenset("caption col colgroup tbody td tfoot th thead tr".split())
 _CELL_WALLS = frozenset(("td", "th", "caption", "table"))
+
+_FLOORS = HEADINGS | {"p", "pre"}
 
 #: What a start tag closes: any of the first, unless one of the second stands between.
 _CLOSES = {
@@ -38,13 +40,16 @@ _CLOSES_P = ({"p"}, _CELL_WALLS)
 
 _DROPPED = RAW | frozenset("audio button canvas dialog form map menu nav noscript object select template video".split())
 _DROPPED_CLASSES = frozenset(
-    "linenos linenodiv lineno lnt ln gutter rouge-gutter line-numbers-wrapper visually-hidden sr-only screen-reader-text"
-    " md-source-file katex-html copybtn footnote-backref data-footnote-backref reversefootnote".split()
+    "linenos linenodiv lineno lnt ln gutter rouge-gutter line-numbers-wrapper visually-hidden sr-only"
+    " screen-reader-text md-source-file katex-html copybtn footnote-backref data-footnote-backref"
+    " reversefootnote".split()
 )
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
 _DROPPED_SPAN = "lang"
 # Most tags show at a glance that nothing of this concerns them; only the others have their attributes parsed.
-_HINT = re.compile(rf"\b(?:hidden|exclude|ignore|display|navigation|doc-backlink|lang|{'|'.join(sorted(_DROPPED_CLASSES))})\b")
+_HINT = re.compile(
+    rf"\b(?:hidden|exclude|ignore|display|navigation|doc-backlink|lang|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
+)
 _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
 _CODE_TAG = re.compile(r"<code\b([^>]*+)>", re.IGNORECASE)
 _DISPLAY_NONE = re.compile(r"display\s*:\s*none", re.IGNORECASE)
@@ -124,7 +129,7 @@ def parse(html: str) -> Node:
         assert token is not None  # the pattern matches at every position
         position = token.end()
         kind = token.lastindex
-        if kind == TEXT or kind == STRAY:
+        if kind in (TEXT, STRAY):
             builder.text(token.group())
         elif kind == START:
             name, raw = token.group(2).lower(), token.group(3)
@@ -158,7 +163,7 @@ class _Builder:
             self._end_open(*_CLOSES_P)
             if name in HEADINGS and self.stack[-1].name in HEADINGS:
                 self.stack.pop()
-        if len(self.stack) > MAX_DEPTH and name not in VOID:
+        if len(self.stack) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
             self.overflow[name] += 1
             return
         node = Node(name, raw)
@@ -180,7 +185,7 @@ class _Builder:
         return start if name == "svg" else len(html)
 
     def preformatted(self, html: str, raw: str, start: int) -> int:
-        """Open a `pre`; where it holds text and plain spans only, as most code does, take it whole and return its end."""
+        """Open a `pre`; where it holds only text and spans, as most code does, take it whole and return its end."""
         self.open("pre", raw)
         stop = _NOT_PLAIN.search(html, start)
         content = html[start : stop.start()] if stop else ""
@@ -206,6 +211,10 @@ class _Builder:
             # "</span>" doesn't end the block around it, "</div>" doesn't end the table cell around it.
             if open_name in walls or (open_name in BLOCKS and name not in BLOCKS):
                 return
+
+    def _is_last_floor(self, name: str) -> bool:
+        """Return whether an element is one that says what its text is, and may stand below the deepest container."""
+        return name in _FLOORS and self.stack[-1].name not in _FLOORS
 
     def _attach(self, node: Node) -> None:
         self.stack[-1].children.append(node)
@@ -237,7 +246,9 @@ def _is_dropped(node: Node) -> bool:
 def _is_excluded(node: Node) -> bool:
     # A heading marked so excludes its whole section, which only the outline knows; it stays in the tree for that.
     excluded = node.get("data-search-exclude") is not None and node.name not in HEADINGS
-    return excluded or node.get("data-pagefind-ignore") is not None or node.get("role") in ("navigation", "doc-backlink")
+    return (
+        excluded or node.get("data-pagefind-ignore") is not None or node.get("role") in ("navigation", "doc-backlink")
+    )
 
 
 def _is_hidden(node: Node) -> bool:

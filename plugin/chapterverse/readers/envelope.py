@@ -47,7 +47,9 @@ class _Root:
 
     def find(self, html: str, start: int) -> tuple[str, int] | None:
         """Return the name of the first such element and the position behind its start tag."""
-        for tag in _start_tags_with(self.word, bool(self.attribute)).finditer(html, start) if self.word in html else ():
+        if self.word not in html and self.word.upper() not in html:
+            return None
+        for tag in _start_tags_with(self.word, bool(self.attribute)).finditer(html, start):
             name, raw = tag.group(1), tag.group(2)
             if name and (not self.attribute or self.word in parse_attributes(raw).get(self.attribute, "").split()):
                 return name, tag.end()
@@ -80,8 +82,7 @@ def open_envelope(html: str) -> Envelope:
         if name not in _HEAD:
             break
         body = end
-        if name in _FACTS:
-            _FACTS[name](envelope, raw, html[end : end + _MAX_TITLE])
+        _note(envelope, name, raw, html[end : end + _MAX_TITLE])
     for root in _ROOTS:
         found = root.find(html, body)
         if not found:
@@ -109,32 +110,23 @@ def _tags_of(name: str) -> re.Pattern[str]:
     return re.compile(rf"{_ASIDES}|<(/?){name}(?=[\s/>])", re.DOTALL | re.IGNORECASE)
 
 
-def _language(envelope: Envelope, raw: str, text: str) -> None:
-    envelope.language = parse_attributes(raw).get("lang", "").strip() or envelope.language
-
-
-def _title(envelope: Envelope, raw: str, text: str) -> None:
-    envelope.title = envelope.title or collapse(strip_invisible(unescape(text.partition("<")[0])))
-
-
-def _canonical(envelope: Envelope, raw: str, text: str) -> None:
-    if "canonical" in raw:
-        attributes = parse_attributes(raw)
-        if "canonical" in attributes.get("rel", "").lower().split():
-            envelope.canonical = envelope.canonical or attributes.get("href", "").strip() or None
-
-
-def _meta(envelope: Envelope, raw: str, text: str) -> None:
+def _note(envelope: Envelope, name: str, raw: str, text: str) -> None:
+    """Take over what one element of the head says; `text` is what follows it."""
+    if name == "title":
+        envelope.title = envelope.title or collapse(strip_invisible(unescape(text.partition("<")[0])))
+        return
     attributes = parse_attributes(raw)
-    robots = attributes.get("name", "").lower() == "robots"
-    if robots and _NOINDEX.search(attributes.get("content", "")):
-        envelope.noindex = True
-    # A page that only sends its reader elsewhere is no page either.
-    if attributes.get("http-equiv", "").lower() == "refresh":
-        envelope.noindex = True
+    if name == "html":
+        envelope.language = attributes.get("lang", "").strip() or envelope.language
+    elif name == "link" and "canonical" in attributes.get("rel", "").lower().split():
+        envelope.canonical = envelope.canonical or attributes.get("href", "").strip() or None
+    elif name == "meta":
+        robots = attributes.get("name", "").lower() == "robots" and _NOINDEX.search(attributes.get("content", ""))
+        # A page that only sends its reader elsewhere is no page either.
+        if robots or attributes.get("http-equiv", "").lower() == "refresh":
+            envelope.noindex = True
 
 
 _NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
 _MAX_TITLE = 2000
 _HEAD = frozenset("html head base link meta noscript script style template title".split())
-_FACTS = {"html": _language, "title": _title, "link": _canonical, "meta": _meta}

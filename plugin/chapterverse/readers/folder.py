@@ -1,7 +1,8 @@
 """Files of a folder, and nothing but files of that folder.
 
-A docs repository takes contributions from strangers: a link named `guide.md` that leads to `/proc/self/environ` would publish
-the build's secrets. What isn't a regular file inside the folder is never opened, and a page that pretends is a loud error.
+A docs repository takes contributions from strangers: a link named `guide.md` that leads to `/proc/self/environ` would
+publish the build's secrets. What isn't a regular file inside the folder is never opened, and a page that only pretends
+to be one is a loud error.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _follows(root: str, path: str, suffixes: tuple[str, ...], listing: Listing) 
         listing.warnings.append(f"{path} is a link to a folder; its pages are read in the folder it leads to.")
     elif is_page and not mode:
         listing.warnings.append(f"{path} is a link that leads nowhere.")
-    return stat.S_ISREG(mode)
+    return bool(mode) and not stat.S_ISDIR(mode)
 
 
 def _add(root: str, path: str, listing: Listing) -> None:
@@ -136,7 +137,7 @@ def _add(root: str, path: str, listing: Listing) -> None:
     if len(path) > _MAX_PATH:
         listing.warnings.append(f"{path[:60]}… is skipped: its path is longer than {_MAX_PATH} characters.")
     elif not path.isprintable():
-        listing.warnings.append(f"{ascii(path)} is skipped: its name holds characters that can't stand in an address.")
+        listing.warnings.append(f"{path!a} is skipped: its name holds characters that can't stand in an address.")
     else:
         listing.files.append(path)
 

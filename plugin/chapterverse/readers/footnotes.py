@@ -9,8 +9,10 @@ _PILES = frozenset(("footnote", "footnotes", "footnote-list", "footnotes-list"))
 
 def is_pile(node: Node) -> bool:
     """Return whether an element holds footnotes, one or all."""
-    return not _PILES.isdisjoint(node.classes) or node.get("data-footnotes") is not None or node.get("role") == (
-        "doc-endnotes"
+    return (
+        not _PILES.isdisjoint(node.classes)
+        or node.get("data-footnotes") is not None
+        or node.get("role") == ("doc-endnotes")
     )
 
 
@@ -26,5 +28,4 @@ def find_footnotes(root: Node) -> dict[str, Node]:
 
 
 def _is_note(node: Node) -> bool:
-    id = node.get("id")
-    return bool(id) and (node.name == "li" or node.get("role") == "doc-footnote")
+    return bool(node.get("id")) and (node.name == "li" or node.get("role") == "doc-footnote")

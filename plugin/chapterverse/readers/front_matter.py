@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from typing import Any
 
 import yaml
 
 from chapterverse.errors import UnreadablePage
+from chapterverse.model import stated_date
 from chapterverse.readers.visible import collapse, strip_invisible
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:\r?\n|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -53,7 +53,7 @@ def _front_matter(values: dict[Any, Any]) -> FrontMatter:
         title=_line(values.get("title")),
         description=_line(values.get("description")),
         tags=_tags(values.get("tags")),
-        created_at=_timestamp(values.get("date")),
+        created_at=_created(values.get("date")),
         excluded=values.get("draft") is True or any(_excludes(values.get(k)) for k in ("chapterverse", "search")),
     )
 
@@ -71,22 +71,10 @@ def _tags(value: Any) -> tuple[str, ...]:
     return tuple(tag for tag in map(_line, listed) if tag)
 
 
-def _timestamp(value: Any) -> str | None:
-    if isinstance(value, dict):
-        value = value.get("created")
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            return None
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return _in_utc(moment)
-    return f"{value.isoformat()}T00:00:00+00:00" if isinstance(value, date) else None
-
-
-def _in_utc(moment: datetime) -> str | None:
+def _created(value: Any) -> str | None:
+    # Material's blog writes {created: ..., updated: ...}.
+    stated = value.get("created") if isinstance(value, dict) else value
     try:
-        return moment.astimezone(UTC).isoformat()
+        return stated_date(stated.strip() if isinstance(stated, str) else stated)
     except OverflowError:
         return None

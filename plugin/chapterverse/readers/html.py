@@ -1,4 +1,4 @@
-"""Rendered HTML, the source of truth: sections with the anchors that the page really has, whatever generator made it."""
+"""Rendered HTML, the source of truth: sections with the anchors that the page really has, whoever generated it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from chapterverse.model import Section
 from chapterverse.readers.blocks import BlockReader
 from chapterverse.readers.dom import parse
 from chapterverse.readers.envelope import open_envelope
+from chapterverse.readers.footnotes import find_footnotes
 from chapterverse.readers.outline import Heading, build_sections
 from chapterverse.readers.visible import unescape
 
@@ -64,7 +65,8 @@ def read_document(html: str) -> Document:
 
 
 def _read(html: str) -> BlockReader:
-    return BlockReader(parse(html), _anchor_test(html))
+    tree = parse(html)
+    return BlockReader(tree, find_footnotes(tree) if "note" in html else {}, _anchor_test(html))
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:
@@ -74,4 +76,4 @@ def _anchor_test(html: str) -> Callable[[str], bool]:
     def ids() -> frozenset[str]:
         return frozenset(unescape(a or b or c) for a, b, c in _ID.findall(html))
 
-    return lambda id: id in ids()
+    return lambda anchor: anchor in ids()

@@ -7,7 +7,7 @@ Text is not escaped; nothing downstream parses a block's Markdown again.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from urllib.parse import unquote
 
 from chapterverse.readers.dom import Child, Node
@@ -19,9 +19,12 @@ _PERMALINKS = frozenset(
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
 
-# A line break must survive the collapse of whitespace; as a control character it can't stand in visible text.
+# Line breaks and list items must survive the collapse of whitespace; visible text holds no control characters.
 _BREAK = "\x01"
 _BREAKS = re.compile(rf" ?{_BREAK}[ {_BREAK}]*")
+_ITEM = "\x02"
+_ITEMS = re.compile(rf" ?{_ITEM} ?")
+_FIRST_ITEM = re.compile(rf"(?:^|(?<=[:.,;!?])) ?{_ITEM} ?")
 _BACKTICKS = re.compile("`+")
 
 
@@ -48,7 +51,8 @@ class Inline:
 
     def one_line(self, children: Iterable[Child]) -> str:
         """Return Markdown that holds no newline, whatever blocks it is made of: for table cells and titles."""
-        return collapse(self._raw(children).replace(_BREAK, " ")).removeprefix("; ")
+        line = collapse(self._raw(children).replace(_BREAK, " "))
+        return _ITEMS.sub("; ", _FIRST_ITEM.sub(" ", line)).strip()
 
     def title(self, children: Iterable[Child]) -> str:
         """Return one line that is going to be set in bold as a whole."""
@@ -84,7 +88,7 @@ class Inline:
         elif name == "sup":
             out.append(self._superscript(node))
         elif node.block:
-            out.append(("; " if name == "li" else " ") + self._raw(node.children) + " ")
+            out.append((_ITEM if name == "li" else " ") + self._raw(node.children) + " ")
         else:
             out.append(self._raw(node.children))
 
@@ -178,10 +182,10 @@ def _formula(node: Node) -> str:
     return f"${collapse(source.text())}$" if source else node.text()
 
 
-_LEAVES = {
-    "br": lambda node: _BREAK,
-    "wbr": lambda node: "",
-    "hr": lambda node: " ",
+_LEAVES: dict[str, Callable[[Node], str]] = {
+    "br": lambda _: _BREAK,
+    "wbr": lambda _: "",
+    "hr": lambda _: " ",
     "img": _image,
     "input": _checkbox,
     "math": _formula,

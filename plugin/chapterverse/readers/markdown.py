@@ -1,8 +1,8 @@
 """Markdown files that were never built, into the same sections and blocks as built pages.
 
-markdown-it-py parses, its HTML goes through the HTML reader: one place decides how a table or an admonition reads. What a
-build would add (snippets, macros, generated reference pages) isn't there, and anchors are computed, not seen; so built HTML
-is the better source wherever there is one.
+markdown-it-py parses, its HTML goes through the HTML reader: one place decides how a table or an admonition reads. What
+a build would add (snippets, macros, generated reference pages) isn't there, and anchors are computed, not seen; so
+built HTML is the better source wherever there is one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class MarkdownPage:
     front_matter: FrontMatter
 
 
-def read_markdown(text: str, file_path: str, title: str | None = None, slug: SlugRule = SlugRule.MKDOCS) -> MarkdownPage:
+def read_markdown(
+    text: str, file_path: str, title: str | None = None, slug: SlugRule = SlugRule.MKDOCS
+) -> MarkdownPage:
     """Return the page that a Markdown file will become.
 
     Args:
@@ -146,13 +148,12 @@ def _text(inline: Token, *, images: bool) -> str:
     )
 
 
-def _render_fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+def _render_fence(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
     token = tokens[index]
     language = _LANGUAGE.match(token.info)
     title = _FENCE_TITLE.search(token.info)
     named = next((group for group in title.groups() if group), "") if title else ""
     caption = f'<span class="filename">{escapeHtml(named)}</span>' if named else ""
     name = language.group(1) if language else ""
-    return (
-        f'<div class="highlight">{caption}<pre><code class="language-{name}">{escapeHtml(token.content)}</code></pre></div>\n'
-    )
+    code = f'<pre><code class="language-{name}">{escapeHtml(token.content)}</code></pre>'
+    return f'<div class="highlight">{caption}{code}</div>\n'

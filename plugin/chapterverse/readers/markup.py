@@ -1,8 +1,8 @@
 """HTML as a stream of tags and text, cut as browsers cut it.
 
-Python's own `html.parser` takes quadratic time on hostile input (38 s for 60 kB of "<a " on 3.11) and changed how it
-reads comments and scripts between patch releases, which would change chunk ids between machines. One pattern, possessive
-throughout, is linear, the same everywhere, and several times faster.
+Python's own `html.parser` takes quadratic time on hostile input (38 s for 60 kB of "<a " on 3.11.7) and changed how it
+reads comments and scripts between patch releases, which would change chunk ids between machines. One pattern with
+possessive quantifiers is linear and the same everywhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from chapterverse.readers.visible import unescape
 
-#: The attributes of a start tag. Quotes delimit only right after "="; a tag that never ends swallows the rest, as the HTML standard says.
+#: The attributes of a start tag. Quotes delimit only right after "="; a tag that never ends swallows the rest, as the
+#: HTML standard says.
 ATTRIBUTES = r"""(?:[^>"'=]++|=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))?+|["'])*+"""
 
 #: One token at the current position. `lastindex` tells which: 1 text, 3 start tag (2 its name, 3 its attributes),
@@ -62,7 +63,7 @@ def start_tags(html: str, position: int = 0) -> Iterator[tuple[str, str, int]]:
 
 
 def after_raw(html: str, name: str, start: int) -> int | None:
-    """Return the position behind the end tag of the raw element whose content begins at `start`; None if it has none."""
+    """Return the position behind the end tag of the raw element with content from `start`; None if it has none."""
     found = _end_of(name).search(html, start)
     return found.end() if found else None
 

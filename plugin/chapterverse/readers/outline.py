@@ -1,7 +1,7 @@
 """What a page's content is read into first, and how that becomes sections.
 
-A reader yields *items* in document order: blocks, headings, footnote references, and the borders of *scopes*. A scope is
-an element that ends (a tab, an admonition, a list item): a heading inside it rules only what follows inside it, and
+A reader yields *items* in document order: blocks, headings, footnote references, and the borders of *scopes*. A scope
+is an element that ends (a tab, an admonition, a list item): a heading inside it rules only what follows inside it, and
 what stands behind the scope belongs to the heading that stood before it.
 """
 
@@ -104,10 +104,12 @@ class _Outline:
             self.place.draft.blocks.append(item)
 
     def sections(self, notes: Mapping[str, Block]) -> tuple[Section, ...]:
-        for id, draft in self.homes:
-            if id not in self.referred:
-                draft.notes[id] = None
-        return tuple(_section(draft, notes) for draft in self.drafts if draft.heading.text or draft.blocks or draft.notes)
+        for note, draft in self.homes:
+            if note not in self.referred:
+                draft.notes[note] = None
+        return tuple(
+            _section(draft, notes) for draft in self.drafts if draft.heading.text or draft.blocks or draft.notes
+        )
 
     def _enter(self) -> None:
         place = self.place
@@ -141,6 +143,6 @@ class _Outline:
 
 
 def _section(draft: _Draft, notes: Mapping[str, Block]) -> Section:
-    blocks = (*draft.blocks, *(notes[id] for id in draft.notes if id in notes))
+    blocks = (*draft.blocks, *(notes[note] for note in draft.notes if note in notes))
     heading = draft.heading
     return Section(heading.text or None, heading.level, heading.anchor, draft.path, blocks)

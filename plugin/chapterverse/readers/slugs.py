@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class SlugRule(StrEnum):
-    """Whose rule: Python-Markdown's toc (MkDocs, Zensical); github-slugger (GitHub, Docusaurus); VitePress; docutils."""
+    """Whose rule: Python-Markdown's toc (MkDocs, Zensical), github-slugger (and Docusaurus), VitePress, docutils."""
 
     MKDOCS = "mkdocs"
     GITHUB = "github"
@@ -27,11 +27,12 @@ class Slugger:
         self._rule = rule
         self._used: set[str] = set()
         self._counts: Counter[str] = Counter()
+        self._last: dict[str, str] = {}
 
-    def reserve(self, id: str) -> None:
+    def reserve(self, explicit: str) -> None:
         """Note an id that an author wrote; Docusaurus alone forgets those."""
         if self._rule is not SlugRule.GITHUB:
-            self._used.add(id)
+            self._used.add(explicit)
 
     def slug(self, heading: str) -> str:
         """Return the id of the page's next heading."""
@@ -42,28 +43,29 @@ class Slugger:
 
     def _underscored(self, base: str) -> str:
         """`setup`, `setup_1`; a number that the heading itself ends with is counted up."""
-        id = base
-        while not id or id in self._used:
-            stem, _, number = id.rpartition("_")
-            counted = _COUNTED.match(id)
-            id = f"{stem}_{int(number) + 1}" if counted else f"{id}_1"
-        return id
+        # Going on from the last one given out finds the same id as counting from the start, in linear time.
+        slug = self._last.get(base, base)
+        while not slug or slug in self._used:
+            stem, _, number = slug.rpartition("_")
+            slug = f"{stem}_{int(number) + 1}" if _COUNTED.match(slug) else f"{slug}_1"
+        self._last[base] = slug
+        return slug
 
     def _counted(self, base: str) -> str:
         """`setup`, `setup-1`; what was given out for one heading counts for all."""
-        id = base
-        while id in self._used:
+        slug = base
+        while slug in self._used:
             self._counts[base] += 1
-            id = f"{base}-{self._counts[base]}"
-        return id
+            slug = f"{base}-{self._counts[base]}"
+        return slug
 
     def _numbered(self, base: str) -> str:
         """`setup`, `id1`; one counter for the page, which headings without a usable text share."""
-        id = base
-        while not id or id in self._used:
+        slug = base
+        while not slug or slug in self._used:
             self._counts[""] += 1
-            id = f"id{self._counts['']}"
-        return id
+            slug = f"id{self._counts['']}"
+        return slug
 
 
 _UNIQUE = {

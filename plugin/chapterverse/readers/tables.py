@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers.dom import Node
+from chapterverse.readers.dom import Child, Node
 from chapterverse.readers.inline import Inline
 
 #: A cell may claim to span millions of columns; no real one spans more than these.
@@ -15,8 +15,8 @@ _MAX_SPAN = 50
 def table_block(table: Node, inline: Inline) -> Block | None:
     """Return the table, None if it shows nothing; a table without a header row gets an empty one.
 
-    A cell that spans columns is followed by empty ones; one that spans rows is repeated, so that each row says what it is
-    about when rows are cut apart.
+    A cell that spans columns is followed by empty ones; one that spans rows is repeated, so that each row says what it
+    is about when rows are cut apart.
     """
     rows = [(is_header, cells) for is_header, cells in _grid(table, inline) if any(cells)]
     if not rows:
@@ -35,6 +35,17 @@ def cells_of(table: Node) -> Iterator[tuple[bool, list[Node]]]:
         for row in rows:
             cells = [cell for cell in row.elements() if cell.name in ("td", "th")]
             yield child.name == "thead" or all(cell.name == "th" for cell in cells), cells
+
+
+def outside_cells(table: Node) -> list[Child]:
+    """Return what stands in a table and in no cell: its caption, and slips that browsers show above it."""
+    outside: list[Child] = []
+    for child in table.children:
+        if isinstance(child, Node) and child.name in ("thead", "tbody", "tfoot", "tr"):
+            outside += outside_cells(child)
+        elif isinstance(child, str) or child.name not in ("td", "th"):
+            outside.append(child)
+    return outside
 
 
 def _grid(table: Node, inline: Inline) -> Iterator[tuple[bool, list[str]]]:

@@ -1,7 +1,7 @@
 """Sets of tabs: which label belongs to which panel, in the markup of each generator.
 
-pymdownx (both styles), sphinx-design, sphinx-tabs, Docusaurus and VitePress all put labels and panels in the same order,
-though rarely side by side.
+pymdownx (both styles), sphinx-design, sphinx-tabs, Docusaurus and VitePress all put labels and panels in the same
+order, though rarely side by side.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from itertools import zip_longest
 from chapterverse.readers.dom import Child, Node
 from chapterverse.readers.visible import collapse
 
-_SETS = frozenset(("tabbed-set", "sd-tab-set", "sphinx-tabs", "tabs-container", "theme-tabs-container", "vp-code-group"))
+_SETS = frozenset(
+    ("tabbed-set", "sd-tab-set", "sphinx-tabs", "tabs-container", "theme-tabs-container", "vp-code-group")
+)
 _PANELS = frozenset(("tabbed-block", "sd-tab-content"))
 
 

@@ -5,7 +5,7 @@ One protocol, its implementations beside it, chosen by the scheme of `settings.s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,11 @@ class Snapshot(Protocol):
         ...
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
-        """Yield the points of these pages, or all, with their vectors."""
+        """Yield the points of these pages, or all, with their vectors, by chunk id."""
+        ...
+
+    def vectors(self, embed_hashes: Collection[str]) -> dict[str, tuple[float, ...] | None]:
+        """Return the dense vector of each of these hashes that the index holds; None in an index without any."""
         ...
 
 
@@ -80,7 +84,10 @@ class Publication(Protocol):
     def delete(self, chunk_ids: Sequence[str]) -> None: ...
 
     def preview(self) -> Snapshot:
-        """Return what would be published now, for fitting the calibration before the commit."""
+        """Return what would be published now, for fitting the calibration before the commit.
+
+        Of its head only `pages`, `chunks` and `languages` say something. It is good until the next write or commit.
+        """
         ...
 
     def commit(self, head: Head) -> None:

@@ -1,113 +1,89 @@
-"""One folder of the embedded engine: points, their vectors, and how many chunks hold each term.
+"""One sealed folder of the embedded engine, opened for reading.
 
-Everything is checked before it reaches the engine: a sparse vector of unequal lengths makes it panic and the shard
-unloadable, and a batch with one bad point is half applied (qdrant-edge-py 0.9.0).
+    shard/         the engine's files (qdrant-edge-py 0.9.0)
+    terms.bin      in how many chunks each term occurs
+    manifest.json  the size of every file above
+
+The sizes are compared before the engine sees the files: a truncated one makes it panic, or kills the interpreter. A
+panic of the engine is no `Exception`, so everything it raises is caught and told as what it means.
 """
 
 from __future__ import annotations
 
-import math
-import shutil
-import subprocess
-import sys
-from array import array
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import qdrant_edge as edge
 
-from chapterverse.errors import IndexCorrupt, IndexMismatch
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMismatch
 from chapterverse.model import Chunk, Point, SparseVector
-from chapterverse.store import INDEXED_FIELDS, Filters, Hit
+from chapterverse.store import Filters, Hit, files
+from chapterverse.store.terms import Terms
 
-_BATCH = 500
+SHARD, TERMS, MANIFEST = "shard", "terms.bin", "manifest.json"
+
 _SCROLL = 1000
-_INTEGER_FIELDS = {"chunk_index"}
-#: More than is asked for is fetched, so that ties at the edge are cut by chunk id and not by the engine's whim.
+#: Results beyond the wanted ones, so that a tie at the edge is seen.
 _TIE_MARGIN = 16
+_INTEGERS = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What a shard holds: how many pages and chunks, in which languages."""
+
+    pages: int
+    chunks: int
+    languages: tuple[str, ...]
 
 
 class Shard:
-    """A shard folder, either a private draft that is written or a sealed one that is only read."""
+    """The points of one folder."""
 
-    def __init__(self, folder: Path, engine: Any) -> None:
+    def __init__(self, folder: Path, engine: Any, terms: Terms, dense_size: int) -> None:
         self._folder = folder
         self._engine = engine
-        self._terms = _Terms.load(folder / "terms.bin")
+        self._terms = terms
+        self._dense_size = dense_size
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
-    def create(cls, folder: Path, dense_size: int) -> Shard:
-        dense = {"dense": edge.EdgeVectorParams(size=dense_size, distance=edge.Distance.Cosine)} if dense_size else {}
-        config = edge.EdgeConfig(
-            vectors=dense,
-            sparse_vectors={"lexical": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
-            # Without a log there is no lock, so that any number of readers may open the sealed shard.
-            wal_enabled=False,
-        )
-        folder.mkdir()
-        engine = edge.EdgeShard.create(str(folder / "shard"), config)
-        for name in INDEXED_FIELDS:
-            kind = edge.PayloadSchemaType.Integer if name in _INTEGER_FIELDS else edge.PayloadSchemaType.Keyword
-            engine.update(edge.UpdateOperation.create_field_index(name, kind))
-        return cls(folder, engine)
+    def load(cls, folder: Path, dense_size: int) -> Shard:
+        """Open a sealed folder whose dense vectors have this size, 0 for none.
 
-    @classmethod
-    def load(cls, folder: Path) -> Shard:
-        """Open a sealed shard. Raises `IndexCorrupt` if the engine can't."""
-        if not (folder / "shard").is_dir():
-            raise IndexCorrupt(f"{folder} is missing: remove the index and build it again.")
-        try:
-            return cls(folder, edge.EdgeShard.load(str(folder / "shard")))
-        # The engine panics on damaged files, and its panic is no Exception.
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
-            raise IndexCorrupt(f"{folder} is damaged: remove the index and build it again.") from None
-
-    @classmethod
-    def copy(cls, source: Path, folder: Path) -> Shard:
-        """Open a private copy of a sealed shard, keeping the holes of its sparse files."""
-        flags = ["-Rc"] if sys.platform == "darwin" else ["-R", "--sparse=always", "--reflink=auto"]
-        if subprocess.run(["cp", *flags, str(source), str(folder)], capture_output=True, check=False).returncode:  # noqa: S603, S607
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(source, folder)
-        return cls.load(folder)
-
-    def write(self, points: Sequence[Point]) -> None:
-        for at in range(0, len(points), _BATCH):
-            batch = [_engine_point(p) for p in points[at : at + _BATCH]]
-            self._engine.update(edge.UpdateOperation.upsert_points(batch))
-
-    def delete(self, chunk_ids: Sequence[str]) -> None:
-        for at in range(0, len(chunk_ids), _BATCH):
-            self._engine.update(edge.UpdateOperation.delete_points(list(chunk_ids[at : at + _BATCH])))
-
-    def recount(self) -> tuple[int, int]:
-        """Count again in how many chunks each term occurs; return how many pages and chunks there are."""
-        counts: Counter[int] = Counter()
-        pages: set[str] = set()
-        chunks = 0
-        for record in self._scroll(None, payload=["source_file_path"], vectors=["lexical"]):
-            counts.update(record.vector["lexical"].indices)
-            pages.add(record.payload["source_file_path"])
-            chunks += 1
-        self._terms = _Terms.from_counts(counts)
-        self._terms.save(self._folder / "terms.bin")
-        return len(pages), chunks
-
-    def seal(self) -> None:
-        """Make everything durable and close: nobody writes here again."""
-        self._engine.flush()
-        self._engine.close()
+        Raises:
+            IndexCorrupt: files are missing or damaged.
+        """
+        with engine_at(folder):
+            _check_sizes(folder)
+            terms = Terms.load(folder / TERMS)
+            # The engine writes to what it opens; where it can't, it opens a copy of its own.
+            if os.access(folder / SHARD, os.W_OK):
+                return cls(folder, edge.EdgeShard.load(str(folder / SHARD)), terms, dense_size)
+            scratch = tempfile.TemporaryDirectory(prefix="chapterverse-")
+            files.copy(folder / SHARD, Path(scratch.name, SHARD))
+            shard = cls(folder, edge.EdgeShard.load(str(Path(scratch.name, SHARD))), terms, dense_size)
+            shard._copy = scratch
+            return shard
 
     def close(self) -> None:
+        """Let go of the files; what was opened is not usable afterwards."""
         self._engine.close()
 
+    def census(self) -> Census:
+        with engine_at(self._folder):
+            chunks = self._engine.count(edge.CountRequest(exact=True))
+        pages, languages = (self._values(name, chunks) for name in ("source_file_path", "language"))
+        return Census(len(pages), chunks, tuple(sorted(languages)))
+
     def document_frequencies(self, indices: Sequence[int]) -> list[int]:
-        return [self._terms.count(i) for i in indices]
+        return self._terms.counts(indices)
 
     def search_lexical(self, vector: SparseVector, limit: int, filters: Filters | None = None) -> list[Hit]:
         if not vector.indices:
@@ -116,104 +92,97 @@ class Shard:
         return self._search(edge.Query.Nearest(query, using="lexical"), limit, filters)
 
     def search_dense(self, vector: Sequence[float], limit: int, filters: Filters | None = None) -> list[Hit]:
+        if len(vector) != self._dense_size:
+            raise IndexMismatch(f"The index holds vectors of {self._dense_size} dimensions, not of {len(vector)}.")
         return self._search(edge.Query.Nearest(list(vector), using="dense"), limit, filters)
-
-    def _search(self, query: Any, limit: int, filters: Filters | None) -> list[Hit]:
-        request = edge.QueryRequest(
-            query=query,
-            limit=limit + _TIE_MARGIN,
-            filter=_engine_filter(filters),
-            with_payload=True,
-            with_vector=["lexical"],
-        )
-        hits = [Hit(Chunk.from_payload(r.payload), r.score, _sparse(r.vector)) for r in self._engine.query(request)]
-        return sorted(hits, key=lambda h: (-h.score, h.chunk.chunk_id))[:limit]
 
     def page(self, file_path: str) -> list[Chunk]:
         records = self._scroll({"source_file_path": [file_path]}, payload=True, vectors=False)
         return sorted((Chunk.from_payload(r.payload) for r in records), key=lambda c: c.chunk_index)
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
-        wanted = None if file_paths is None else list(file_paths)
-        if wanted == []:
-            return
-        filters = None if wanted is None else {"source_file_path": wanted}
+        filters = None if file_paths is None else {"source_file_path": list(file_paths)}
         for r in self._scroll(filters, payload=True, vectors=True):
-            dense = r.vector.get("dense")
-            yield Point(Chunk.from_payload(r.payload), _sparse(r.vector), None if dense is None else tuple(dense))
+            yield Point(Chunk.from_payload(r.payload), sparse(r.vector), _dense(r.vector))
 
-    def _scroll(
-        self, filters: Filters | None, *, payload: bool | list[str], vectors: bool | list[str]
-    ) -> Iterator[Any]:
-        after = None
+    def vectors(self, embed_hashes: Collection[str]) -> dict[str, tuple[float, ...] | None]:
+        records = self._scroll({"embed_hash": list(embed_hashes)}, payload=["embed_hash"], vectors=True)
+        return {r.payload["embed_hash"]: _dense(r.vector) for r in records}
+
+    def _values(self, name: str, limit: int) -> set[str]:
+        """Return the distinct values of an indexed field."""
+        with engine_at(self._folder):
+            return {hit.value for hit in self._engine.facet(edge.FacetRequest(name, max(1, limit), exact=True)).hits}
+
+    def _search(self, query: Any, limit: int, filters: Filters | None) -> list[Hit]:
+        """Return the best hits; the engine only ranks, and what they hold is fetched for those that are wanted."""
+        with engine_at(self._folder):
+            best = self._ranked(query, limit, _engine_filter(filters))
+            found = {r.id: r for r in self._engine.retrieve([r.id for r in best], True, ["lexical"])}
+        return [Hit(Chunk.from_payload(found[r.id].payload), r.score, sparse(found[r.id].vector)) for r in best]
+
+    def _ranked(self, query: Any, limit: int, where: Any) -> list[Any]:
+        """Return ids and scores, best first; ties are cut by id, for the engine's own order of them is a whim."""
+        asked = limit + _TIE_MARGIN
         while True:
-            records, after = self._engine.scroll(
-                edge.ScrollRequest(
-                    offset=after,
-                    limit=_SCROLL,
-                    filter=_engine_filter(filters),
-                    with_payload=payload,
-                    with_vector=vectors,
+            found = self._engine.query(edge.QueryRequest(query=query, limit=asked, filter=where))
+            if len(found) < asked or found[-1].score != found[limit - 1].score:
+                return sorted(found, key=lambda r: (-r.score, r.id))[:limit]
+            asked *= 4
+
+    def _scroll(self, filters: Filters | None, *, payload: bool | list[str], vectors: bool) -> Iterator[Any]:
+        where, after = _engine_filter(filters), None
+        while True:
+            with engine_at(self._folder):
+                records, after = self._engine.scroll(
+                    edge.ScrollRequest(
+                        offset=after, limit=_SCROLL, filter=where, with_payload=payload, with_vector=vectors
+                    )
                 )
-            )
             yield from records
             if after is None:
                 return
 
 
-class _Terms:
-    """Document frequencies as two sorted arrays: 8 bytes a term on disk, one binary search to look one up."""
-
-    def __init__(self, terms: array[int], counts: array[int]) -> None:
-        self._terms = terms
-        self._counts = counts
-
-    @classmethod
-    def from_counts(cls, counts: Counter[int]) -> _Terms:
-        ordered = sorted(counts.items())
-        return cls(array("I", (t for t, _ in ordered)), array("I", (c for _, c in ordered)))
-
-    @classmethod
-    def load(cls, path: Path) -> _Terms:
-        both = array("I")
-        if path.exists():
-            raw = path.read_bytes()
-            if len(raw) % 8:
-                raise IndexCorrupt(f"{path} is damaged: remove the index and build it again.")
-            both.frombytes(raw)
-        half = len(both) // 2
-        return cls(both[:half], both[half:])
-
-    def save(self, path: Path) -> None:
-        path.write_bytes(self._terms.tobytes() + self._counts.tobytes())
-
-    def count(self, term: int) -> int:
-        at = bisect_left(self._terms, term)
-        return self._counts[at] if at < len(self._terms) and self._terms[at] == term else 0
+@contextlib.contextmanager
+def engine_at(folder: Path) -> Iterator[None]:
+    """Turn whatever the engine raises into one sentence."""
+    try:
+        yield
+    except (ChapterVerseError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise IndexCorrupt(f"The index in {folder} is damaged: remove it and build it again.") from error
 
 
-def _engine_point(point: Point) -> Any:
-    indices, values = point.lexical.indices, point.lexical.values
-    sound = len(indices) == len(values) and len(set(indices)) == len(indices) and all(map(math.isfinite, values))
-    if not sound or not all(map(math.isfinite, point.dense or ())):
-        raise IndexMismatch(f"The vectors of chunk {point.chunk.chunk_id} are malformed: nothing was published.")
-    vectors: dict[str, Any] = {"lexical": edge.SparseVector(list(indices), list(values))}
-    if point.dense is not None:
-        vectors["dense"] = list(point.dense)
-    return edge.Point(point.chunk.chunk_id, vectors, point.chunk.payload())
+def sparse(vectors: Mapping[str, Any]) -> SparseVector:
+    vector = vectors["lexical"]
+    return SparseVector(tuple(vector.indices), tuple(vector.values))
+
+
+def _dense(vectors: Mapping[str, Any]) -> tuple[float, ...] | None:
+    dense = vectors.get("dense")
+    return None if dense is None else tuple(dense)
+
+
+def _check_sizes(folder: Path) -> None:
+    expected = json.loads((folder / MANIFEST).read_bytes())["files"]
+    if files.sizes(folder / SHARD) != expected:
+        raise IndexCorrupt(f"Files of the index in {folder} are missing or cut short: remove it and build it again.")
 
 
 def _engine_filter(filters: Filters | None) -> Any:
-    if not filters:
+    if filters is None:
         return None
-    # The stubs want lists of one type; a filter's values are of its field's type.
     conditions: list[Any] = []
     for name, values in sorted(filters.items()):
-        anything: list[Any] = list(values)
+        # The stubs want lists of one type; a value that can't be stored can't be found either.
+        anything: list[Any] = [v for v in values if _storable(v)]
         conditions.append(edge.FieldCondition(name, match=edge.MatchAny(anything)))
     return edge.Filter(must=conditions)
 
 
-def _sparse(vectors: dict[str, Any]) -> SparseVector:
-    vector = vectors["lexical"]
-    return SparseVector(tuple(vector.indices), tuple(vector.values))
+def _storable(value: str | int) -> bool:
+    if isinstance(value, int):
+        return value in _INTEGERS
+    return not any("\ud800" <= c <= "\udfff" for c in value)

@@ -1,6 +1,7 @@
 // @ts-check
 export const ICONS = {
   close: 'M6 6l12 12M18 6L6 18',
+  unquote: 'M6 6l12 12M18 6L6 18',
   reset: 'M12 5v14M5 12h14',
   send: 'M12 19V5M6 11l6-6 6 6',
   stop: 'M8 8h8v8H8z',
@@ -12,14 +13,10 @@ export const ICONS = {
 };
 
 /** @type {El} */
-export const el = (name, attributes = {}, ...children) => {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === 'string') node.setAttribute(key, value);
-    else node.addEventListener(key, value);
-  }
+export const el = (name, properties = {}, ...children) => {
+  const node = Object.assign(document.createElement(name), properties);
   node.append(...children.map(child => (child instanceof Node ? child
-    : `${child}`.replace(/[\0-\x08\x0B-\x1F\x7F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\uFDD0\uFDD1]/g, ''))));
+    : `${child}`.replace(/[\p{Bidi_C}\uFDD0\uFDD1]|(?![\t\n])\p{Cc}/gu, ''))));
   return node;
 };
 
@@ -34,18 +31,18 @@ export const icon = name => {
 };
 
 /** @type {Link} */
-export const link = (address, name, ...children) => {
+export const link = (address, className, ...children) => {
   const url = /^[^\s\\\p{C}]{1,2048}$/u.test(address ?? '') && URL.parse(address ?? '', location.href);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) return el('span', { class: name }, ...children);
-  const attributes = { class: name, href: url.href };
-  if (url.origin === location.origin) return el('a', attributes, ...children);
-  return el('a', { ...attributes, title: url.host, target: '_blank', rel: 'noopener noreferrer nofollow ugc' }, ...children);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) return el('span', { className }, ...children);
+  const node = el('a', { className, href: url.href }, ...children);
+  if (url.origin === location.origin) return node;
+  return Object.assign(node, { title: url.host, target: '_blank', rel: 'noopener noreferrer nofollow ugc' });
 };
 
 /** @type {Follow} */
 export const follow = (event, before) => {
   const anchor = /** @type {Element} */ (event.target).closest('a');
-  if (!anchor || anchor.target || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!anchor || anchor.target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   before();
   const outside = el('a', { href: anchor.href });

@@ -11,10 +11,10 @@ sheet.replaceSync(`
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:11px 18px 11px 14px;border:1px solid #8884;border-radius:24px;
   background:var(--_accent);color:var(--_on);font:600 15px/24px system-ui;font-family:inherit;cursor:pointer;box-shadow:0 1px 3px #0003,0 6px 20px #0003}
+.launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
 .launcher:hover{filter:brightness(1.1)}
 .launcher:focus-visible{outline:3px solid;outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
-svg{width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round;stroke-linejoin:round}
 @media print{:host{display:none!important}}`);
 
 class ChapterVerse extends HTMLElement {
@@ -22,14 +22,10 @@ class ChapterVerse extends HTMLElement {
     super();
     const root = this.attachShadow({ mode: 'open' });
     const button = document.createElement('button');
-    const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-    const path = document.createElementNS(svg.namespaceURI, 'path');
-    svg.setAttribute('viewBox', '0 0 24 24');
-    path.setAttribute('d', 'M4 5h16v11h-8l-5 4v-4H4zM8 9h8M8 12h5');
-    svg.append(path);
     button.className = 'launcher';
     button.ariaHasPopup = 'dialog';
-    button.append(svg, config.title);
+    button.ariaExpanded = 'false';
+    button.append(config.title);
     root.adoptedStyleSheets = [sheet];
     root.append(button);
 
@@ -43,7 +39,7 @@ class ChapterVerse extends HTMLElement {
         panel.open(selection, focus);
       } catch (error) {
         console.error(error);
-        button.lastChild?.replaceWith(config.strings?.unloaded ?? 'Chat did not load: reload the page');
+        button.textContent = config.strings?.unloaded ?? 'Chat did not load: reload the page';
       }
     };
     button.onclick = () => open('', true);

@@ -1,161 +1,158 @@
 // @ts-check
-import { createTurn } from './answer.js';
 import { chat } from './client.js';
 import { el, follow, icon } from './dom.js';
-import { history, loadSession, newSession, saveSession, store } from './session.js';
+import { loadSession, newSession, recent, saveSession, store } from './session.js';
 import { STRINGS } from './strings.js';
 import { sheet } from './styles.js';
+import { createTurn } from './turn.js';
 
 /** @type {CreatePanel} */
 export const createPanel = (root, launcher, config) => {
-  const strings = { ...STRINGS, ...config.strings };
+  const strings = { ...STRINGS, ...config, ...config.strings };
   const phone = matchMedia('(max-width:480px)');
   let session = loadSession();
   let selection = '';
-  /** Stops the question that is being answered. @type {AbortController | undefined} */
-  let control;
+  /** Stops the answer that is on its way. @type {AbortController | undefined} */
+  let stop;
 
-  /** @type {(name: Icon, words: string, click: () => void) => HTMLButtonElement} */
-  const button = (name, words, click) => el('button', { type: 'button', class: 'icon', title: words, 'aria-label': words, click }, icon(name));
-  /** @type {(question: Question) => Turn} */
-  const addTurn = question => {
-    const turn = createTurn(strings, question, () => ask(question, turn));
-    if (!thread.querySelector('.turn')) thread.replaceChildren();
-    thread.append(turn.node);
-    thread.scrollTop = turn.node.offsetTop - 12;
-    return turn;
-  };
-
-  const showSession = () => {
-    thread.replaceChildren(el('div', {}, el('p', {}, config.greeting ?? strings.greeting), ...(config.starters ?? []).map(text => (
-      el('button', { type: 'button', class: 'chip', click: () => start({ text, selection: '' }) }, text)))));
-    /** @type {Turn | undefined} */
-    let open;
-    for (const message of session.messages) {
-      if (message.role === 'user') {
-        open?.fail({ kind: 'interrupted' });
-        open = addTurn({ text: message.content, selection: '' });
-      } else {
-        (open ?? addTurn({ text: '', selection: '' })).show({ ...message, response: message.content });
-        open = undefined;
-      }
-    }
-    open?.fail({ kind: 'interrupted' });
-  };
-
-  const reset = () => {
-    control?.abort({ kind: 'stopped' });
-    session = newSession();
-    saveSession(session);
-    showSession();
-    quoteSelection('');
-    field.focus();
-  };
+  /** @type {(name: Exclude<Icon, 'error'>, onclick: () => void) => HTMLButtonElement} */
+  const button = (name, onclick) => el('button', { type: 'button', className: 'icon', title: strings[name], onclick }, icon(name));
 
   /** @type {(text: string) => void} */
   const quoteSelection = text => {
     selection = text.slice(0, 5000).toWellFormed();
     quote.hidden = !text;
-    quoted.textContent = selection;
+    quoted.replaceChildren(el('span', {}, selection));
   };
 
-  const send = () => {
-    const text = field.value.trim();
-    if (control || !(text || selection)) return;
-    start({ text, selection });
-    field.value = '';
-    quoteSelection('');
-  };
-
-  /** @type {(message: Omit<Message, 'timestamp'>) => void} */
-  const remember = message => {
-    session.messages.push({ ...message, timestamp: new Date().toISOString() });
+  /** @type {(message: Omit<Message, 'timestamp'>) => Message} */
+  const remember = said => {
+    const message = { ...said, timestamp: new Date().toISOString() };
+    session.messages.push(message);
     saveSession(session);
+    return message;
+  };
+
+  /** @type {(question: Question, message: Message) => Turn} */
+  const addTurn = (question, message) => {
+    const turn = createTurn(strings, question, () => {
+      if (stop) return;
+      turn.node.remove();
+      session.messages = session.messages.filter(other => other !== message);
+      start(question);
+    });
+    welcome.remove();
+    thread.append(turn.node);
+    thread.scrollTop = turn.node.offsetTop - 12;
+    return turn;
   };
 
   /** @type {(question: Question) => void} */
   const start = question => {
-    const turn = addTurn(question);
-    ask(question, turn);
-    remember({ role: 'user', content: question.text || question.selection.slice(0, 4000) });
+    if (stop || !(question.text || question.selection)) return;
+    const message = remember({ role: 'user', content: question.text || `${question.selection?.slice(0, 4000)}` });
+    ask(question, addTurn(question, message));
+    (phone.matches ? dialog : field).focus();
   };
 
-  const setBusy = () => {
-    action.replaceChildren(icon(control ? 'stop' : 'send'));
-    action.title = action.ariaLabel = strings[control ? 'stop' : 'send'];
+  const send = () => {
+    start({ text: field.value.trim(), selection });
+    if (!stop) return;
+    field.value = '';
+    quoteSelection('');
+  };
+
+  const showState = () => {
+    const name = stop ? 'stop' : 'send';
+    action.replaceChildren(icon(name));
+    action.title = strings[name];
   };
 
   /** @type {(question: Question, turn: Turn) => Promise<void>} */
-  const ask = async (question, turn) => {
-    if (control) return;
+  const ask = async ({ text, selection }, turn) => {
     let frame = 0;
     let draft = '';
-    control = new AbortController();
-    setBusy();
-    turn.busy(strings.searching);
-    field.focus();
+    stop = new AbortController();
+    showState();
+    turn.busy();
     try {
-      const query = {
-        query: question.text || undefined,
-        selected_text: question.selection || undefined,
-        conversation_history: history(session.messages),
+      const answer = await chat(config, {
+        query: text || undefined,
+        selected_text: selection || undefined,
+        conversation_history: recent(session.messages),
         thread_id: session.session_id,
         page_url: (location.origin + location.pathname).slice(0, 2048),
-      };
-      for await (const { sources, delta, answer } of chat(config.endpoint, query, control, config.timeout ?? 60)) {
+      }, stop.signal, (name, data) => {
+        if (name !== 'delta') return;
+        draft += data.text;
         cancelAnimationFrame(frame);
-        if (sources) turn.busy(strings.writing.replace('{n}', `${sources}`));
-        if (delta) {
-          draft += delta;
-          frame = requestAnimationFrame(() => turn.draft(draft));
-        }
-        if (answer) {
-          live.textContent = turn.show(answer);
-          const { response, mode, source_chunks, segments, status, turn_id, signature } = answer;
-          remember({ role: 'assistant', content: response, mode, source_chunks, segments, status, turn_id, signature });
-        }
-      }
-    } catch (failure) {
+        frame = requestAnimationFrame(() => turn.draft(draft));
+      });
       cancelAnimationFrame(frame);
-      live.textContent = turn.fail(/** @type {Failure} */ (failure));
-      if (!field.value && /^(invalid|too_large)$/.test(failure.kind)) field.value = question.text;
+      live.textContent = turn.show(answer);
+      const { response, mode, source_chunks, segments, status, turn_id, signature } = answer;
+      remember({ role: 'assistant', content: response, mode, source_chunks, segments, status, turn_id, signature });
+    } catch (error) {
+      cancelAnimationFrame(frame);
+      const failure = /** @type {Failure} */ (error);
+      live.textContent = turn.fail(failure);
+      if (/413|422/.test(failure.kind)) field.value ||= text;
     } finally {
-      control = undefined;
-      setBusy();
+      stop.abort();
+      stop = undefined;
+      showState();
     }
+  };
+
+  const showSession = () => {
+    thread.replaceChildren(welcome);
+    session.messages.forEach((message, at) => {
+      if (message.role !== 'user') return;
+      const turn = addTurn({ text: message.content }, message);
+      const next = session.messages[at + 1];
+      if (next?.role === 'assistant') turn.show({ ...next, response: next.content });
+      else turn.fail({ kind: 'interrupted' });
+    });
+  };
+
+  const reset = () => {
+    stop?.abort();
+    session = newSession();
+    saveSession(session);
+    showSession();
+    field.focus();
   };
 
   const close = () => {
     dialog.close();
-    if (launcher.ariaExpanded !== 'true') return;
     launcher.ariaExpanded = 'false';
     store('chapterverse_open', '');
     launcher.focus();
   };
 
-  const live = el('div', { class: 'sr', 'aria-live': 'polite' });
-  const thread = el('div', { class: 'thread', tabindex: '0', role: 'region', 'aria-label': config.title });
-  const quoted = el('span', { class: 'quoted' });
-  const quote = el('div', { class: 'quote', role: 'group', 'aria-label': strings.quote }, quoted, button('close', strings.unquote, () => quoteSelection('')));
-  const placeholder = config.placeholder ?? strings.placeholder;
-  const field = el('textarea', { rows: '1', maxlength: '4000', placeholder, 'aria-label': placeholder, keydown(event) {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    send();
-  } });
-  const action = button('send', strings.send, () => (control ? control.abort({ kind: 'stopped' }) : send()));
+  const welcome = el('div', {}, el('p', {}, strings.greeting),
+    ...(config.starters ?? []).map(text => el('button', { className: 'chip', onclick: () => start({ text }) }, text)));
+  const thread = el('div', { className: 'thread', tabIndex: 0, role: 'region', ariaLabel: config.title });
+  const live = el('div', { className: 'sr', ariaLive: 'polite' });
+  const quoted = el('q', { className: 'clip' });
+  const quote = el('div', { className: 'quote' }, quoted, button('unquote', () => quoteSelection('')));
+  const field = el('textarea', { rows: 1, maxLength: 4000, placeholder: strings.placeholder, ariaLabel: strings.placeholder });
+  const action = button('send', () => (stop ? stop.abort() : send()));
   const dialog = el('dialog', {
-    'aria-labelledby': 'title',
-    tabindex: '-1',
-    close,
-    click: event => follow(event, () => phone.matches && close()),
-    keydown(event) {
-      if (event.key !== 'Escape') return;
+    ariaLabel: config.title,
+    tabIndex: -1,
+    onclose: () => dialog.open || close(),
+    onclick: event => follow(event, () => phone.matches && close()),
+    onkeydown(event) {
+      const enter = event.key === 'Enter' && event.target === field && !event.shiftKey;
+      if (event.isComposing || (event.key !== 'Escape' && !enter)) return;
       event.preventDefault();
-      close();
+      if (enter) send();
+      else close();
     },
-  }, el('header', {}, el('h2', { id: 'title' }, config.title), button('reset', strings.reset, reset), button('close', strings.close, close)),
-  thread, el('form', {}, quote, el('div', { class: 'field' }, field, action), el('p', { class: 'note' }, strings.note)), live);
+  },
+  el('header', {}, el('h2', {}, config.title), button('reset', reset), button('close', close)),
+  thread, el('form', {}, quote, el('div', { className: 'field' }, field, action)), live);
 
   root.adoptedStyleSheets.push(sheet);
   root.append(dialog);
@@ -165,6 +162,7 @@ export const createPanel = (root, launcher, config) => {
   } catch {
     reset();
   }
+  // A page that comes back as it was left knows nothing of what was said on the pages after it.
   addEventListener('pageshow', event => {
     if (!event.persisted) return;
     session = loadSession();
@@ -176,7 +174,8 @@ export const createPanel = (root, launcher, config) => {
       if (text) quoteSelection(text);
       if (!dialog.open) {
         if (phone.matches) dialog.showModal();
-        else dialog.setAttribute('open', '');
+        dialog.setAttribute('open', '');
+        thread.scrollTop = thread.scrollHeight;
       }
       launcher.ariaExpanded = 'true';
       store('chapterverse_open', '1');

@@ -4,7 +4,15 @@ import { el, link } from './dom.js';
 
 // A citation's place: its segment's number between code points that no text may hold.
 const MARK = /\uFDD0(\d+)\uFDD1/g;
-const TOKEN = /\uFDD0(\d+)\uFDD1|(`+)|(\*{1,3}|_{1,3})|!?\[((?:[^[\]\\]|\\.|\[[^[\]]*\])*)\]\(<?((?:[^\s()<>\\]|\\.|\([^\s()]*\))*)>?(?: "[^"]*")?\)|(https?:\/\/[^\s<>`\uFDD0]*[\w/&=#%-])|\\([!-/:-@[-`{-~])|\\\n/g;
+const TOKEN = [
+  MARK,
+  /(`+)/,
+  /(\*{1,3}|_{1,3})/,
+  /!?\[((?:[^[\]\\]|\\.|\[[^[\]]*\])*)\]\(<?((?:[^\s()<>\\]|\\.|\([^\s()]*\))*)>?(?: "[^"]*")?\)/,
+  /(https?:\/\/[^\s<>`\uFDD0]*[\w/&=#%-])/,
+  /\\([!-/:-@[-`{-~])/,
+  /\\\n/,
+].map(part => part.source).join('|');
 const FENCE = /^ *(`{3,}(?=[^`]*$)|~{3,})\s*([\w.+#-]{0,32})/;
 const HEADING = /^ {0,3}(#{1,6})(?:\s(.*))?$/;
 const DIVIDER = /^ {0,3}([-*_])(?:[ \t]*\1){2,}\s*$/;
@@ -80,7 +88,7 @@ const blocks = (lines, cite, depth) => {
       const from = at++;
       const indent = new RegExp(`^ {0,${opening.search(/\S/)}}`);
       const body = take(code => !code.trim().startsWith(ticks)).map(code => code.replace(MARK, '').replace(indent, ''));
-      out.append(el('div', { class: 'code' }, el('pre', { tabindex: '0' }, el('code', { class: `language-${language || 'text'}` }, body.join('\n')))));
+      out.append(el('div', { className: 'code' }, el('pre', { tabIndex: 0 }, el('code', { className: `language-${language || 'text'}` }, body.join('\n')))));
       // Among code a citation would be code: it follows.
       const marks = lines.slice(from, ++at).join('').match(MARK);
       if (marks) out.append(el('p', {}, ...inline(marks.join(''), cite)));
@@ -90,13 +98,13 @@ const blocks = (lines, cite, depth) => {
       const name = /** @type {'h3'} */ (`h${hashes.length < 3 ? hashes.length + 2 : hashes.length}`);
       out.append(el(name, {}, ...inline(title.trim().replace(/(^|\s)#+$/, ''), cite)));
     } else if (list) {
-      const node = parseInt(line) ? el('ol', { start: `${parseInt(line)}` }) : el('ul');
+      const node = '.)'.includes(list) ? el('ol', { start: parseInt(line) }) : el('ul');
       while (bullet() === list) node.append(item());
       out.append(node);
     } else if (width) {
       const [head, , ...body] = take(row => row.includes('|')).map((row, index) => (
         el('tr', {}, ...cells(row).slice(0, width).map(cell => el(index ? 'td' : 'th', {}, ...inline(cell.trim(), cite))))));
-      out.append(el('div', { class: 'scroll', tabindex: '0' }, el('table', {}, el('thead', {}, head), el('tbody', {}, ...body))));
+      out.append(el('div', { className: 'scroll', tabIndex: 0 }, el('table', {}, el('thead', {}, head), el('tbody', {}, ...body))));
     } else if (QUOTE.test(line)) {
       const body = take(quoted => QUOTE.test(quoted)).map(quoted => quoted.replace(QUOTE, ''));
       out.append(el('blockquote', {}, blocks(body, cite, depth + 1)));
@@ -104,6 +112,7 @@ const blocks = (lines, cite, depth) => {
       at++;
       out.append(el('hr'));
     }
+    out.append('\n');
   }
   return out;
 };
@@ -114,7 +123,7 @@ const inline = (text, cite, linked = false) => {
   const out = [];
   /** What may still open emphasis. Few, so that hostile text does not nest deeper. @type {{ at: number, sign: string, size: number }[]} */
   const open = [];
-  const token = new RegExp(TOKEN);
+  const token = new RegExp(TOKEN, 'g');
   const ticks = Map.groupBy([...text.matchAll(/`+/g)].reverse(), ([run]) => run.length);
 
   /** @type {(run: string) => void} */
@@ -124,15 +133,17 @@ const inline = (text, cite, linked = false) => {
     const raw = ends.length ? text.slice(token.lastIndex, ends[ends.length - 1].index) : '';
     if (!raw) return void out.push(run);
     token.lastIndex += raw.length + run.length;
-    out.push(el('code', {}, raw.replace(MARK, '').replace(/^\s(.*\S.*)\s$/s, '$1')), ...inline((raw.match(MARK) ?? []).join(''), cite));
+    const shown = raw.replace(MARK, '');
+    out.push(el('code', {}, shown.trim() && /^\s.*\s$/s.test(shown) ? shown.slice(1, -1) : shown), ...inline((raw.match(MARK) ?? []).join(''), cite));
   };
 
-  /** By CommonMark's flanking rules. @type {(run: string, at: number) => void} */
+  /** @type {(run: string, at: number) => void} */
   const emphasis = (run, at) => {
     const sign = run[0];
-    const [left, right] = [text[at - 1] ?? ' ', text[at + run.length] ?? ' '].map(char => (/\s/.test(char) ? 0 : /[\w\P{ASCII}]/u.test(char) ? 2 : 1));
-    const opens = right > 0 && (right > 1 || left < 2) && (sign === '*' || left < 2);
-    const closes = left > 0 && (left > 1 || right < 2) && (sign === '*' || right < 2);
+    const before = text[at - 1] ?? ' ';
+    const after = text[at + run.length] ?? ' ';
+    const opens = /\S/.test(after) && (sign === '*' || !/[\p{L}\d]/u.test(before));
+    const closes = /\S/.test(before) && (sign === '*' || !/[\p{L}\d]/u.test(after));
     let size = run.length;
     while (closes && size && open.some(opener => opener.sign === sign)) {
       const opener = open[open.length - 1];
@@ -145,7 +156,7 @@ const inline = (text, cite, linked = false) => {
         size -= use;
       }
     }
-    if (opens && open.push({ at: out.length, sign, size }) > 12) open.shift();
+    if (opens && size && open.push({ at: out.length, sign, size }) > 12) open.shift();
     out.push(sign.repeat(size));
   };
 

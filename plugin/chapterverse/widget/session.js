@@ -34,12 +34,12 @@ export const store = (key, value) => {
   } catch { /* In memory, then. */ }
 };
 
-/** @type {History} */
-export const history = messages => {
+/** @type {Recent} */
+export const recent = messages => {
   const turns = messages.filter(({ role }, at) => (
     role === 'user' ? messages[at + 1]?.role === 'assistant' : messages[at - 1]?.role === 'user'));
-  const recent = turns.slice(-10).map(({ role, content, timestamp, signature }) => (
+  const latest = turns.slice(-10).map(({ role, content, timestamp, signature }) => (
     { role, content: content.slice(0, 4000).toWellFormed(), timestamp, signature }));
-  while (recent.reduce((sum, { content }) => sum + content.length, 0) > 16000) recent.splice(0, 2);
-  return recent;
+  while (latest.reduce((sum, { content }) => sum + content.length, 0) > 16000) latest.splice(0, 2);
+  return latest;
 };

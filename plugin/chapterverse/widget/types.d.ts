@@ -18,10 +18,10 @@ interface Config {
   placeholder?: string;
   /** Questions offered in an empty conversation. */
   starters?: string[];
-  /** Seconds without a byte from the API after which a question counts as failed; 60 when absent. */
+  /** Seconds without a byte from the API after which a question has failed; 60 when absent. */
   timeout?: number;
   /** Any of the interface's own strings, in other words. */
-  strings?: Partial<Strings>;
+  strings?: Partial<Strings & { offer: string; unloaded: string }>;
 }
 
 /** A section of the docs. */
@@ -75,7 +75,7 @@ interface Session {
 /** What a reader wants to know: a question, a selection, or both. */
 interface Question {
   text: string;
-  selection: string;
+  selection?: string;
 }
 
 /** Body of `POST /v1/chat`. */
@@ -87,40 +87,60 @@ interface ChatQuery {
   page_url: string;
 }
 
-/** Why there is no answer: `kind` names the string that tells the reader, `detail` is the API's own sentence. */
+/** The latest answered questions, within what the API takes: 10 messages of 4,000 characters, 16,000 in all. */
+type Recent = (messages: Message[]) => ChatQuery['conversation_history'];
+
+/**
+ * Asks, and resolves to the verified answer; meanwhile `on` hears the events of a stream: `meta`, with the `sources`
+ * that were found, and `delta`, with a piece of the draft as its `text`. Rejects with a `Failure`. Silence is a failure too: see
+ * `Config.timeout`.
+ */
+type Chat = (config: Config, query: ChatQuery, stop: AbortSignal, on: OnEvent) => Promise<Answer>;
+type OnEvent = (name: string, data: any) => void;
+
+/** Why there is no answer. */
 interface Failure {
-  kind: keyof Strings;
+  /** A key of `Strings`, or an HTTP status, which may have none of its own. */
+  kind: any;
+  /** The API's own sentence. */
   detail?: string;
   /** Seconds to wait, from `Retry-After`. */
-  wait?: number;
+  wait?: string | null;
 }
 
-/** What comes back: how many sources were found, pieces of a draft, and at last the verified answer. */
-interface ChatEvent {
-  sources?: number;
-  delta?: string;
-  answer?: Answer;
+/** One question's place in the conversation. `show` and `fail` return the words to announce. */
+interface Turn {
+  node: HTMLElement;
+  busy(): void;
+  draft(markdown: string): void;
+  show(answer: Answer): string;
+  fail(failure: Failure): string;
 }
+type CreateTurn = (strings: Strings, question: Question, retry: () => void) => Turn;
+
+/** Opens the panel, about `selection` if there is one; without `focus` the reader stays where they are. */
+type Open = (selection: string, focus: boolean) => void;
+interface Panel {
+  open: Open;
+}
+type CreatePanel = (root: ShadowRoot, launcher: HTMLElement, config: Config) => Panel;
+
+/** Offers to ask about what is selected on the page. */
+type Offer = (root: ShadowRoot, config: Config, open: Open) => void;
 
 /**
- * Asks, and yields what comes back; the last event holds the answer. Throws a `Failure`: the one that `control` was
- * aborted with, or what went wrong. `seconds` of silence are a failure too.
- */
-type Chat = (endpoint: string, query: ChatQuery, control: AbortController, seconds: number) => AsyncGenerator<ChatEvent>;
-
-/** Splits a byte stream into [event, data] by the rules of server-sent events; `heard` runs at each chunk. */
-type ReadEvents<T> = (body: ReadableStream<Uint8Array<ArrayBuffer>>, heard: () => void) => AsyncGenerator<T>;
-
-/**
- * Makes an element. An attribute whose value is a function is a listener for the event of that name. Texts lose their
- * control and bidi characters, which hide or reorder their neighbors; none is ever parsed as HTML.
+ * Makes an element. Texts lose their control and bidi characters, which hide or reorder their neighbors; none is ever
+ * parsed as HTML.
  */
 type El = <K extends keyof HTMLElementTagNameMap>(
-  name: K, attributes?: Record<string, string | ((event: any) => void)>, ...children: (Node | string)[]
+  name: K, properties?: Partial<HTMLElementTagNameMap[K]>, ...children: (Node | string)[]
 ) => HTMLElementTagNameMap[K];
 
-/** A link, or a `span` with the same content when `safeUrl` refuses the address. Off-site ones open a tab of their own. */
-type Link = (address: unknown, name: string, ...children: (Node | string)[]) => HTMLElement;
+/**
+ * A link; a `span` with the same content unless the address is http(s), without credentials, white space or hidden
+ * characters. One that leaves the site opens a tab of its own.
+ */
+type Link = (address: string | null | undefined, className: string, ...children: (Node | string)[]) => HTMLElement;
 
 /**
  * Sends a plain click on a same-site link through a link of the page itself: a theme's instant navigation does not see
@@ -129,15 +149,13 @@ type Link = (address: unknown, name: string, ...children: (Node | string)[]) => 
 type Follow = (event: MouseEvent, before: () => void) => void;
 
 /** Makes the marker for the end of segment number `index`. */
-type Cite = (index: number) => Node;
+type Cite = (index: number) => Node | string;
 
-/** Markdown, cut into segments, as DOM nodes; linear in its length for any input. */
+/** Markdown, cut into segments, as DOM nodes. */
 type Render = (segments: Segment[], cite: Cite) => DocumentFragment;
 
-/** A piece of inline content: how deep its elements nest, and, while it may still open emphasis, its sign and size. */
-interface Piece {
-  node: Node;
-  depth: number;
-  sign?: string;
-  size?: number;
-}
+/** Lines as blocks; `depth` counts the quotes and list items around them. */
+type Blocks = (lines: string[], cite: Cite, depth: number) => DocumentFragment;
+
+/** The content of a paragraph; inside a link (`linked`) there is no other. */
+type Inline = (text: string, cite: Cite, linked?: boolean) => (Node | string)[];

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import httpx
@@ -97,3 +98,13 @@ def test_site_and_api_share_an_origin_over_a_real_socket(tmp_path: Path) -> None
         assert httpx.get(address).text == "<p>hello</p>"
         answer = httpx.post(f"{address}/v1/chat", json={"query": "a"}, headers={"origin": address})
         assert answer.status_code == 200
+
+
+def test_the_sitemap_names_the_pages_where_they_are_served(tmp_path: Path) -> None:
+    (tmp_path / "sitemap.xml").write_text(
+        "<urlset><url><loc>https://docs.example/v1/</loc></url><url><loc>https://docs.example/v1/a/</loc></url></urlset>"
+    )
+    app = create_app(Scripted(), site_dir=tmp_path)
+    response = Client(app).get("/sitemap.xml")
+    assert response.status_code == 200
+    assert re.findall("<loc>(.*?)</loc>", response.text) == ["https://api.example.com/", "https://api.example.com/a/"]

@@ -1,0 +1,137 @@
+"""A private shard folder that is written, until it is sealed and nobody writes there again.
+
+Everything is checked before it reaches the engine: a sparse vector of unequal lengths makes it panic and the shard
+unloadable, and a batch with one bad point is half applied (qdrant-edge-py 0.9.0). Whatever it raises leaves the draft
+in doubt, so whoever sees an error throws the draft away.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import qdrant_edge as edge
+
+from chapterverse.errors import IndexMismatch
+from chapterverse.model import Point
+from chapterverse.store import INDEXED_FIELDS, files
+from chapterverse.store.shard import MANIFEST, SHARD, TERMS, Shard, engine_at, sparse
+from chapterverse.store.terms import Terms
+
+_BATCH = 500
+_INTEGER_FIELDS = {"chunk_index"}
+
+
+class Draft(Shard):
+    """A shard with `write` and `delete`; it can be searched between them, after `settle`."""
+
+    def __init__(self, folder: Path, engine: Any, terms: Terms, dense_size: int) -> None:
+        super().__init__(folder, engine, terms, dense_size)
+        self._added: Counter[int] = Counter()
+        self._settled = False
+
+    @classmethod
+    def create(cls, folder: Path, dense_size: int) -> Draft:
+        """Make an empty one."""
+        dense = {"dense": edge.EdgeVectorParams(size=dense_size, distance=edge.Distance.Cosine)} if dense_size else {}
+        config = edge.EdgeConfig(
+            vectors=dense,
+            sparse_vectors={"lexical": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+            # Without a log there is no lock, so that any number of readers may open the sealed shard.
+            wal_enabled=False,
+        )
+        folder.mkdir()
+        engine = edge.EdgeShard.create(str(folder / SHARD), config)
+        for name in INDEXED_FIELDS:
+            kind = edge.PayloadSchemaType.Integer if name in _INTEGER_FIELDS else edge.PayloadSchemaType.Keyword
+            engine.update(edge.UpdateOperation.create_field_index(name, kind))
+        return cls(folder, engine, Terms.empty(), dense_size)
+
+    @classmethod
+    def copy(cls, source: Path, folder: Path, dense_size: int) -> Draft:
+        """Make one of a sealed folder."""
+        files.copy(source, folder)
+        with engine_at(folder):
+            engine = edge.EdgeShard.load(str(folder / SHARD))
+            return cls(folder, engine, Terms.load(folder / TERMS), dense_size)
+
+    def write(self, points: Sequence[Point]) -> None:
+        """Add points, or replace those with the same id. Raises `IndexMismatch` if a vector is malformed."""
+        batch = {p.chunk.chunk_id: p for p in points}
+        for point in batch.values():
+            _check(point, self._dense_size)
+        for ids in _batches(list(batch)):
+            self._forget(ids)
+            for i in ids:
+                self._added.update(batch[i].lexical.indices)
+            self._update(edge.UpdateOperation.upsert_points([_engine_point(batch[i]) for i in ids]))
+
+    def delete(self, chunk_ids: Sequence[str]) -> None:
+        for ids in _batches(list(dict.fromkeys(chunk_ids))):
+            self._forget(ids)
+            self._update(edge.UpdateOperation.delete_points([*ids]))
+
+    def settle(self) -> None:
+        """Make everything visible to searches as every later reader will see it.
+
+        The engine counts deleted points in its term statistics until it is opened again, and what it keeps in journals
+        goes to its place at the first opening, which must not happen while others read.
+        """
+        if self._settled:
+            return
+        self._terms = self._terms.changed(self._added)
+        self._added = Counter()
+        self._engine.flush()
+        self._engine.close()
+        self._engine = edge.EdgeShard.load(str(self._folder / SHARD))
+        self._settled = True
+
+    def seal(self) -> None:
+        """Make everything durable and close."""
+        self.settle()
+        self._engine.flush()
+        self._engine.close()
+        self._terms.save(self._folder / TERMS)
+        manifest = json.dumps({"files": files.sizes(self._folder / SHARD)}, indent=1)
+        (self._folder / MANIFEST).write_text(manifest, encoding="utf-8")
+        files.sync(self._folder)
+
+    def _forget(self, ids: Sequence[str]) -> None:
+        """Take the terms of what is replaced or deleted out of the counts."""
+        for record in self._engine.retrieve([UUID(i) for i in ids], False, ["lexical"]):
+            self._added.subtract(sparse(record.vector).indices)
+
+    def _update(self, operation: Any) -> None:
+        self._engine.update(operation)
+        self._settled = False
+
+
+def _batches(ids: Sequence[str]) -> Iterator[list[str]]:
+    return (list(ids[at : at + _BATCH]) for at in range(0, len(ids), _BATCH))
+
+
+def _check(point: Point, dense_size: int) -> None:
+    indices, values, dense = point.lexical.indices, point.lexical.values, point.dense
+    ascending = all(a < b for a, b in pairwise(indices))
+    bounded = not indices or (indices[0] >= 0 and indices[-1] < 2**32)
+    sound = len(indices) == len(values) and ascending and bounded and all(map(math.isfinite, values))
+    if not sound or not all(map(math.isfinite, dense or ())):
+        raise IndexMismatch(f"The vectors of chunk {point.chunk.chunk_id} are malformed: nothing was published.")
+    if len(dense or ()) != dense_size:
+        raise IndexMismatch(
+            f"A vector has {len(dense or ())} dimensions, the index holds {dense_size}: nothing was published."
+        )
+
+
+def _engine_point(point: Point) -> Any:
+    lexical = edge.SparseVector(list(point.lexical.indices), list(point.lexical.values))
+    vectors: dict[str, Any] = {"lexical": lexical}
+    if point.dense is not None:
+        vectors["dense"] = list(point.dense)
+    return edge.Point(point.chunk.chunk_id, vectors, point.chunk.payload())

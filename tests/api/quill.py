@@ -1,0 +1,236 @@
+"""A small documentation, of a site builder called Quill, in a real index; an embedder that needs no model."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from chapterverse import lexical, sync
+from chapterverse.chunking import Budget
+from chapterverse.embedding import Embedder, Vector
+from chapterverse.errors import ProviderError
+from chapterverse.ledger import open_ledger
+from chapterverse.model import EmbedderCard, Page, Scope, Source
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.settings import Settings
+from chapterverse.store import open_store
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
+from chapterverse_api.generation import Generator, open_generator
+from chapterverse_api.service import Service
+from chapterverse_api.sse import Events
+
+BASE = "https://quill.example.com/docs/"
+
+INSTALL = """# Installing Quill
+
+Quill runs on Linux, macOS and Windows.
+
+## With a package manager
+
+To install Quill, run:
+
+```sh
+brew install quill
+```
+
+On Windows the same release comes from `winget`.
+
+## From source
+
+Clone the repository and run `make quill`. A compiler for Go 1.22 is needed.
+
+## Uninstalling
+
+Remove the binary and the folder `~/.quill`.
+"""
+
+CACHE = """# Caching
+
+Quill keeps the result of every render, so that a second build is fast.
+
+## Cache location
+
+The cache lives in `.quill/cache` unless `QUILL_CACHE_DIR` names another folder.
+
+## Clearing the cache
+
+- `quill cache clean` removes every entry.
+- `quill cache prune` removes the entries that no page uses any more.
+- `quill cache size` prints how many bytes the cache takes.
+
+!!! warning
+
+    Clearing the cache while a build runs makes that build fail.
+"""
+
+DEPLOY = """# Deploying
+
+A built site is a folder of files; any web server can serve it.
+
+## To object storage
+
+Upload the folder `public/` with `quill deploy --bucket NAME`. The bucket must allow public reads.
+
+## Rolling back
+
+Each deployment is numbered. `quill deploy --to 41` makes deployment 41 live again, within 30 days.
+"""
+
+THEMES = """# Themes
+
+A theme is a folder of templates.
+
+## Changing colors
+
+Set `palette.primary` in `quill.toml`:
+
+```toml
+[palette]
+primary = "teal"
+accent = "amber"
+```
+
+| option | default | meaning |
+| --- | --- | --- |
+| `palette.primary` | `indigo` | color of the header |
+| `palette.accent` | `pink` | color of links and buttons |
+
+## Dark mode
+
+Dark mode follows the reader's system. Set `palette.scheme` to `light` to turn it off.
+"""
+
+SEARCH = """# Search
+
+Search works in the browser and sends nothing to a server.
+
+## Languages
+
+Stemming is built in for English, German and French.
+"""
+
+PLUGINS = """# Plugins
+
+A plugin is a program that reads a page from standard input and writes it to standard output.
+
+## Writing a plugin
+
+Name the program in `quill.toml` under `plugins`. It gets the page as JSON and must answer within five seconds.
+
+## Debugging a plugin
+
+Start the build with `--trace`: what a plugin writes to standard error is then shown with its name.
+"""
+
+PAGES = {
+    "install.md": INSTALL,
+    "cache.md": CACHE,
+    "deploy.md": DEPLOY,
+    "themes.md": THEMES,
+    "search.md": SEARCH,
+    "plugins.md": PLUGINS,
+}
+
+
+def page(path: str, text: str, base: str = BASE, language: str = "en") -> Page:
+    """Return a page as a build with MkDocs' addresses would offer it, its anchors seen."""
+    read = read_markdown(text, path)
+    sections = tuple(replace(section, anchor_verified=True) for section in read.sections)
+    return Page(path, f"{base}{path.removesuffix('.md')}/", read.title, language, sections)
+
+
+def source(path: str, text: str, base: str = BASE, language: str = "en") -> Source:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Source(path, digest, f"{base} {language}", lambda: page(path, text, base, language))
+
+
+def publish(
+    root: Path,
+    pages: Mapping[str, str] = PAGES,
+    *,
+    embedder: Embedder | None = None,
+    scope: Scope = Scope("quill"),
+    base: str = BASE,
+    languages: Mapping[str, str] = {},
+) -> Settings:
+    """Index the pages below `root` and return the settings that read them."""
+    settings = Settings(store=f"edge:{root}")
+    target = sync.Target(
+        scope,
+        open_store(settings.store),
+        open_ledger("", settings.store),
+        embedder,
+        Budget(),
+        base,
+    )
+    sources = [source(path, text, base, languages.get(path, "en")) for path, text in pages.items()]
+    sync.index(sources, target)
+    target.ledger.close()
+    return settings
+
+
+def service(settings: Settings, *, embedder: Embedder | None = None, generator: Generator | None = None) -> Service:
+    return Service(settings, open_store(settings.store), embedder, generator or open_generator(settings))
+
+
+def ask(service: Service, query: str | None = None, **fields: object) -> ChatResponse:
+    """Return the answer, after checking what holds of every answer."""
+    return whole(service.chat(ChatQuery.model_validate({"query": query, **fields})))
+
+
+def whole(events: Events) -> ChatResponse:
+    """Return the last event of an answer, after checking what holds of every answer."""
+    first, *drafted, last = events
+    assert isinstance(first, Meta)
+    assert isinstance(last, ChatResponse)
+    assert all(isinstance(event, Delta) for event in drafted)
+    sent = {s.id: s for s in first.sources}
+    cited = {i for segment in last.segments for i in segment.citations}
+    assert cited <= sent.keys()
+    assert all(sent[s.id] == s for s in last.source_chunks)
+    assert "".join(s.text for s in last.segments) == last.response
+    assert set(last.sources_cited) == {s.url for s in last.source_chunks if s.id in cited and s.url}
+    assert (last.turn_id, last.mode) == (first.turn_id, first.mode)
+    return last
+
+
+class Terms:
+    """A deterministic embedder: a text's terms folded into 64 dimensions, with what a test says means the same.
+
+    Attributes:
+        down: raises as an API that can't be reached does.
+    """
+
+    def __init__(self, same: Mapping[str, str] = {}, size: int = 64) -> None:
+        self.card = EmbedderCard("terms", size, 0, f"terms-{size}")
+        self.down = False
+        self.asked: list[str] = []
+        self._same = dict(same)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return [self._vector(text) for text in texts]
+
+    def embed_query(self, text: str) -> Vector:
+        self.asked.append(text)
+        if self.down:
+            raise ProviderError("The embedder can't be reached.", retryable=True)
+        return self._vector(text)
+
+    def _vector(self, text: str) -> Vector:
+        values = [0.0] * self.card.size
+        for word in lexical.words(text):
+            meant = self._same.get(word.surface, word.surface)
+            for term in next(lexical.words(meant)).terms:
+                values[term % self.card.size] += 1.0
+        norm = math.sqrt(sum(v * v for v in values)) or 1.0
+        return tuple(v / norm for v in values)
+
+
+def renamed(embedder: Terms, space: str) -> Terms:
+    """Return the embedder as one of another vector space."""
+    other = Terms(size=embedder.card.size)
+    other.card = replace(embedder.card, name=space, space=space)
+    return other

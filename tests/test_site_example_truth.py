@@ -1,0 +1,106 @@
+"""What the example site says is true of the code: settings, commands, routes, and every sentence of an error."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chapterverse import errors
+from chapterverse.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "site_example"
+
+
+def page(path: str) -> str:
+    return (EXAMPLE / "docs" / path).read_text("utf-8")
+
+
+def test_every_setting_is_documented() -> None:
+    text = page("reference/configuration.md")
+    metadata = [f.metadata["env"] for f in Settings.__dataclass_fields__.values()]
+    assert [name for name in metadata if f"`{name}`" not in text] == []
+
+
+def test_every_option_of_the_plugin_is_documented() -> None:
+    from chapterverse.mkdocs import ChapterVerseConfig, WidgetConfig
+
+    text = page("reference/configuration.md")
+    names = [name for config in (ChapterVerseConfig, WidgetConfig) for name, _ in config._schema]
+    assert len(names) >= 14
+    assert [name for name in names if f"| `{name}` |" not in text] == []
+
+
+def test_every_command_and_flag_is_documented() -> None:
+    from typer.main import get_command
+
+    from chapterverse.cli import app
+
+    text = page("reference/command-line.md")
+    commands: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group, says Typer; its type does not)
+    assert [name for name in commands if f"## chapterverse {name}\n" not in text] == []
+    flags = {option for c in commands.values() for p in c.params for option in p.opts if option.startswith("--")}
+    assert [flag for flag in sorted(flags) if flag not in text] == []
+
+
+def test_every_route_and_field_is_documented() -> None:
+    from chapterverse_api.app import create_app
+    from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest, RetrievalResponse
+
+    text = page("reference/http-api.md")
+    routes = [f"{method.upper()} {path}" for path, item in create_app().openapi()["paths"].items() for method in item]
+    assert [route for route in routes if f"## {route} " not in text] == []
+    fields = chain(*(m.model_fields for m in (ChatQuery, ChatResponse, RetrievalRequest, RetrievalResponse)))
+    assert [field for field in fields if f"`{field}`" not in text and f'"{field}"' not in text] == []
+
+
+def sentences(node: ast.AST) -> Iterator[str]:
+    """Yield the texts in a piece of code, "…" where a value is put in."""
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values)
+        return
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value.replace("{}", "…")
+    for child in ast.iter_child_nodes(node):
+        yield from sentences(child)
+
+
+def code() -> Iterator[ast.Module]:
+    for folder in ("plugin/chapterverse", "lambda/chapterverse_api"):
+        for file in (ROOT / folder).rglob("*.py"):
+            yield ast.parse(file.read_text("utf-8"))
+
+
+def documented_errors() -> list[str]:
+    groups = yaml.safe_load((EXAMPLE / "data" / "errors.yml").read_text("utf-8"))
+    return [sentence for group in groups for error in group["errors"] for sentence in error["says"]]
+
+
+def normal(sentence: str) -> str:
+    return re.sub("…+", "…", sentence)
+
+
+def test_every_documented_sentence_is_said_by_the_code() -> None:
+    said = {normal(s) for module in code() for s in sentences(module)}
+    # A few are put together from two pieces; a shorter piece than this proves nothing.
+    endings = tuple(s for s in said if len(s) > 20)
+    widget = "\n".join(f.read_text("utf-8") for f in (ROOT / "plugin/chapterverse/widget").rglob("*.js"))
+    unknown = [s for s in documented_errors() if not (normal(s) in said or s.endswith(endings) or f"'{s}'" in widget)]
+    assert not unknown, "no longer said, see site_example/data/errors.yml:\n" + "\n".join(unknown)
+
+
+def test_every_error_of_the_code_is_documented() -> None:
+    kinds = {name for name in vars(errors) if name[0].isupper()} | {"_malformed"}
+    calls = (n for module in code() for n in ast.walk(module) if isinstance(n, ast.Call) and n.args)
+    raised = (c.args[0] for c in calls if isinstance(c.func, ast.Name) and c.func.id in kinds)
+    whole = {normal(next(sentences(a))) for a in raised if isinstance(a, ast.Constant | ast.JoinedStr)}
+    assert len(whole) > 50
+    # Without a word of its own a sentence is put together elsewhere.
+    missing = sorted(s for s in whole - set(map(normal, documented_errors())) if re.search(r"\w", s))
+    assert not missing, "not in site_example/data/errors.yml:\n" + "\n".join(missing)

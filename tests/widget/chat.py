@@ -1,0 +1,28 @@
+"""What a reader does in the chat."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page
+
+
+def open_chat(page: Page) -> Locator:
+    """Open the chat with its button."""
+    page.get_by_role("button", name="Ask the docs").click()
+    dialog = page.get_by_role("dialog")
+    dialog.wait_for()
+    return dialog
+
+
+def ask(page: Page, question: str = "How do I lock?") -> Locator:
+    """Ask, and return the turn that the question made."""
+    dialog = page.get_by_role("dialog")
+    if not dialog.is_visible():
+        open_chat(page)
+    page.get_by_role("textbox", name="Ask a question").fill(question)
+    page.keyboard.press("Enter")
+    return page.locator(".turn").last
+
+
+def stored(page: Page) -> dict:
+    """Return the session as the tab keeps it."""
+    return page.evaluate("JSON.parse(sessionStorage.chatbot_session)")

@@ -1,0 +1,138 @@
+"""A loopback server that stands in for a docs site and for its API, speaking the contract of DESIGN 4.3."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any
+
+from chapterverse.widget import assets
+from widget import pages
+
+TYPES = {"js": "text/javascript; charset=utf-8", "html": "text/html; charset=utf-8", "css": "text/css"}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the API says next. An `Event` among the parts makes it wait; a reply that is `cut` never ends properly."""
+
+    parts: tuple[bytes | Event, ...]
+    status: int = 200
+    content_type: str = "text/event-stream"
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False
+
+
+def sse(event: str, data: object) -> bytes:
+    return f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+def stream(answer: dict[str, Any], *deltas: str | Event) -> Reply:
+    """Stream an answer: its sources, a draft (the answer itself unless `deltas` say otherwise), then the final."""
+    pieces = [d if isinstance(d, Event) else sse("delta", {"text": d}) for d in deltas or [answer["response"]]]
+    meta = sse("meta", {"turn_id": "t", "mode": answer["mode"], "sources": answer["source_chunks"]})
+    return Reply((meta, *pieces, sse("final", answer)))
+
+
+def whole(answer: dict[str, Any]) -> Reply:
+    """Answer as JSON, as a deployment behind a gateway that cannot stream does."""
+    return Reply((json.dumps(answer).encode(),), content_type="application/json")
+
+
+def refused(status: int, message: str = "no", **headers: str) -> Reply:
+    body = json.dumps({"error": {"code": "x", "message": message}}).encode()
+    return Reply((body,), status, "application/json", {k.replace("_", "-"): v for k, v in headers.items()})
+
+
+class Site:
+    """The server. `replies` is what it will say, `asked` what it was asked; without a reply it echoes the question."""
+
+    def __init__(self) -> None:
+        self.replies: deque[Reply] = deque()
+        self.asked: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.config: dict[str, Any] = {"endpoint": "", "title": "Ask the docs"}
+        self.url = ""
+
+    def file(self, path: str) -> tuple[str, dict[str, str], bytes] | None:
+        """Return content type, further headers and content of a path, or None."""
+        if path.startswith("/widget/"):
+            content = assets(self.config).get(path.removeprefix("/widget/"))
+            return content and (TYPES["js"], {}, content)
+        page = pages.PAGES.get(path)
+        return page and (TYPES["css" if path.endswith(".css") else "html"], page.headers, page.html.encode())
+
+    def reply(self, query: dict[str, Any]) -> Reply:
+        if self.replies:
+            return self.replies.popleft()
+        return stream(pages.answer(f"You asked: {query.get('query')}", citations=["1"]))
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    site: Site
+
+    def do_GET(self) -> None:
+        found = self.site.file(self.path.split("?")[0])
+        if found is None:
+            return self.send_error(404)
+        content_type, headers, content = found
+        self._head(200, {"Content-Type": content_type, "Content-Length": str(len(content)), **headers})
+        self.wfile.write(content)
+        return None
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.site.asked.append(json.loads(body))
+        self.site.headers.append(dict(self.headers))
+        reply = self.site.reply(self.site.asked[-1])
+        self._head(reply.status, {"Content-Type": reply.content_type, "Transfer-Encoding": "chunked", **reply.headers})
+        for part in reply.parts:
+            if isinstance(part, Event):
+                part.wait(20)
+            elif not self._chunk(part):
+                return
+        self.close_connection = reply.cut
+        if not reply.cut:
+            self._chunk(b"")
+
+    def _head(self, status: int, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"Cache-Control": "no-store", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _chunk(self, part: bytes) -> bool:
+        """Send a chunk; False once the reader is gone."""
+        try:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+            self.wfile.flush()
+        except OSError:
+            return False
+        return True
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def serve() -> Iterator[Site]:
+    """Run a site on a free loopback port for as long as the block lasts."""
+    site = Site()
+    handler = type("SiteHandler", (Handler,), {"site": site})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        server.block_on_close = False
+        site.url = f"http://127.0.0.1:{server.server_port}"
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield site
+        finally:
+            server.shutdown()
+            thread.join()

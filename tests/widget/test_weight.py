@@ -1,0 +1,81 @@
+"""What the widget costs and what it may not contain, read from its files."""
+
+import gzip
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from chapterverse import widget
+
+SOURCES = sorted(Path(widget.__file__).parent.glob("*.js"))
+
+#: Loaded with the first selection on a page, not with the first question.
+LATER = {"selection.js"}
+
+
+def weight(files: Mapping[str, bytes]) -> int:
+    return sum(len(gzip.compress(content, 9, mtime=0)) for content in files.values())
+
+
+def imports(files: Mapping[str, bytes], name: str) -> set[str]:
+    """Return the modules that loading one loads, itself included."""
+    needed = {name}
+    for found in re.findall(r"^import .* from '\./(.*)';", files[name].decode(), re.MULTILINE):
+        needed |= imports(files, found)
+    return needed
+
+
+def test_a_page_pays_at_most_2_kb_before_the_chat_is_used() -> None:
+    files = widget.files()
+    needed = imports(files, "launcher.js")
+    assert needed == {"launcher.js", "config.js"}
+    assert weight({name: files[name] for name in needed}) <= 2000
+
+
+def test_everything_up_to_the_first_answer_weighs_at_most_12_kb() -> None:
+    files = widget.files()
+    needed = imports(files, "launcher.js") | imports(files, "panel.js")
+    assert needed == files.keys() - LATER
+    assert weight({name: files[name] for name in needed}) <= 12_000
+
+
+def test_what_comes_later_weighs_at_most_6_kb() -> None:
+    assert weight({name: widget.files()[name] for name in LATER}) <= 6000
+
+
+def test_a_served_module_is_its_source_without_comments_and_indentation() -> None:
+    for source in SOURCES:
+        kept = [line.strip() for line in source.read_text().splitlines() if "/*" not in line and "//" not in line]
+        served = widget.files()[source.name].decode()
+        assert [line for line in kept if line and line not in served] == []
+        assert not re.search(r"/\*|^\s*//|^[ \t]", served, re.MULTILINE)
+
+
+def test_the_site_s_words_become_the_configuration() -> None:
+    said = {"endpoint": "https://api.example.org", "title": 'Ask "us" </script>', "starters": [], "greeting": "Hej å"}
+    module = widget.assets(said)["config.js"].decode()
+    assert json.loads(module.removeprefix("export default ").removesuffix(";\n")) == {
+        "endpoint": "https://api.example.org",
+        "title": 'Ask "us" </script>',
+        "greeting": "Hej å",
+    }
+
+
+SINKS = (
+    r"innerHTML|outerHTML|insertAdjacentHTML|DOMParser|setHTML|createContextualFragment|srcdoc|document\.write|\beval\b"
+    r"|\bFunction\(|execCommand|localStorage|document\.cookie|indexedDB"
+)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_no_module_has_a_sink_for_html_or_a_lasting_store(source: Path) -> None:
+    assert re.findall(SINKS, source.read_text()) == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_every_module_is_type_checked_and_names_no_other_host(source: Path) -> None:
+    text = source.read_text()
+    assert text.startswith("// @ts-check\n")
+    assert set(re.findall(r"https?://[\w.]+", text)) <= {"http://www.w3.org"}
