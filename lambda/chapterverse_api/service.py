@@ -29,6 +29,7 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.generation import Generator, open_generator
+from chapterverse_api.guard import contract as guarded
 from chapterverse_api.history import standalone
 from chapterverse_api.retrieval import Candidate, retrieve
 from chapterverse_api.sse import Events
@@ -182,9 +183,9 @@ class Service:
 
     def public_url(self, chunk: Chunk, head: Head) -> str:
         """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
-        base = self.settings.base_url
-        if base and head.base_url and chunk.url.startswith(head.base_url):
-            return base.rstrip("/") + "/" + chunk.url[len(head.base_url) :].lstrip("/")
+        base, published = self.settings.base_url, head.base_url.rstrip("/") + "/"
+        if base and head.base_url and chunk.url.startswith(published):
+            return f"{base.rstrip('/')}/{chunk.url.removeprefix(published)}"
         return chunk.url
 
     def _retrieved(self, candidate: Candidate, score: float, head: Head) -> RetrievedChunk:
@@ -215,9 +216,8 @@ def _contracted(kind: type[ChatQuery], **fields: Any) -> ChatQuery:
     try:
         return kind(**fields)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}.") from None
+        told = guarded.refusal([{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()])
+        raise InputError(told.message, field=told.field) from None
 
 
 def _page(url: str) -> str:

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markdown import Markdown
-from rich.table import Table
 
 from chapterverse import __version__, progress, serving, states, sync
 from chapterverse.errors import ChapterVerseError, InputError
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope, slug
-from chapterverse.readers.site import read_site, read_sources
+from chapterverse.questions import Asked, read_questions
+from chapterverse.readers.site import Reading, read_site, read_sources
 from chapterverse.readers.slugs import SlugRule
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
@@ -29,10 +25,13 @@ from chapterverse.store import only_scope, open_store
 app = typer.Typer(
     name="chapterverse",
     help="A chat for your documentation site that answers with chapter-and-section citations.",
-    epilog="Every flag has an environment variable: --store is CHAPTERVERSE_STORE. Keys come from there only.",
+    epilog="Start with `chapterverse index site/`, then `chapterverse ask QUESTION`. Every setting has an environment "
+    "variable: --store is CHAPTERVERSE_STORE. Keys come from there only.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # Plain text: a frame around a sentence is in the way of everything that reads it but a person.
+    rich_markup_mode=None,
 )
 
 Store = Annotated[str | None, typer.Option("--store", help="Where the index lives.", metavar="edge:PATH")]
@@ -45,38 +44,41 @@ Ledger = Annotated[str | None, typer.Option("--ledger", help="Where file states 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 
-class Slugs(StrEnum):
-    """How a generator makes anchors from headings."""
-
-    mkdocs = "mkdocs"
-    github = "github"
-    vitepress = "vitepress"
-    sphinx = "sphinx"
-
-
 def main() -> None:
     """Run the command line: a user's mistake gets one sentence on standard error and never a traceback."""
     try:
         app()
     except ChapterVerseError as error:
-        typer.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+        sys.exit(_failed(str(error)))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.exit(_failed(f"{place}{error.strerror or error}."))
+
+
+def _failed(sentence: str) -> int:
+    typer.echo(f"Error: {sentence}", err=True)
+    return 1
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
 
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
-) -> None:
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None: ...
 
 
 @app.command()
 def index(
     path: Annotated[Path, typer.Argument(help="A built site, or with --source a folder of Markdown.", metavar="PATH")],
     source: Annotated[bool, typer.Option("--source", help="PATH holds Markdown and not HTML.")] = False,
-    slugs: Annotated[Slugs, typer.Option("--slugs", help="With --source: how anchors are made.")] = Slugs.mkdocs,
+    slugs: Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")] = SlugRule.MKDOCS,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
@@ -88,13 +90,14 @@ def index(
     site: Site = None,
     docs_version: Version = None,
 ) -> None:
-    """Make the index hold exactly this site: only what changed is read, and only what is new is embedded."""
+    """Make the index hold exactly this site.
+
+    Only what changed is read, only what is new is embedded, and what is gone is removed.
+    """
     settings = _settings(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
-    reading = read_site(path, settings.base_url or None) if not source else None
-    if reading is None:
-        reading = read_sources(path, settings.base_url or None, SlugRule[slugs.name.upper()])
-    scope = Scope(settings.site or slug(reading.site), settings.docs_version or "")
-    target = sync.Target.open(settings, scope, reading.base_url)
+    address = settings.base_url or None
+    reading = read_sources(path, address, slugs) if source else read_site(path, address)
+    target = sync.Target.open(settings, _scope(settings, reading), reading.base_url)
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
         done = run(reading.sources, target, report)
@@ -122,24 +125,26 @@ def search(
     docs_version: Version = None,
     embedder: Embedder = None,
 ) -> None:
-    """Show the chunks that answer a question, best first, with their scores."""
-    rows = list(_questions(question, questions))
-    settings = _settings(store, site, docs_version, embedder=embedder)
-    service = serving.load("open")(settings)
-    found = [
-        {"id": row["id"], "results": service.search(row["question"], top_k, _filters(filters), row.get("history"))}
-        for row in rows
-    ]
+    """Show the chunks that answer a question.
+
+    Best first, with their evidence from 0 to 1; --questions asks all the questions of a file.
+    """
+    rows = _questions(question, questions)
+    where = _filters(filters or [])
+    service = serving.load("open")(_settings(store, site, docs_version, embedder=embedder))
+    found = [_searched(row, service, top_k, where) for row in rows]
     if as_json:
         _print_json(found)
-    else:
-        for row, result in zip(rows, found, strict=True):
-            Console().print(_table(row["question"], result["results"]))
+        return
+    for row, result in zip(rows, found, strict=True):
+        typer.echo(f"{row.question}\n")
+        for hit in result["results"]:
+            typer.echo(f"{hit['rank']:3} {hit['score']:.2f}  {_name(hit)}\n          {hit['url']}")
 
 
 @app.command()
 def ask(
-    question: Annotated[str | None, typer.Argument(help="What to ask.", metavar="[QUESTION]")] = None,
+    question: Annotated[str | None, typer.Argument(help="What to ask.", metavar="QUESTION")] = None,
     selected_text: Annotated[
         str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
     ] = None,
@@ -150,18 +155,21 @@ def ask(
     docs_version: Version = None,
     embedder: Embedder = None,
 ) -> None:
-    """Ask a question, or about a text; the answer comes with its citations, as in the chat."""
-    settings = _settings(store, site, docs_version, embedder=embedder)
-    service = serving.load("open")(settings)
+    """Ask a question, or about a text.
+
+    The answer comes with its citations, as in the chat.
+    """
+    if question is None and selected_text is None:
+        raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
+    service = serving.load("open")(_settings(store, site, docs_version, embedder=embedder))
     answer = service.answer(query=question, selected_text=selected_text, page_url=page_url)
     if as_json:
         _print_json(answer)
         return
-    console = Console()
-    console.print(Markdown(answer["response"]))
-    for place in answer["source_chunks"] or answer["nearest"]:
-        name = " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
-        console.print(f"[{place.get('id', '·')}] {name}  {place['url'] or ''}", markup=False, soft_wrap=True)
+    _print_markdown(answer["response"])
+    cited = {i for segment in answer["segments"] for i in segment["citations"]}
+    for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
+        typer.echo(f"[{place.get('id', '·')}] {_name(place)}  {place['url'] or ''}")
 
 
 @app.command()
@@ -176,7 +184,10 @@ def serve(
     docs_version: Version = None,
     embedder: Embedder = None,
 ) -> None:
-    """Run the API, and with --site-dir the site beside it."""
+    """Run the API, and the site beside it.
+
+    With --site-dir, citations lead to the site as it is served here.
+    """
     settings = _settings(store, site, docs_version, embedder=embedder)
     create_app = serving.load("app")
     listening = serving.bind(host, port)
@@ -185,15 +196,18 @@ def serve(
         # The site is read here, so its citations must lead here and not to its published address.
         settings = settings.override(base_url=f"{here}/")
     application = create_app(settings=settings, site_dir=site_dir)
+    try:
+        only_scope(open_store(settings.store), settings.site, settings.docs_version)
+    except ChapterVerseError as error:
+        # It may be indexed while we run: the next question finds it.
+        typer.echo(f"Warning: {error}", err=True)
     typer.echo(f"Listening at {here}/ (Ctrl-C ends it)", err=True)
     serving.run(application, listening)
 
 
 @app.command()
 def status(
-    path: Annotated[
-        Path | None, typer.Argument(help="A built site to compare the index with.", metavar="[PATH]")
-    ] = None,
+    path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
     ledger: Ledger = None,
     as_json: Json = False,
@@ -201,7 +215,10 @@ def status(
     site: Site = None,
     docs_version: Version = None,
 ) -> None:
-    """Show what is indexed and the state of every file: Indexed, Stale, Unindexed, Removed …"""
+    """Show what is indexed.
+
+    With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
+    """
     settings = _settings(store, site, docs_version, ledger=ledger, base_url=base_url)
     opened = open_store(settings.store)
     scope = only_scope(opened, settings.site, settings.docs_version)
@@ -210,64 +227,63 @@ def status(
     if as_json:
         _print_json(report.to_json())
         return
-    console = Console()
-    console.print(str(report.summary), markup=False)
-    table = Table("State", "File", "Chunks", "Last indexed")
+    typer.echo(report.summary)
     for file in report.files:
-        table.add_row(file.state, file.file_path, str(file.chunk_count), file.last_indexed_at)
-    console.print(table)
+        typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
 
 
 def _settings(store: str | None, site: str | None, docs_version: str | None, **others: Any) -> Settings:
     return Settings.from_environment(store=store, site=site, docs_version=docs_version, **others)
 
 
-def _questions(question: str | None, file: Path | None) -> Iterator[dict[str, Any]]:
-    """Yield rows with `id` and `question`; a single question is row "1".
+def _scope(settings: Settings, reading: Reading) -> Scope:
+    """Return what to index into: by name, else what holds the site at that address, else named by the address."""
+    known = {h.site for h in open_store(settings.store).heads() if h.base_url.rstrip("/") + "/" == reading.base_url}
+    site = settings.site or (known.pop() if len(known) == 1 else slug(reading.site))
+    return Scope(site, settings.docs_version or "")
 
-    Raises:
-        InputError: there is none, or a row is not what it should be; the message names its line.
-    """
-    if (question is None) == (file is None):
-        raise InputError("Give either a QUESTION or --questions FILE.jsonl.")
-    if file is None:
-        yield {"id": "1", "question": question}
-        return
+
+def _questions(question: str | None, file: Path | None) -> list[Asked]:
+    """Return what to search for; a single question is row "1"."""
+    if file is not None and question is None:
+        return read_questions(file)
+    if question is None or file is not None:
+        raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")
+    return [Asked("1", question)]
+
+
+def _searched(row: Asked, service: Any, top_k: int, filters: dict[str, list[str | int]]) -> dict[str, Any]:
     try:
-        lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} can't be read as UTF-8 text ({type(error).__name__}).") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield _row(line, f"{file}, line {number}")
+        return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
+    except InputError as error:
+        # A filter is the same for all rows; anything else is this row's own.
+        if row.place and error.field != "filters":
+            raise InputError(f"{row.place}: {error}") from None
+        raise
 
 
-def _row(line: str, place: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        raise InputError(f"{place}: this is not JSON.") from None
-    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not isinstance(row.get("id"), str):
-        raise InputError(f'{place}: a row needs "id" and "question", both strings.')
-    return row
-
-
-def _filters(pairs: list[str] | None) -> dict[str, list[str | int]]:
+def _filters(pairs: list[str]) -> dict[str, list[str | int]]:
     filters: dict[str, list[str | int]] = {}
-    for pair in pairs or []:
+    for pair in pairs:
         name, separator, value = pair.partition("=")
         if not separator:
-            raise InputError("A --filter needs the form field=value.")
-        filters.setdefault(name, []).append(int(value) if name == "chunk_index" and value.isdigit() else value)
+            raise typer.BadParameter("A --filter needs the form field=value.")
+        filters.setdefault(name, []).append(int(value) if name == "chunk_index" and value.isdecimal() else value)
     return filters
 
 
-def _table(question: str, results: list[dict[str, Any]]) -> Table:
-    table = Table("#", "Score", "Section", "Address", title=question)
-    for row in results:
-        name = " › ".join(dict.fromkeys(p for p in (row["chapter"], row["section"]) if p))
-        table.add_row(str(row["rank"]), f"{row['score']:.2f}", name, row["url"])
-    return table
+def _name(place: dict[str, Any]) -> str:
+    return " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
+
+
+def _print_markdown(text: str) -> None:
+    if not sys.stdout.isatty():
+        typer.echo(f"{text}\n")
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text), "")
 
 
 def _print_json(document: object) -> None:

@@ -137,7 +137,8 @@ def _terms(token: str, language: str) -> tuple[int, ...]:
     parts = [p for piece in _JOINER.split(token) for p in _CAMEL.split(piece) if p]
     if not parts:
         return ()
-    if len(parts) == 1 and parts[0] == token:
+    # "C++" and "F#" are names of their own, not something about a "c" or an "f".
+    if len(parts) == 1 and (parts[0] == token or len(parts[0]) == 1):
         return (_hash(_stem(lower, language)),)
     # "don't" and "l'index" are words, not identifiers: only the part that carries meaning counts.
     if "'" in lower and not any(c in lower for c in "._:/@-"):

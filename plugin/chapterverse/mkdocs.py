@@ -7,30 +7,28 @@ since `--strict` fails a build after `on_post_build`; a dirty or failed build pu
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Literal
 
 from mkdocs.config import config_options as c
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as BuiltPage
-from mkdocs.utils.templates import TemplateContext
-from pathspec import PathSpec
+from pathspec import GitIgnoreSpec
 
-from chapterverse import __version__, progress, serving, sync
-from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.model import Page, Scope, Source, slug, stated_date
-from chapterverse.readers.html import read_fragment
-from chapterverse.settings import DEFAULT_STORE, Settings
+from chapterverse import __version__, builds
+from chapterverse.errors import ConfigurationError
+from chapterverse.model import Source, stated_date
+from chapterverse.settings import Settings
 from chapterverse.widget import assets
+
+if TYPE_CHECKING:
+    from chapterverse.serving import Preview
 
 log = get_plugin_logger(__name__)
 
@@ -78,47 +76,55 @@ class ChapterVerseConfig(Config):
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     """Hooks in the order of a build. Having the first and the last of them keeps this object across rebuilds."""
 
+    _serving = False
+    _dirty = False
+    _whole = False
+    _build: MkDocsConfig | None = None
+    _preview: Preview | None = None
+
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
         self._serving = command == "serve"
-        self._clean = not dirty
-        self._build: MkDocsConfig | None = None
-        self._sources: dict[str, Source] = {}
-        self._outside: set[str] = set()
-        self._preview: serving.Preview | None = None
+        self._dirty = dirty
 
     def on_config(self, config: MkDocsConfig) -> None:
         if not self.config.enabled:
             return
+        self._whole = False
         # A plugin for translations builds each language with this same object; a rebuild of `serve` brings a new one.
         if config is not self._build:
-            self._build, self._sources = config, {}
-            self._outside.clear()
-        # `serve --clean` calls itself a build, but its address gives it away.
-        self._serving = self._serving or urlsplit(config.site_url or "").netloc == str(config.dev_addr)
-        self._settings = _settings(self.config, config, serving=self._serving)
+            self._build = config
+            self._sources: dict[str, Source] = {}
+            self._outside: set[str] = set()
+        self._serving = self._serving or builds.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
+        self._exclude = GitIgnoreSpec.from_lines(self.config.exclude)
+        self._settings = _settings(self.config, config, preview=self._serving)
         if self._serving and self._preview is None:
-            self._preview = serving.Preview.start(self._settings, str(config.dev_addr), log.info)
+            from chapterverse.serving import Preview
+
+            self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
         launcher = c.ExtraScriptValue(f"{_ASSETS}/launcher.js")
         launcher.type = "module"
         if str(launcher) not in map(str, config.extra_javascript):
             config.extra_javascript.append(launcher)
 
+    # After static-i18n, which can't stand a file without a source.
+    @event_priority(-110)
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
         if not self.config.enabled:
             return
         endpoint = self._preview.address if self._preview else self._settings.endpoint
         for name, content in assets({**self.config.widget, "endpoint": endpoint}).items():
-            files.append(File.generated(config, f"{_ASSETS}/{name}", content=content))
+            # Included whatever `exclude_docs` says of its path.
+            included = InclusionLevel.INCLUDED
+            files.append(File.generated(config, f"{_ASSETS}/{name}", content=content, inclusion=included))
         for file in files.documentation_pages():
-            if _leaves(file) and file.src_uri not in self._outside:
+            if file.src_uri not in self._outside and builds.leaves(file.abs_src_path, file.src_dir):
                 self._outside.add(file.src_uri)
-                log.warning(
-                    f"{file.src_uri} is a link out of its folder and is not indexed: put the file itself there."
-                )
+                log.warning(f"{file.src_uri} is a link out of its folder, so it is not indexed: put the file there.")
 
     # Before the search plugins of core and Material: the latter strips `data-search-exclude` from the content.
     @event_priority(100)
-    def on_page_context(self, context: TemplateContext, *, page: BuiltPage, config: MkDocsConfig, nav: object) -> None:
+    def on_page_context(self, context: object, *, page: BuiltPage, config: MkDocsConfig, nav: object) -> None:
         if self.config.enabled and not self._excluded(page):
             # A fallback of a page that isn't translated comes again for each language: the first one counts.
             self._sources.setdefault(page.file.src_uri, _source(page, config))
@@ -126,76 +132,64 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     # After a plugin that builds further languages in this event.
     @event_priority(-100)
     def on_post_build(self, config: MkDocsConfig) -> None:
+        self._whole = True
         if self.config.enabled and self._preview is not None:
             # Beside the preview and not before it: a writer wants the page at once.
             self._preview.submit(partial(self._index, list(self._sources.values()), config))
 
     def on_build_error(self, *, error: Exception) -> None:
-        self._clean = False
+        self._whole = False
 
     def on_shutdown(self) -> None:
         if self._preview is not None:
             self._preview.stop()
-        if self._build is not None and not self._serving and self._clean and self._settings.may_publish:
+        # Ctrl-C is no build error, so nothing but the end of a build tells that every page was seen.
+        if self._build is None or not self._whole or self._dirty or self._serving:
+            return
+        if self._settings.may_publish:
             self._index(list(self._sources.values()), self._build)
+        elif self._settings.publish is None:
+            log.info(f"Nothing was indexed: {self._settings.store!r} is not embedded and needs `publish: true`.")
 
     def _excluded(self, page: BuiltPage) -> bool:
         """Whether the author keeps the page out of search, out of our index, or out of the site."""
-        search, own = (page.meta.get(k) or {} for k in ("search", "chapterverse"))
-        opted_out = any(isinstance(m, dict) and m.get("exclude") for m in (search, own))
+        asked = any(isinstance(m, dict) and m.get("exclude") for m in map(page.meta.get, ("search", "chapterverse")))
         path = page.file.src_uri
-        matched = PathSpec.from_lines("gitwildmatch", self.config.exclude).match_file(path)
-        return opted_out or matched or path in self._outside or page.file.inclusion.is_excluded()
+        return asked or path in self._outside or page.file.inclusion.is_excluded() or self._exclude.match_file(path)
 
     def _index(self, sources: list[Source], config: MkDocsConfig) -> None:
         try:
-            if not config.site_url:
-                raise ConfigurationError("site_url is not set in mkdocs.yml, so a citation would have no address.")
-            scope = Scope(self.config.site or slug(config.site_name), self._settings.docs_version or "")
-            target = sync.Target.open(self._settings, scope, config.site_url, self.config.chunk_tokens)
-            with progress.bar() as report:
-                done = sync.index(sources, target, report)
-        except ChapterVerseError as error:
+            done = builds.index(sources, self._settings, config.site_url, self.config.chunk_tokens)
+        # Whatever it is, the docs were built: only `strict` lets a failure to index fail them.
+        except Exception as error:
             if self.config.strict and not self._serving:
-                raise PluginError(f"chapterverse: {error}") from error
-            log.warning(f"The index was not updated: {error}")
+                raise PluginError(f"chapterverse: {builds.explained(error)}") from error
+            log.warning(f"The index was not updated: {builds.explained(error)}")
+            log.debug("The index was not updated", exc_info=True)
             return
         for warning in done.warnings:
             log.warning(warning)
         log.info(f"Indexed {done}")
 
 
-def _settings(own: ChapterVerseConfig, config: MkDocsConfig, *, serving: bool) -> Settings:
-    """Return the environment's settings with the options of mkdocs.yml over them; paths are relative to that file."""
-    chosen = {k: own[k] for k in ("publish", "endpoint", "store", "embedder")}
-    version = os.environ.get("MIKE_DOCS_VERSION")
-    settings = Settings.from_environment(**chosen, docs_version=version)
-    if serving:
-        # A preview holds drafts and local addresses: it never touches the published index.
-        settings = settings.override(store=f"{DEFAULT_STORE}/preview", ledger="")
-    return settings.resolved(Path(config.config_file_path or ".").resolve().parent)
-
-
-def _leaves(file: File) -> bool:
-    """Whether the file's real path is outside the folder it was listed in; a generated file has none."""
-    if file.abs_src_path is None or file.src_dir is None:
-        return False
-    return not Path(file.abs_src_path).resolve().is_relative_to(Path(file.src_dir).resolve())
+def _settings(own: ChapterVerseConfig, config: MkDocsConfig, *, preview: bool) -> Settings:
+    chosen = {k: own[k] for k in ("publish", "endpoint", "store", "embedder", "site")}
+    root = Path(config.config_file_path or ".").resolve().parent
+    try:
+        return builds.settings(root, config.site_name, os.environ.get("MIKE_DOCS_VERSION"), preview=preview, **chosen)
+    except ConfigurationError as error:
+        raise PluginError(f"chapterverse: {error}") from error
 
 
 def _source(page: BuiltPage, config: MkDocsConfig) -> Source:
-    html, url, title = page.content or "", page.canonical_url or "", str(page.title or page.file.name)
-    own = page.meta.get("chapterverse")
-    about: dict[str, Any] = {
-        "language": str(config.theme.get("language") or config.theme.get("locale") or "en"),
-        "content_type": str(own.get("content_type", "documentation")) if isinstance(own, dict) else "documentation",
-        "tags": [str(t) for t in page.meta.get("tags") or []],
-        "created_at": stated_date(page.meta.get("date")),
-    }
-
-    def read() -> Page:
-        tags = tuple(about["tags"])
-        return Page(page.file.src_uri, url, title, sections=read_fragment(html, title), **{**about, "tags": tags})
-
-    context = json.dumps([url, title, about], ensure_ascii=False, sort_keys=True)
-    return Source(page.file.src_uri, hashlib.sha256(html.encode()).hexdigest(), context, read)
+    own, tags = page.meta.get("chapterverse"), page.meta.get("tags")
+    return builds.source(
+        page.file.src_uri,
+        page.canonical_url or "",
+        str(page.title or page.file.name),
+        page.content or "",
+        [str(tag) for tag in tags] if isinstance(tags, list) else [],
+        language=str(config.theme.get("language") or config.theme.get("locale") or "en").replace("_", "-"),
+        content_type=str(own.get("content_type", "documentation")) if isinstance(own, dict) else "documentation",
+        created_at=stated_date(page.meta.get("date")),
+    )

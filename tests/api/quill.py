@@ -22,6 +22,7 @@ from chapterverse_api.generation import Generator, open_generator
 from chapterverse_api.service import Service
 from chapterverse_api.sse import Events
 
+SCOPE = Scope("quill")
 BASE = "https://quill.example.com/docs/"
 
 INSTALL = """# Installing Quill
@@ -152,7 +153,7 @@ def publish(
     pages: Mapping[str, str] = PAGES,
     *,
     embedder: Embedder | None = None,
-    scope: Scope = Scope("quill"),
+    scope: Scope = SCOPE,
     base: str = BASE,
     languages: Mapping[str, str] = {},
 ) -> Settings:
@@ -168,7 +169,6 @@ def publish(
     )
     sources = [source(path, text, base, languages.get(path, "en")) for path, text in pages.items()]
     sync.index(sources, target)
-    target.ledger.close()
     return settings
 
 

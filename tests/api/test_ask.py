@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Generator as Steps
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from api import quill
 from api.quill import ask
 from chapterverse.errors import ProviderError
+from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
 from chapterverse_api.generation import Draft, Span, Task
 from chapterverse_api.service import Service
@@ -52,12 +54,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def service(index: Path) -> Service:
-    return quill.service(quill.Settings(store=f"edge:{index}"))
+    return quill.service(Settings(store=f"edge:{index}"))
 
 
 def told(index: Path, *spans: Span, breaks: int | None = None) -> tuple[Service, Scripted]:
     generator = Scripted(*spans, breaks=breaks)
-    return quill.service(quill.Settings(store=f"edge:{index}"), generator=generator), generator
+    return quill.service(Settings(store=f"edge:{index}"), generator=generator), generator
 
 
 def drafted(service: Service, query: str) -> tuple[str, ChatResponse]:
@@ -247,7 +249,7 @@ def test_a_selection_without_a_question_is_explained_from_itself(service: Servic
 
 
 def test_a_selection_is_answered_from_without_any_index(tmp_path: Path) -> None:
-    service = quill.service(quill.Settings(store=f"edge:{tmp_path}/nothing"))
+    service = quill.service(Settings(store=f"edge:{tmp_path}/nothing"))
     answer = ask(service, "What do kettles do?", selected_text="Kettles sing.", page_url="https://a.example.com/")
     assert answer.status in ("answered", "partial")
     assert answer.source_chunks[0].url is None
@@ -267,7 +269,7 @@ def test_events_are_logged_in_order_and_hold_no_word_of_the_reader(
         "response_sent",
     ]
     assert {(r["turn_id"], r["thread_id"]) for r in records} == {(answer.turn_id, "t-1")}
-    assert all(a["execution_time"] <= b["execution_time"] for a, b in zip(records, records[1:], strict=False))
+    assert all(a["execution_time"] <= b["execution_time"] for a, b in pairwise(records))
     assert "wombat" not in caplog.text
 
 

@@ -13,7 +13,9 @@ from chapterverse_api.generation import Draft, Passage, Span
 from chapterverse_api.links import Links
 
 URL = "https://quill.example.com/docs/"
-TEXT = "Get it from <https://go.example.org/dl?v=1> or [here](https://mirror.example.org/a_(b)). Call `www.old.example`."
+TEXT = (
+    "Get it from <https://go.example.org/dl?v=1> or [here](https://mirror.example.org/a_(b)). Call `www.old.example`."
+)
 LINKS = Links([Passage("1", ("T",), TEXT, TEXT, frozenset(), 1.0, URL, None)])
 
 

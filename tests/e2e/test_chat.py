@@ -31,7 +31,8 @@ def ask(page: Page, question: str) -> None:
     turns = page.locator(".turn").count()
     page.locator("chapter-verse textarea").fill(question)
     page.locator("chapter-verse textarea").press("Enter")
-    page.locator(".turn").nth(turns).locator(".status:not(.busy)").first.wait_for()
+    turn = page.locator(".turn").nth(turns)
+    turn.locator(".sources, .status.not_in_docs, .status.error").first.wait_for()
 
 
 def open_chat(page: Page) -> None:

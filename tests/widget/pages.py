@@ -27,14 +27,23 @@ document.body.addEventListener('click', event => {
 SHORTCUTS = """<script>
 window.shortcuts = [];
 for (const type of ['keydown', 'keyup', 'keypress']) {
-  document.addEventListener(type, event => /^(INPUT|TEXTAREA)$/.test(event.target.tagName) || window.shortcuts.push(event.key));
+  document.addEventListener(type, event => {
+    if (!/^(INPUT|TEXTAREA)$/.test(event.target.tagName)) window.shortcuts.push(event.key);
+  });
 }
 </script>"""
 
-MATERIAL_LIGHT = """<style>:root{--md-primary-fg-color:#00695c;--md-default-bg-color:#ffffff;--md-default-fg-color:rgba(0,0,0,.87);
---md-typeset-a-color:#00695c;--md-code-font-family:monospace}body{font-family:Georgia,serif;color-scheme:light}</style>"""
-MATERIAL_DARK = """<style>:root{--md-primary-fg-color:#4051b5;--md-default-bg-color:#1e2129;--md-default-fg-color:#e2e4e9d1;
---md-typeset-a-color:#8fa1ff}body{font-family:system-ui;color-scheme:dark;background:#1e2129;color:#e2e4e9}</style>"""
+MATERIAL_LIGHT = """<style>
+:root { --md-primary-fg-color: #00695c; --md-default-bg-color: #fff; --md-default-fg-color: rgba(0, 0, 0, .87);
+  --md-typeset-a-color: #00695c; color-scheme: light }
+body { font-family: Georgia, serif }
+</style>"""
+
+MATERIAL_DARK = """<style>
+:root { --md-primary-fg-color: #4051b5; --md-default-bg-color: #1e2129; --md-default-fg-color: #e2e4e9d1;
+  --md-typeset-a-color: #8fa1ff; color-scheme: dark }
+body { font-family: system-ui; background: #1e2129; color: #e2e4e9 }
+</style>"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ def page(head: str = "", body: str = "", **headers: str) -> Page:
     return Page(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Docs</title>'
         f'<meta name="viewport" content="width=device-width">'
-        f'<link rel="icon" href="data:,"><link rel="stylesheet" href="/page.css">{head}'
+        f'<link rel="stylesheet" href="/page.css">{head}'
         f'<script type="module" src="/widget/launcher.js"></script></head>'
         f'<body><main><h1>Locking</h1><input id="search" value="some words"><a id="next" href="/second.html">next</a>'
         f"{sections}</main>{body}</body></html>",

@@ -8,13 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path, PurePath
 from threading import Event, Thread
 from typing import Any
 
 from chapterverse.widget import assets
 from widget import pages
 
-TYPES = {"js": "text/javascript; charset=utf-8", "html": "text/html; charset=utf-8", "css": "text/css"}
+TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css",
+    ".xml": "text/xml",
+    ".svg": "image/svg+xml",
+}
 
 
 @dataclass(frozen=True)
@@ -58,14 +65,20 @@ class Site:
         self.headers: list[dict[str, str]] = []
         self.config: dict[str, Any] = {"endpoint": "", "title": "Ask the docs"}
         self.url = ""
+        #: A built site, in place of the stand-in's own pages.
+        self.folder: Path | None = None
 
     def file(self, path: str) -> tuple[str, dict[str, str], bytes] | None:
         """Return content type, further headers and content of a path, or None."""
+        kind = TYPES.get(PurePath(path).suffix, TYPES[".html"])
         if path.startswith("/widget/"):
             content = assets(self.config).get(path.removeprefix("/widget/"))
-            return content and (TYPES["js"], {}, content)
+            return content and (kind, {}, content)
+        if self.folder:
+            file = self.folder / path.lstrip("/")
+            return (kind, {}, file.read_bytes()) if file.is_file() else None
         page = pages.PAGES.get(path)
-        return page and (TYPES["css" if path.endswith(".css") else "html"], page.headers, page.html.encode())
+        return page and (kind, page.headers, page.html.encode())
 
     def reply(self, query: dict[str, Any]) -> Reply:
         if self.replies:
@@ -116,8 +129,8 @@ class Handler(BaseHTTPRequestHandler):
             return False
         return True
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+    def log_message(self, *args: object) -> None:
+        """Say nothing: the default prints each request."""
 
 
 @contextmanager

@@ -59,14 +59,15 @@ def test_a_draft_appears_as_it_comes_and_the_final_replaces_it(browse: Browse, s
     expect(turn.locator("sup .cite")).to_have_text("1")
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize("size", [1, 7, 100_000])
-def test_a_stream_may_be_cut_into_chunks_anywhere(browse: Browse, site: Site, newline: str, size: int) -> None:
+def test_a_stream_may_be_cut_into_chunks_anywhere(browse: Browse, site: Site) -> None:
+    page = browse()
     final = answer("Straße 🔒 ✓ done.", citations=["1"])
     body = b": hello\n\nid: 7\nretry: 10\n\n" + b"".join(stream(final, "Stra", "ße").parts)  # type: ignore[arg-type]
-    body = body.replace(b"\n", newline.encode())
-    site.replies.append(Reply(tuple(body[at : at + size] for at in range(0, len(body), size))))
-    expect(ask(browse()).locator("p").first).to_contain_text("Straße 🔒 ✓ done.")
+    for newline in (b"\n", b"\r\n"):
+        text = body.replace(b"\n", newline)
+        for size in (1, 7, len(text)):
+            site.replies.append(Reply(tuple(text[at : at + size] for at in range(0, len(text), size))))
+            expect(ask(page).locator("p").first).to_contain_text("Straße 🔒 ✓ done.")
 
 
 def test_data_may_be_spread_over_lines(browse: Browse, site: Site) -> None:
@@ -78,7 +79,10 @@ def test_data_may_be_spread_over_lines(browse: Browse, site: Site) -> None:
 FAILURES = {
     "forbidden": (refused(403), "takes no questions from this site"),
     "too large": (refused(413), "too long"),
-    "out of contract": (refused(422, "query is over 1000 tokens"), "cannot be used as it is. query is over 1000 tokens"),
+    "out of contract": (
+        refused(422, "query is over 1000 tokens"),
+        "cannot be used as it is. query is over 1000 tokens",
+    ),
     "busy": (refused(429), "Too many questions at once."),
     "busy for a while": (refused(429, retry_after="30"), "Try again in 30 seconds."),
     "no date of ours": (refused(429, retry_after="Wed, 21 Oct 2026 07:28:00 GMT"), "Too many questions at once."),

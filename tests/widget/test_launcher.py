@@ -90,7 +90,9 @@ def test_a_chat_that_does_not_load_says_so(browse: Browse) -> None:
 
 
 def test_the_title_and_the_starters_are_the_site_s(browse: Browse, site: Site) -> None:
-    site.config.update(title="Frag die Doku", starters=["Wie sperre ich?"], placeholder="Deine Frage", greeting="Hallo.")
+    site.config.update(
+        title="Frag die Doku", starters=["Wie sperre ich?"], placeholder="Deine Frage", greeting="Hallo."
+    )
     page = browse()
     page.get_by_role("button", name="Frag die Doku").click()
     dialog = page.get_by_role("dialog", name="Frag die Doku")

@@ -36,7 +36,8 @@ def test_the_offer_stands_beside_the_selection_and_goes_with_it(browse: Browse) 
     button = page.get_by_role("button", name="Ask about this")
     expect(button).to_be_visible()
     text, box = page.locator("#p1").bounding_box(), button.bounding_box()
-    assert text and box
+    assert text
+    assert box
     assert 0 <= box["y"] - (text["y"] + text["height"]) < 30
     page.mouse.wheel(0, 60)
     page.wait_for_function("scrollY > 50")

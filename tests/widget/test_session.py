@@ -18,7 +18,10 @@ SIGNATURE = {"key_id": "k", "expiry": 9, "turn_id": "t", "previous": "", "tag": 
 
 def keep(page: Page, value: object) -> None:
     """Put something where the session belongs, and load the page again."""
-    page.evaluate("text => sessionStorage.setItem('chatbot_session', text)", value if isinstance(value, str) else json.dumps(value))
+    page.evaluate(
+        "text => sessionStorage.setItem('chatbot_session', text)",
+        value if isinstance(value, str) else json.dumps(value),
+    )
     page.reload()
 
 
@@ -113,13 +116,13 @@ CORRUPT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", CORRUPT, ids=lambda value: json.dumps(value)[:60])
-def test_a_corrupt_session_does_no_harm(browse: Browse, site: Site, value: object) -> None:
+def test_a_corrupt_session_does_no_harm(browse: Browse) -> None:
     page = browse()
-    keep(page, value)
-    expect(ask(page).locator(".answered")).to_be_visible()
-    page.reload()
-    expect(page.locator(".answered")).to_be_visible()
+    for number, value in enumerate(CORRUPT):
+        keep(page, value)
+        expect(ask(page, f"Question {number}?").locator(".answered")).to_be_visible()
+        page.reload()
+        expect(page.get_by_text(f"You asked: Question {number}?").last).to_be_visible()
 
 
 REFUSED = "Object.defineProperty(window, 'sessionStorage', {get() { throw new DOMException('no', 'SecurityError'); }});"
@@ -133,7 +136,7 @@ def test_the_chat_works_without_storage(browse: Browse, site: Site, trouble: str
     page.reload()
     ask(page, "First?").locator(".answered").wait_for()
     ask(page, "Second?").locator(".answered").wait_for()
-    assert [message["content"] for message in site.asked[1]["conversation_history"]][0] == "First?"
+    assert site.asked[1]["conversation_history"][0]["content"] == "First?"
 
 
 def test_a_new_chat_forgets_and_starts_another_thread(browse: Browse, site: Site) -> None:

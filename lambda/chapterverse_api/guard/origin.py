@@ -107,6 +107,8 @@ def _adding(send: Send, origin: str | None = None) -> Send:
             headers.add_vary_header("Origin")
             if origin is not None:
                 headers["access-control-allow-origin"] = origin
+                # Without this a page of another origin can't read how long it should wait.
+                headers["access-control-expose-headers"] = "retry-after"
         await send(message)
 
     return adding

@@ -7,7 +7,6 @@ in doubt, so whoever sees an error throws the draft away.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,8 @@ import qdrant_edge as edge
 from chapterverse.errors import IndexMismatch
 from chapterverse.model import Point
 from chapterverse.store import INDEXED_FIELDS, files
-from chapterverse.store.shard import MANIFEST, SHARD, TERMS, Shard, engine_at, sparse
+from chapterverse.store.manifest import Manifest
+from chapterverse.store.shard import SHARD, TERMS, Shard, engine_at, sparse
 from chapterverse.store.terms import Terms
 
 _BATCH = 500
@@ -31,8 +31,9 @@ _INTEGER_FIELDS = {"chunk_index"}
 class Draft(Shard):
     """A shard with `write` and `delete`; it can be searched between them, after `settle`."""
 
-    def __init__(self, folder: Path, engine: Any, terms: Terms, dense_size: int) -> None:
+    def __init__(self, folder: Path, engine: Any, terms: Terms, dense_size: int, slots: int) -> None:
         super().__init__(folder, engine, terms, dense_size)
+        self._slots = slots
         self._added: Counter[int] = Counter()
         self._settled = False
 
@@ -51,7 +52,7 @@ class Draft(Shard):
         for name in INDEXED_FIELDS:
             kind = edge.PayloadSchemaType.Integer if name in _INTEGER_FIELDS else edge.PayloadSchemaType.Keyword
             engine.update(edge.UpdateOperation.create_field_index(name, kind))
-        return cls(folder, engine, Terms.empty(), dense_size)
+        return cls(folder, engine, Terms.empty(), dense_size, 0)
 
     @classmethod
     def copy(cls, source: Path, folder: Path, dense_size: int) -> Draft:
@@ -59,7 +60,7 @@ class Draft(Shard):
         files.copy(source, folder)
         with engine_at(folder):
             engine = edge.EdgeShard.load(str(folder / SHARD))
-            return cls(folder, engine, Terms.load(folder / TERMS), dense_size)
+            return cls(folder, engine, Terms.load(folder / TERMS), dense_size, Manifest.load(folder).slots)
 
     def write(self, points: Sequence[Point]) -> None:
         """Add points, or replace those with the same id. Raises `IndexMismatch` if a vector is malformed."""
@@ -71,6 +72,7 @@ class Draft(Shard):
             for i in ids:
                 self._added.update(batch[i].lexical.indices)
             self._update(edge.UpdateOperation.upsert_points([_engine_point(batch[i]) for i in ids]))
+            self._slots += len(ids)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
         for ids in _batches(list(dict.fromkeys(chunk_ids))):
@@ -98,8 +100,7 @@ class Draft(Shard):
         self._engine.flush()
         self._engine.close()
         self._terms.save(self._folder / TERMS)
-        manifest = json.dumps({"files": files.sizes(self._folder / SHARD)}, indent=1)
-        (self._folder / MANIFEST).write_text(manifest, encoding="utf-8")
+        Manifest(files.sizes(self._folder / SHARD), self._slots).save(self._folder)
         files.sync(self._folder)
 
     def _forget(self, ids: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -39,6 +40,7 @@ _NO_NAME = "@"
 _LONGEST_NAME = 100
 #: How long a lock may be held by somebody who only looks (`publishing`).
 _LOCK_TRIES, _LOCK_PAUSE = 10, 0.02
+_REWRITE_BATCH = 1000
 
 
 class EdgeStore:
@@ -174,14 +176,24 @@ class EdgePublication:
     def _draft(self) -> Draft:
         """Return the private copy, made at the first write: a publication that writes nothing copies nothing."""
         if self._opened is None:
-            from chapterverse.store.draft import Draft
-
-            draft, size = self._folder / self._name, self._embedder.size
-            if self.previous and self.previous.head.embedder.fingerprint == self._embedder.fingerprint:
-                self._opened = Draft.copy(self._folder / live_name(self._folder), draft, size)
-            else:
-                self._opened = Draft.create(draft, size)
+            self._opened = self._new_draft()
         return self._opened
+
+    def _new_draft(self) -> Draft:
+        from chapterverse.store.draft import Draft
+        from chapterverse.store.manifest import Manifest
+
+        place, size = self._folder / self._name, self._embedder.size
+        if not self.previous or self.previous.head.embedder.fingerprint != self._embedder.fingerprint:
+            return Draft.create(place, size)
+        live = self._folder / live_name(self._folder)
+        if not Manifest.load(live).worn(self.previous.head.chunks):
+            return Draft.copy(live, place, size)
+        draft = Draft.create(place, size)
+        points = self.previous.points()
+        while batch := list(islice(points, _REWRITE_BATCH)):
+            draft.write(batch)
+        return draft
 
 
 def _folder_name(name: str) -> str:

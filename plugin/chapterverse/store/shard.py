@@ -2,18 +2,19 @@
 
     shard/         the engine's files (qdrant-edge-py 0.9.0)
     terms.bin      in how many chunks each term occurs
-    manifest.json  the size of every file above
+    manifest.json  what the shard's files must look like
 
-The sizes are compared before the engine sees the files: a truncated one makes it panic, or kills the interpreter. A
-panic of the engine is no `Exception`, so everything it raises is caught and told as what it means.
+The files are compared with the manifest before the engine sees them: a truncated one makes it panic, or kills the
+interpreter. A panic of the engine is no `Exception`, so everything it raises is caught and told as what it means.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +25,10 @@ import qdrant_edge as edge
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMismatch
 from chapterverse.model import Chunk, Point, SparseVector
 from chapterverse.store import Filters, Hit, files
+from chapterverse.store.manifest import Manifest
 from chapterverse.store.terms import Terms
 
-SHARD, TERMS, MANIFEST = "shard", "terms.bin", "manifest.json"
+SHARD, TERMS = "shard", "terms.bin"
 
 _SCROLL = 1000
 #: Results beyond the wanted ones, so that a tie at the edge is seen.
@@ -51,7 +53,6 @@ class Shard:
         self._engine = engine
         self._terms = terms
         self._dense_size = dense_size
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def load(cls, folder: Path, dense_size: int) -> Shard:
@@ -61,15 +62,15 @@ class Shard:
             IndexCorrupt: files are missing or damaged.
         """
         with engine_at(folder):
-            _check_sizes(folder)
+            Manifest.load(folder).check(folder / SHARD)
             terms = Terms.load(folder / TERMS)
             # The engine writes to what it opens; where it can't, it opens a copy of its own.
-            if os.access(folder / SHARD, os.W_OK):
+            if os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 return cls(folder, edge.EdgeShard.load(str(folder / SHARD)), terms, dense_size)
-            scratch = tempfile.TemporaryDirectory(prefix="chapterverse-")
-            files.copy(folder / SHARD, Path(scratch.name, SHARD))
-            shard = cls(folder, edge.EdgeShard.load(str(Path(scratch.name, SHARD))), terms, dense_size)
-            shard._copy = scratch
+            scratch = Path(tempfile.mkdtemp(prefix="chapterverse-"))
+            files.copy(folder / SHARD, scratch / SHARD)
+            shard = cls(folder, edge.EdgeShard.load(str(scratch / SHARD)), terms, dense_size)
+            weakref.finalize(shard, shutil.rmtree, scratch, ignore_errors=True)
             return shard
 
     def close(self) -> None:
@@ -163,12 +164,6 @@ def sparse(vectors: Mapping[str, Any]) -> SparseVector:
 def _dense(vectors: Mapping[str, Any]) -> tuple[float, ...] | None:
     dense = vectors.get("dense")
     return None if dense is None else tuple(dense)
-
-
-def _check_sizes(folder: Path) -> None:
-    expected = json.loads((folder / MANIFEST).read_bytes())["files"]
-    if files.sizes(folder / SHARD) != expected:
-        raise IndexCorrupt(f"Files of the index in {folder} are missing or cut short: remove it and build it again.")
 
 
 def _engine_filter(filters: Filters | None) -> Any:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import re
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
 CONFIG = "config.js"
 
-# No string, template or regular expression of ours holds a comment's signs, and none minds its indentation.
-_UNREAD = re.compile(rb"/\*.*?\*/ ?|^\s*//[^\n]*\n|^\s+", re.DOTALL | re.MULTILINE)
+
+@functools.cache
+def names() -> tuple[str, ...]:
+    """Return the paths of all modules."""
+    return tuple(sorted(entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".js")))
 
 
-def files() -> dict[str, bytes]:
-    """Return every module of the widget by its path, with the default configuration, as browsers get it.
+@functools.cache
+def files() -> Mapping[str, bytes]:
+    """Return every module by its path, with the default configuration, as browsers get it.
 
-    That is as it was written, but without comments and indentation: a fifth of what readers would download.
+    That is as it was written but for comments and needless white space, a sixth of what readers would download.
     """
+    import rjsmin
+
     folder = resources.files(__name__)
-    modules = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(".js")}
-    return {name: _UNREAD.sub(b"", module) for name, module in modules.items()}
+    return {name: rjsmin.jsmin(folder.joinpath(name).read_text("utf-8")).encode() for name in names()}
 
 
 def assets(options: Mapping[str, Any]) -> dict[str, bytes]:

@@ -21,7 +21,10 @@ export const chat = async ({ endpoint, timeout = 60 }, query, stop, on) => {
     if (answer?.response && typeof answer.response === 'string') return answer;
     throw { kind: 'unexpected' };
   } catch (error) {
-    throw stop.aborted ? { kind: 'stopped' } : slow.aborted ? { kind: 'slow' } : error instanceof Error ? { kind } : error;
+    if (stop.aborted) kind = 'stopped';
+    else if (slow.aborted) kind = 'slow';
+    else if (!(error instanceof Error)) throw error;
+    throw { kind };
   }
 };
 

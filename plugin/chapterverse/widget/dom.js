@@ -15,8 +15,9 @@ export const ICONS = {
 /** @type {El} */
 export const el = (name, properties = {}, ...children) => {
   const node = Object.assign(document.createElement(name), properties);
-  node.append(...children.map(child => (child instanceof Node ? child
-    : `${child}`.replace(/[\p{Bidi_C}\uFDD0\uFDD1]|(?![\t\n])\p{Cc}/gu, ''))));
+  for (const child of children.flat()) {
+    node.append(child instanceof Node ? child : `${child}`.replace(/[\p{Bidi_C}\uFDD0\uFDD1]|(?![\t\n])\p{Cc}/gu, ''));
+  }
   return node;
 };
 

@@ -131,7 +131,7 @@ export const createPanel = (root, launcher, config) => {
   };
 
   const welcome = el('div', {}, el('p', {}, strings.greeting),
-    ...(config.starters ?? []).map(text => el('button', { className: 'chip', onclick: () => start({ text }) }, text)));
+    (config.starters ?? []).map(text => el('button', { className: 'chip', onclick: () => start({ text }) }, text)));
   const thread = el('div', { className: 'thread', tabIndex: 0, role: 'region', ariaLabel: config.title });
   const live = el('div', { className: 'sr', ariaLive: 'polite' });
   const quoted = el('q', { className: 'clip' });

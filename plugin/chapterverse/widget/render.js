@@ -58,7 +58,8 @@ const blocks = (lines, cite, depth) => {
   };
   /** The list that this line is an item of, by the end of its bullet. */
   const bullet = () => at < lines.length && !DIVIDER.test(lines[at]) && ITEM.exec(lines[at])?.[1].at(-1);
-  const prose = () => lines[at].trim() && ![FENCE, HEADING, DIVIDER, QUOTE, ITEM].some(start => start.test(lines[at])) && !columns();
+  const prose = () => lines[at].trim() && !columns()
+    && ![FENCE, HEADING, DIVIDER, QUOTE, ITEM].some(start => start.test(lines[at]));
 
   const item = () => {
     const { length } = /** @type {string[]} */ (ITEM.exec(lines[at]))[0];
@@ -79,32 +80,38 @@ const blocks = (lines, cite, depth) => {
     const [, hashes, title = ''] = HEADING.exec(line) ?? [];
     const [opening, ticks, language] = FENCE.exec(line.replace(MARK, '')) ?? [];
     const width = columns();
-    if (!line.trim()) at++;
-    else if (depth > 11 || prose()) {
+    if (!line.trim()) {
       at++;
-      const text = [line, ...take(prose)].map(one => one.trim() + (one.endsWith('  ') ? '\\' : '')).join('\n');
-      out.append(el('p', {}, ...inline(text.replace(/\\$/, ''), cite)));
+      continue;
+    }
+    if (depth > 11 || prose()) {
+      at++;
+      const text = [line, ...take(prose)].join('\n').trim().split('\n');
+      // Two spaces at its end break a line as a backslash does.
+      out.append(el('p', {}, inline(text.map(one => one.trim() + (one.endsWith('  ') ? '\\' : '')).join('\n'), cite)));
     } else if (opening) {
       const from = at++;
       const indent = new RegExp(`^ {0,${opening.search(/\S/)}}`);
-      const body = take(code => !code.trim().startsWith(ticks)).map(code => code.replace(MARK, '').replace(indent, ''));
-      out.append(el('div', { className: 'code' }, el('pre', { tabIndex: 0 }, el('code', { className: `language-${language || 'text'}` }, body.join('\n')))));
+      const body = take(one => !one.trim().startsWith(ticks)).map(one => one.replace(MARK, '').replace(indent, ''));
+      const code = el('code', { className: `language-${language || 'text'}` }, body.join('\n'));
+      out.append(el('div', { className: 'code' }, el('pre', { tabIndex: 0 }, code)));
       // Among code a citation would be code: it follows.
       const marks = lines.slice(from, ++at).join('').match(MARK);
-      if (marks) out.append(el('p', {}, ...inline(marks.join(''), cite)));
+      if (marks) out.append(el('p', {}, inline(marks.join(''), cite)));
     } else if (hashes) {
       at++;
       // The panel's own title is an h2: an answer's h1 and h2 stand below it.
       const name = /** @type {'h3'} */ (`h${hashes.length < 3 ? hashes.length + 2 : hashes.length}`);
-      out.append(el(name, {}, ...inline(title.trim().replace(/(^|\s)#+$/, ''), cite)));
+      out.append(el(name, {}, inline(title.trim().replace(/(^|\s)#+$/, ''), cite)));
     } else if (list) {
       const node = '.)'.includes(list) ? el('ol', { start: parseInt(line) }) : el('ul');
       while (bullet() === list) node.append(item());
       out.append(node);
     } else if (width) {
       const [head, , ...body] = take(row => row.includes('|')).map((row, index) => (
-        el('tr', {}, ...cells(row).slice(0, width).map(cell => el(index ? 'td' : 'th', {}, ...inline(cell.trim(), cite))))));
-      out.append(el('div', { className: 'scroll', tabIndex: 0 }, el('table', {}, el('thead', {}, head), el('tbody', {}, ...body))));
+        el('tr', {}, cells(row).slice(0, width).map(cell => el(index ? 'td' : 'th', {}, inline(cell.trim(), cite))))));
+      const table = el('table', {}, el('thead', {}, head), el('tbody', {}, body));
+      out.append(el('div', { className: 'scroll', tabIndex: 0 }, table));
     } else if (QUOTE.test(line)) {
       const body = take(quoted => QUOTE.test(quoted)).map(quoted => quoted.replace(QUOTE, ''));
       out.append(el('blockquote', {}, blocks(body, cite, depth + 1)));
@@ -121,7 +128,8 @@ const blocks = (lines, cite, depth) => {
 const inline = (text, cite, linked = false) => {
   /** @type {(Node | string)[]} */
   const out = [];
-  /** What may still open emphasis. Few, so that hostile text does not nest deeper. @type {{ at: number, sign: string, size: number }[]} */
+  // Few, so that hostile text does not nest deeper.
+  /** What may still open emphasis. @type {{ at: number, sign: string, size: number }[]} */
   const open = [];
   const token = new RegExp(TOKEN, 'g');
   const ticks = Map.groupBy([...text.matchAll(/`+/g)].reverse(), ([run]) => run.length);
@@ -134,7 +142,8 @@ const inline = (text, cite, linked = false) => {
     if (!raw) return void out.push(run);
     token.lastIndex += raw.length + run.length;
     const shown = raw.replace(MARK, '');
-    out.push(el('code', {}, shown.trim() && /^\s.*\s$/s.test(shown) ? shown.slice(1, -1) : shown), ...inline((raw.match(MARK) ?? []).join(''), cite));
+    out.push(el('code', {}, shown.trim() && /^\s.*\s$/s.test(shown) ? shown.slice(1, -1) : shown));
+    for (const [, mark] of raw.matchAll(MARK)) out.push(cite(+mark));
   };
 
   /** @type {(run: string, at: number) => void} */
@@ -150,7 +159,7 @@ const inline = (text, cite, linked = false) => {
       if (opener.sign !== sign) open.pop();
       else {
         const use = Math.min(size, opener.size, 2);
-        out.push(el(use > 1 ? 'strong' : 'em', {}, ...out.splice(opener.at + 1)));
+        out.push(el(use > 1 ? 'strong' : 'em', {}, out.splice(opener.at + 1)));
         out[opener.at] = sign.repeat(opener.size -= use);
         if (!opener.size) open.pop();
         size -= use;
@@ -169,8 +178,8 @@ const inline = (text, cite, linked = false) => {
     else if (signs) emphasis(signs, found.index);
     else if (label !== undefined) {
       const content = inline(label, cite, true);
-      if (linked || whole[0] === '!') out.push(...content);
-      else out.push(link(target.replace(MARK, '').replace(/\\(.)/g, '$1'), '', ...content));
+      if (linked || whole[0] === '!') out.push(el('span', {}, content));
+      else out.push(link(target.replace(MARK, '').replace(/\\(.)/g, '$1'), '', content));
     } else if (url) out.push(linked ? url : link(url, '', url));
     else out.push(escaped ?? el('br'));
   }

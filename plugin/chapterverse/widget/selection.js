@@ -7,7 +7,8 @@ const REST = 250;
 /** @type {Offer} */
 export const offer = (root, config, open) => {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(`.offer{position:fixed;border-radius:18px;padding:6px 14px;font-size:14px;line-height:20px}.offer::before,.offer[hidden]{display:none}`);
+  sheet.replaceSync(`.offer{position:fixed;border-radius:18px;padding:6px 14px;font-size:14px;line-height:20px}
+.offer::before,.offer[hidden]{display:none}`);
   root.adoptedStyleSheets.push(sheet);
 
   const button = document.createElement('button');
@@ -62,10 +63,10 @@ export const offer = (root, config, open) => {
 
 /** What is selected on the page: not in a field, and not in the chat. @type {(root: ShadowRoot) => string} */
 const selectedText = root => {
-  const selection = getSelection();
   const active = document.activeElement;
-  if (!selection || selection.isCollapsed || active === root.host || active?.matches('input, textarea, [contenteditable]')) return '';
-  const text = selection.toString().trim();
+  const away = active === root.host || active?.matches('input, textarea, [contenteditable]');
+  if (away || getSelection()?.isCollapsed) return '';
+  const text = `${getSelection()}`.trim();
   return /[\p{L}\p{N}]/u.test(text) ? text : '';
 };
 

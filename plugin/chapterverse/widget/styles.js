@@ -27,8 +27,8 @@ dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_link)}
 .turn{overflow-wrap:anywhere}
 .turn:last-child{min-height:100%}
 .asked{width:fit-content;max-width:85%;margin:0 0 14px auto;padding:8px 14px;border-radius:16px 16px 4px;background:var(--_tint);white-space:pre-wrap}
-.clip{display:block;max-height:2.9em;overflow:hidden;color:var(--_soft);font-size:13px;line-height:1.45}
-q{flex:1;padding-inline-start:10px;quotes:none}
+.clip{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden;color:var(--_soft);font-size:13px;line-height:1.45}
+q{flex:1;margin-bottom:6px;padding-inline-start:10px;quotes:none}
 p,ul,ol,blockquote,.code,.scroll,hr{margin:0 0 12px}
 h3,h4,h5,h6{margin:18px 0 8px;font-size:16px}
 ul,ol{padding-inline-start:24px}
@@ -59,7 +59,7 @@ dialog .chip{width:fit-content}
 .source:hover{border-color:var(--_link)}
 b{color:var(--_fg);font-size:14px}
 form{padding:14px;border-top:1px solid var(--_line)}
-.quote{padding-bottom:8px}
+.quote{padding-bottom:4px}
 .field{padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}
 .field:focus-within{border-color:var(--_link)}
 textarea{flex:1;max-height:130px;padding:6px 8px;border:0;outline:0!important;resize:none;field-sizing:content;background:0 0;color:inherit;font:inherit;font-size:16px}

@@ -9,7 +9,7 @@ const where = ({ chapter, section }) => (section && section !== chapter ? `${cha
 const status = (name, words) => el('p', { className: `status ${name}` }, icon(name), words);
 
 /** @type {(label: string, sections: (Section & Partial<Source>)[]) => HTMLElement} */
-const list = (label, sections) => el('ol', { className: 'sources', ariaLabel: label }, ...sections.map(section => (
+const list = (label, sections) => el('ol', { className: 'sources', ariaLabel: label }, sections.map(section => (
   el('li', {}, link(section.url, 'source', el('span', { className: 'cite' }, section.id ?? '→'), el('b', {}, where(section)),
     el('span', { className: 'clip' }, section.snippet ?? ''))))));
 
@@ -21,7 +21,7 @@ export const createTurn = (strings, { text, selection }, retry) => {
   if (selection) asked.prepend(el('q', { className: 'clip' }, selection));
 
   return {
-    node: el('div', { className: 'turn' }, ...(text || selection ? [asked] : []), body, foot),
+    node: el('div', { className: 'turn' }, text || selection ? asked : [], body, foot),
 
     busy() {
       foot.replaceChildren(el('p', { className: 'status' }, strings.searching));
@@ -33,7 +33,7 @@ export const createTurn = (strings, { text, selection }, retry) => {
 
     show({ response, source_chunks: sources = [], segments = [], status: state = 'answered', mode, nearest = [] }) {
       const parts = segments.length ? segments : [{ text: response, citations: [] }];
-      body.replaceChildren(render(parts, index => el('sup', {}, ...sources.flatMap(source => {
+      body.replaceChildren(render(parts, index => el('sup', {}, sources.flatMap(source => {
         if (!parts[index].citations.includes(source.id)) return [];
         const marker = link(source.url, 'cite', source.id);
         marker.title = where(source);
@@ -55,7 +55,8 @@ export const createTurn = (strings, { text, selection }, retry) => {
     },
 
     fail({ kind, detail, wait }) {
-      const words = [strings[/** @type {403} */ (kind)] ?? strings[kind > 499 ? 500 : 'unexpected'], detail, Number(wait) > 0 && strings.wait.replace('{n}', `${wait}`)];
+      const told = strings[/** @type {403} */ (kind)] ?? strings[kind > 499 ? 500 : 'unexpected'];
+      const words = [told, detail, Number(wait) > 0 && strings.wait.replace('{n}', `${wait}`)];
       // A draft that broke off was never checked; one that the reader stopped stays, and says so.
       if (kind !== 'stopped') body.replaceChildren();
       foot.replaceChildren(status('error', words.filter(Boolean).join(' ')));

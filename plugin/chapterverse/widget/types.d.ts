@@ -18,7 +18,7 @@ interface Config {
   placeholder?: string;
   /** Questions offered in an empty conversation. */
   starters?: string[];
-  /** Seconds without a byte from the API after which a question has failed; 60 when absent. */
+  /** Seconds after which a question without a whole answer has failed; 60 when absent. */
   timeout?: number;
   /** Any of the interface's own strings, in other words. */
   strings?: Partial<Strings & { offer: string; unloaded: string }>;
@@ -92,8 +92,7 @@ type Recent = (messages: Message[]) => ChatQuery['conversation_history'];
 
 /**
  * Asks, and resolves to the verified answer; meanwhile `on` hears the events of a stream: `meta`, with the `sources`
- * that were found, and `delta`, with a piece of the draft as its `text`. Rejects with a `Failure`. Silence is a failure too: see
- * `Config.timeout`.
+ * that were found, and `delta`, with a piece of the draft as its `text`. Rejects with a `Failure`.
  */
 type Chat = (config: Config, query: ChatQuery, stop: AbortSignal, on: OnEvent) => Promise<Answer>;
 type OnEvent = (name: string, data: any) => void;
@@ -128,19 +127,21 @@ type CreatePanel = (root: ShadowRoot, launcher: HTMLElement, config: Config) => 
 /** Offers to ask about what is selected on the page. */
 type Offer = (root: ShadowRoot, config: Config, open: Open) => void;
 
+type Content = Node | string | (Node | string)[];
+
 /**
  * Makes an element. Texts lose their control and bidi characters, which hide or reorder their neighbors; none is ever
  * parsed as HTML.
  */
 type El = <K extends keyof HTMLElementTagNameMap>(
-  name: K, properties?: Partial<HTMLElementTagNameMap[K]>, ...children: (Node | string)[]
+  name: K, properties?: Partial<HTMLElementTagNameMap[K]>, ...children: Content[]
 ) => HTMLElementTagNameMap[K];
 
 /**
  * A link; a `span` with the same content unless the address is http(s), without credentials, white space or hidden
  * characters. One that leaves the site opens a tab of its own.
  */
-type Link = (address: string | null | undefined, className: string, ...children: (Node | string)[]) => HTMLElement;
+type Link = (address: string | null | undefined, className: string, ...children: Content[]) => HTMLElement;
 
 /**
  * Sends a plain click on a same-site link through a link of the page itself: a theme's instant navigation does not see

@@ -57,7 +57,10 @@ def test_a_short_section_is_quoted_whole_under_its_headings() -> None:
 
 def test_the_window_that_speaks_of_the_question_is_chosen() -> None:
     text = f"{prose('kettle', 8)}\n\n{prose('teapot', 8)}\n\n{prose('cup', 8)}"
-    assert "Sentence 0 of nine words is about the teapot." in answer("Where is the teapot?", passage(text)).split("\n\n")[1]
+    assert (
+        "Sentence 0 of nine words is about the teapot."
+        in answer("Where is the teapot?", passage(text)).split("\n\n")[1]
+    )
 
 
 def test_a_long_paragraph_is_quoted_from_where_it_speaks_of_the_question() -> None:

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-import chapterverse
 from api.scripted import Client, Scripted, error_of
+from chapterverse import widget
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 
-FOLDER = Path(chapterverse.__file__).parent / "widget"
-SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
+SCRIPTS = sorted(path.name for path in Path(widget.__file__).parent.glob("*.js"))
 
 
 def test_the_widget_is_shipped() -> None:
@@ -18,13 +17,13 @@ def test_the_widget_is_shipped() -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_is_served_as_it_is(name: str) -> None:
+def test_a_script_is_served_as_the_plugin_writes_it(name: str) -> None:
     response = Client(create_app(Scripted())).get(f"/widget/{name}")
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/javascript; charset=utf-8"
     assert response.headers["cache-control"] == "public, max-age=300"
     assert response.headers["x-content-type-options"] == "nosniff"
-    assert response.content == (FOLDER / name).read_bytes()
+    assert response.content == widget.files()[name]
 
 
 def test_a_known_copy_is_not_sent_again() -> None:

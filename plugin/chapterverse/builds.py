@@ -1,0 +1,102 @@
+"""What the plugin of a docs generator needs: pages kept as they are built, and indexed once the build turned out clean.
+
+Reader and index are imported where they are used: a build that changes nothing pays for no reader.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.model import Page, Scope, Source, slug
+from chapterverse.settings import DEFAULT_STORE, Settings
+
+if TYPE_CHECKING:
+    from chapterverse.diff import Report
+
+
+def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] = (), **about: str | None) -> Source:
+    """Return a page to index.
+
+    Args:
+        html: the page's content as rendered, without the theme around it; parsed only if it changed.
+        about: further fields of `model.Page`.
+    """
+
+    def read() -> Page:
+        from chapterverse.readers.html import read_fragment
+
+        fields: dict[str, Any] = {**about, "tags": tuple(tags)}
+        return Page(file_path, url, title, sections=read_fragment(html, title), **fields)
+
+    context = json.dumps([url, title, [*tags], about], ensure_ascii=False, sort_keys=True)
+    return Source(file_path, hashlib.sha256(html.encode()).hexdigest(), context, read)
+
+
+def settings(root: Path, site_name: str, version: str | None, *, preview: bool, **chosen: Any) -> Settings:
+    """Return the environment's settings with the options of a site's configuration over them.
+
+    Args:
+        root: what relative paths are relative to.
+        chosen: options by name; those that are None are left to the environment.
+
+    Raises:
+        ConfigurationError: a variable can't be read.
+    """
+    found = Settings.from_environment(**chosen, docs_version=version)
+    found = found.override(site=found.site or slug(site_name))
+    if preview:
+        # A preview holds drafts and local addresses: it never touches the published index, and cites itself.
+        version = found.docs_version or ""
+        found = found.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
+    return found.resolved(root)
+
+
+def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
+    """Whether a site is being served while it is written: it is temporary, and at its server's own address."""
+    temporary = Path(site_dir).parent == Path(tempfile.gettempdir())
+    return temporary and urlsplit(site_url or "").netloc == address
+
+
+def leaves(path: str | None, folder: str | None) -> bool:
+    """Whether a file's real path is outside the folder it was listed in; a generated file has neither."""
+    if path is None or folder is None:
+        return False
+    return not Path(path).resolve().is_relative_to(Path(folder).resolve())
+
+
+def index(sources: Iterable[Source], settings: Settings, base_url: str | None, chunk_tokens: int) -> Report:
+    """Make the index hold exactly these pages.
+
+    Raises:
+        ConfigurationError: the site has no address, or an option can't be used.
+        ChapterVerseError: as `sync.index` says; the index stays as it was.
+    """
+    from chapterverse import progress, sync
+
+    if not base_url:
+        raise ConfigurationError("site_url is not set, so a citation would have no address.")
+    scope = Scope(settings.site, settings.docs_version or "")
+    target = sync.Target.open(settings, scope, base_url, chunk_tokens)
+    with contextlib.ExitStack() as shown:
+        bars: list[progress.Progress] = []
+
+        def report(stage: str, done: int, total: int) -> None:
+            # Most builds find nothing to do in less time than it takes to load what draws a bar.
+            if not bars:
+                bars.append(shown.enter_context(progress.bar()))
+            bars[0](stage, done, total)
+
+        return sync.index(sources, target, report)
+
+
+def explained(error: Exception) -> str:
+    """Return one sentence: ours as it is, a foreign one with its kind in front."""
+    return str(error) if isinstance(error, ChapterVerseError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,515 @@
+"""The embedded store under kills, races and damage."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
+from chapterverse.lexical import query_vector
+from chapterverse.model import FORMAT, EmbedderCard, Head, Scope
+from chapterverse.store import files
+from chapterverse.store.edge import EdgeStore, _folder_name
+from chapterverse.store.terms import Terms
+from fakes.docs import SCOPE, point, prose
+
+NONE = EmbedderCard()
+TESTS = Path(__file__).parents[1]
+
+
+def publish(store: EdgeStore, *names: str, delete: tuple[str, ...] = ()) -> Head:
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([point(name, prose(name)) for name in names])
+        publication.delete([point(name, prose(name)).chunk.chunk_id for name in delete])
+        found = publication.preview().head
+        live = publication.previous.head.generation if publication.previous else 0
+        head = Head("docs", "", live + 1, found.pages, found.chunks, "test", languages=found.languages)
+        publication.commit(head)
+    return head
+
+
+def names_in(store: EdgeStore) -> list[str]:
+    return sorted(p.chunk.source_file_path.removesuffix(".md") for p in store.snapshot(SCOPE).points())
+
+
+def folder_of(store: EdgeStore) -> Path:
+    return store.root / "docs" / "@"
+
+
+def entries(store: EdgeStore) -> list[str]:
+    return sorted(path.name for path in folder_of(store).iterdir())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> EdgeStore:
+    return EdgeStore(tmp_path)
+
+
+def python(program: str, *arguments: object) -> subprocess.Popen[str]:
+    """Run a program that can import what this test imports."""
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+# Folders
+
+
+def test_only_the_live_generation_and_the_one_before_it_are_kept(store: EdgeStore) -> None:
+    kept = []
+    for i in range(4):
+        publish(store, f"p{i}")
+        kept.append([int(name[:6]) for name in entries(store) if name[0] == "0"])
+    assert kept == [[1], [1, 2], [2, 3], [3, 4]]
+    assert entries(store)[2:] == ["head.json", "publish.lock"]
+
+
+def test_an_abandoned_publication_leaves_no_file(store: EdgeStore) -> None:
+    publish(store, "a")
+    before = entries(store)
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([point("b", "text")])
+        publication.preview()
+    assert entries(store) == before
+
+
+def test_what_a_killed_publisher_left_is_swept_away(store: EdgeStore) -> None:
+    publish(store, "a")
+    publish(store, "b")
+    folder = folder_of(store)
+    (live,) = (p for p in folder.glob("000002-*"))
+    for leftover in ("0123.new", "000002-ffffff", "000003-000000"):
+        shutil.copytree(live, folder / leftover)
+    (folder / "head.new").write_text("{")
+    publish(store, "c")
+    assert names_in(store) == ["a", "b", "c"]
+    assert [name[:7] for name in entries(store)] == ["000002-", "000003-", "head.js", "publish"]
+
+
+def test_a_first_publication_sweeps_too(store: EdgeStore) -> None:
+    folder = folder_of(store)
+    for leftover in ("0123.new", "000001-ffffff"):
+        (folder / leftover / "shard").mkdir(parents=True)
+    publish(store, "a")
+    assert [name[:7] for name in entries(store)] == ["000001-", "head.js", "publish"]
+
+
+def test_folders_that_are_not_ours_stay(store: EdgeStore) -> None:
+    # A preview's store may stand inside the published one's folder.
+    other = folder_of(store) / "@" / "head.json"
+    other.parent.mkdir(parents=True)
+    other.write_text("{}")
+    for name in "abc":
+        publish(store, name)
+    assert other.exists()
+
+
+def test_names_of_folders_are_safe_short_and_different() -> None:
+    names = ["", ".", "..", "../x", "a/b", "a\\b", "ünï", "日本語" * 40, "日本語" * 41, "x" * 300, "@", "%40", " ", "A",
+             "a", "nul\n\x00", "=", "~", "\ud800", "x" * 64 + "=" + "0" * 32]  # fmt: skip
+    made = [_folder_name(name) for name in names]
+    assert len(set(made)) == len(names)
+    assert all(0 < len(name) <= 100 and name.isascii() and not set(name) & set("/\\\n\0") for name in made)
+    assert not {".", ".."} & set(made)
+
+
+def test_a_worn_shard_is_written_anew(store: EdgeStore) -> None:
+    names = [f"p{i}" for i in range(300)]
+    sizes = []
+    for _ in range(7):
+        publish(store, *names)
+        (live,) = (p for p in folder_of(store).iterdir() if p.name.startswith(f"{len(sizes) + 1:06d}-"))
+        sizes.append(json.loads((live / "manifest.json").read_text())["slots"])
+    assert sizes == [300, 600, 900, 1200, 1500, 1800, 600]
+    assert names_in(store) == sorted(names)
+
+
+# Holes
+
+
+def test_a_copy_keeps_holes_and_content(tmp_path: Path) -> None:
+    source = tmp_path / "source" / "deep"
+    source.mkdir(parents=True)
+    with (source / "holes").open("wb") as file:
+        for at in (0, 1 << 20, 5 << 20):
+            file.seek(at)
+            file.write(b"data" * 3000)
+        file.truncate(50 << 20)
+    (source / "empty").touch()
+    (source / "only-a-hole").touch()
+    os.truncate(source / "only-a-hole", 1 << 20)
+    (tmp_path / "source" / ".atomicwriteXYZ").mkdir()
+    files.copy(tmp_path / "source", tmp_path / "twin")
+    twin = tmp_path / "twin" / "deep"
+    assert all((twin / n).read_bytes() == (source / n).read_bytes() for n in ("holes", "empty", "only-a-hole"))
+    assert (twin / "holes").stat().st_blocks * 512 < 1 << 20
+    assert not list((tmp_path / "twin").glob(".atomic*"))
+
+
+def test_terms_are_counted_up_and_down(tmp_path: Path) -> None:
+    from collections import Counter
+
+    terms = Terms.empty().changed(Counter({7: 2, 2**32 - 1: 1, 3: 1})).changed(Counter({7: -1, 3: -1, 9: 4}))
+    terms.save(tmp_path / "terms.bin")
+    assert Terms.load(tmp_path / "terms.bin").counts([3, 7, 9, 2**32 - 1, 8, -1]) == [0, 1, 4, 1, 0, 0]
+
+
+# Power cuts
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the system for the name behind a file descriptor")
+def test_everything_is_durable_before_the_head_names_it(store: EdgeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of system calls: all of the generation, its rename, the new head, and only then the head's rename."""
+    publish(store, "a")
+    events: list[tuple[str, Path]] = []
+
+    def record(call: str, where: Callable[..., Path]) -> None:
+        real = getattr(os, call)
+
+        def recording(*arguments: object) -> None:
+            events.append((call, where(*arguments)))
+            real(*arguments)
+
+        monkeypatch.setattr(os, call, recording)
+
+    record("fsync", lambda handle: Path(f"/proc/self/fd/{handle}").readlink())
+    record("rename", lambda _source, target: Path(target))
+    record("replace", lambda _source, target: Path(target))
+    publish(store, "b")
+
+    folder = folder_of(store)
+    (renamed, generation), (replaced, head) = [
+        (i, path) for i, (call, path) in enumerate(events) if call in ("rename", "replace")
+    ]
+    assert (generation.name[:7], head) == ("000002-", folder / "head.json")
+    synced = {path for _, path in events[:renamed]}
+    draft = folder / f"{generation.name[7:]}.new"
+    assert {draft / path.relative_to(generation) for path in (generation, *generation.rglob("*"))} <= synced
+    assert {folder, folder / "head.new"} <= {path for _, path in events[renamed:replaced]}
+    assert events[-1] == ("fsync", folder)
+
+
+# Locks
+
+HOLD = """
+import sys
+from chapterverse.model import EmbedderCard
+from chapterverse.store.edge import EdgeStore
+from fakes.docs import SCOPE
+from pathlib import Path
+with EdgeStore(Path(sys.argv[1])).publish(SCOPE, EmbedderCard()):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_lock_of_another_process_is_told_in_one_sentence(store: EdgeStore) -> None:
+    publish(store, "a")
+    with python(HOLD, store.root) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "held\n"
+        assert store.publishing(SCOPE)
+        with pytest.raises(IndexLocked) as caught:
+            publish(store, "b")
+        assert one_sentence(caught.value)
+        assert names_in(store) == ["a"]
+        other.kill()
+        other.wait()
+    # The system frees the lock of whoever is killed.
+    assert not store.publishing(SCOPE)
+    assert publish(store, "b").generation == 2
+
+
+# Kills
+
+PUBLISH = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from chapterverse.store.edge import EdgeStore
+from store.test_edge import publish
+store = EdgeStore(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(int(sys.argv[3]), 10**6):
+    publish(store, f"p{i}", f"q{i}", delete=(f"p{i - 1}", f"q{i - 1}") if i % 3 else ())
+    print(i, flush=True)
+"""
+
+
+def whole(store: EdgeStore) -> Head:
+    """Assert that what readers see is one generation, whole; return its head."""
+    snapshot = store.snapshot(SCOPE)
+    found = sorted(p.chunk.source_file_path for p in snapshot.points())
+    assert len(found) == snapshot.head.chunks
+    assert {name[1:] for name in found if name[0] == "p"} == {name[1:] for name in found if name[0] == "q"}
+    terms = [t for p in snapshot.points() for t in p.lexical.indices]
+    assert snapshot.document_frequencies(sorted(set(terms))) == [terms.count(t) for t in sorted(set(terms))]
+    return snapshot.head
+
+
+def kill_publishers(store: EdgeStore, kills: int, seed: int) -> None:
+    chance = random.Random(seed)
+    publish(store, "p0", "q0")
+    generation, started = 1, 1
+    for _ in range(kills):
+        with python(PUBLISH, store.root, TESTS, started) as publisher:
+            assert publisher.stdin
+            assert publisher.stdout
+            publisher.stdout.readline()
+            publisher.stdin.write("\n")
+            publisher.stdin.flush()
+            time.sleep(chance.uniform(0, 0.9))
+            publisher.send_signal(signal.SIGKILL)
+            told = [int(line) for line in publisher.stdout.read().split()]
+        head = whole(store)
+        # Whatever the publisher said was published is; at most one more may be, killed before it could say so.
+        assert head.generation - generation - len(told) in (0, 1)
+        generation, started = head.generation, started + len(told) + 2
+    assert publish(store, "last").generation == generation + 1
+    assert "last" in names_in(store)
+    assert len(entries(store)) == 4
+    assert not store.publishing(SCOPE)
+
+
+def test_a_killed_publisher_leaves_a_whole_index(store: EdgeStore) -> None:
+    kill_publishers(store, 8, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_many_killed_publishers_leave_a_whole_index(store: EdgeStore, seed: int) -> None:
+    kill_publishers(store, 20, seed)
+
+
+# Readers
+
+READ = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from chapterverse.lexical import query_vector
+from chapterverse.store.edge import EdgeStore
+from fakes.docs import SCOPE
+from store.test_edge import whole
+store = EdgeStore(Path(sys.argv[1]))
+seen, reads = 0, 0
+print("ready", flush=True)
+while not (Path(sys.argv[1]) / "stop").exists():
+    head = whole(store)
+    assert head.generation >= seen, "time went backwards"
+    seen, reads = head.generation, reads + 1
+    assert store.snapshot(SCOPE).search_lexical(query_vector("chunk index publish anchor build cache"), 5)
+print(reads, seen)
+"""
+
+
+def test_readers_in_other_processes_see_whole_generations(store: EdgeStore) -> None:
+    publish(store, "p0", "q0")
+    readers = [python(READ, store.root, TESTS) for _ in range(3)]
+    for reader in readers:
+        assert reader.stdout
+        assert reader.stdout.readline() == "ready\n"
+    for i in range(1, 10):
+        head = publish(store, f"p{i}", f"q{i}", delete=(f"p{i - 1}", f"q{i - 1}") if i % 3 else ())
+    (store.root / "stop").touch()
+    for reader in readers:
+        output, _ = reader.communicate(timeout=60)
+        assert reader.returncode == 0
+        reads, seen = map(int, output.split())
+        assert reads > 1
+        assert seen in (head.generation - 1, head.generation)
+
+
+def test_a_snapshot_may_outlive_its_folder(store: EdgeStore) -> None:
+    publish(store, "a")
+    snapshot = store.snapshot(SCOPE)
+    shutil.rmtree(store.root)
+    assert [p.chunk.source_file_path for p in snapshot.points()] == ["a.md"]
+    del snapshot
+
+
+# Damage
+
+
+def one_sentence(error: BaseException) -> bool:
+    text = str(error)
+    return isinstance(error, ChapterVerseError) and "\n" not in text and text.endswith(".") and 20 < len(text) < 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"null", b"[]", b"42", b'"text"', b"{}", b'{"head": null}', b'{"head": {}, "folder": "x"}',
+        b'{"head": {"format": "one"}, "folder": "x"}', b"\xff\xfe", b"[" * 100_000, b'{"head": {"format": 1}}',
+    ],
+)  # fmt: skip
+def test_a_damaged_head_is_told_in_one_sentence(store: EdgeStore, content: bytes) -> None:
+    publish(store, "a")
+    (folder_of(store) / "head.json").write_bytes(content)
+    for read in (store.heads, lambda: store.snapshot(SCOPE), lambda: publish(store, "b")):
+        with pytest.raises(IndexCorrupt) as caught:
+            read()
+        assert one_sentence(caught.value)
+
+
+def test_a_newer_format_is_not_read_and_not_written(store: EdgeStore) -> None:
+    publish(store, "a")
+    file = folder_of(store) / "head.json"
+    raw = json.loads(file.read_text())
+    raw["head"] |= {"format": FORMAT + 1, "invented": True}
+    file.write_text(json.dumps(raw))
+    before = file.read_bytes(), entries(store)
+    for read in (store.heads, lambda: store.snapshot(SCOPE), lambda: publish(store, "b")):
+        with pytest.raises(IndexMismatch, match="upgrade") as caught:
+            read()
+        assert one_sentence(caught.value)
+    assert (file.read_bytes(), entries(store)) == before
+
+
+# Whatever the engine does with a damaged file, it does to a process of its own.
+OPEN = """
+import sys
+from pathlib import Path
+from chapterverse.errors import IndexCorrupt
+from chapterverse.lexical import query_vector
+from chapterverse.store.edge import EdgeStore
+from fakes.docs import SCOPE
+store = EdgeStore(Path(sys.argv[1]))
+try:
+    snapshot = store.snapshot(SCOPE)
+    snapshot.search_lexical(query_vector("chunk"), 5)
+    list(snapshot.points())
+except IndexCorrupt as error:
+    print(error)
+else:
+    print("read")
+"""
+
+
+def damage(store: EdgeStore, chance: random.Random, how: str) -> str:
+    """Damage one file of the live generation; return its name."""
+    (live,) = folder_of(store).glob("000001-*")
+    candidates = sorted(p for p in live.rglob("*") if p.is_file() and (how == "remove" or p.stat().st_size))
+    file = chance.choice(candidates)
+    if how == "remove":
+        file.unlink()
+    elif how == "truncate":
+        os.truncate(file, chance.randrange(file.stat().st_size))
+    else:
+        file.write_bytes(file.read_bytes() + b"\0")
+    return file.name
+
+
+@pytest.mark.parametrize("how", ["remove", "truncate", "extend"])
+def test_a_damaged_shard_never_takes_the_interpreter_along(store: EdgeStore, tmp_path: Path, how: str) -> None:
+    publish(store, *(f"p{i}" for i in range(30)))
+    pristine = tmp_path / "pristine"
+    files.copy(folder_of(store), pristine)
+    chance = random.Random(how)
+    told = 0
+    for _ in range(6):
+        shutil.rmtree(folder_of(store))
+        files.copy(pristine, folder_of(store))
+        name = damage(store, chance, how)
+        with python(OPEN, store.root) as reader:
+            output, _ = reader.communicate(timeout=60)
+        assert reader.returncode == 0, name
+        assert output == "read\n" or output.endswith("build it again.\n"), name
+        told += output != "read\n"
+    assert told >= 5
+
+
+def test_a_missing_generation_is_told_in_one_sentence(store: EdgeStore) -> None:
+    publish(store, "a")
+    (live,) = folder_of(store).glob("000001-*")
+    shutil.rmtree(live)
+    for read in (lambda: store.snapshot(SCOPE), lambda: publish(store, "b")):
+        with pytest.raises(IndexCorrupt) as caught:
+            read()
+        assert one_sentence(caught.value)
+
+
+# Disks that refuse
+
+
+@contextlib.contextmanager
+def unprivileged() -> Iterator[None]:
+    """Run as a user whom the file system's permissions bind; root is above them."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that every user may enter; pytest's own ones are private."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def set_modes(folder: Path, folders: int, others: int) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        path.chmod(folders if path.is_dir() else others)
+
+
+def test_a_read_only_index_can_be_read_and_not_published(public: Path) -> None:
+    store = EdgeStore(public / "index")
+    publish(store, "a")
+    set_modes(store.root, 0o555, 0o444)
+    with unprivileged():
+        snapshot = store.snapshot(SCOPE)
+        assert [h.chunk.source_file_path for h in snapshot.search_lexical(query_vector(prose("a")), 5)] == ["a.md"]
+        assert [head.generation for head in store.heads()] == [1]
+        with pytest.raises(IndexFault, match="can't be written") as caught:
+            publish(store, "b")
+    assert one_sentence(caught.value)
+    del snapshot
+    set_modes(store.root, 0o755, 0o644)
+    assert publish(store, "b").generation == 2
+
+
+def test_a_store_in_a_read_only_folder_is_told_in_one_sentence(public: Path) -> None:
+    with unprivileged(), pytest.raises(IndexFault, match="can't be written") as caught:
+        publish(EdgeStore(public / "index"), "a")
+    assert one_sentence(caught.value)
+
+
+def test_a_store_below_a_file_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    store = EdgeStore(tmp_path / "file" / "index")
+    assert store.heads() == []
+    with pytest.raises(IndexFault, match="can't be written") as caught:
+        publish(store, "a")
+    assert one_sentence(caught.value)
+
+
+def test_another_scope_is_not_touched_by_damage(store: EdgeStore) -> None:
+    publish(store, "a")
+    with store.publish(Scope("other"), NONE) as publication:
+        publication.write([point("b", "text")])
+        publication.commit(Head("other", "", 1, 1, 1, "test"))
+    (folder_of(store) / "head.json").write_text("{")
+    assert [p.chunk.source_file_path for p in store.snapshot(Scope("other")).points()] == ["b.md"]

@@ -1,0 +1,554 @@
+"""What every store must keep; a new one joins by a line in `STORES`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chapterverse.errors import IndexLocked, IndexMismatch, IndexMissing
+from chapterverse.lexical import document_vector, query_vector
+from chapterverse.model import EmbedderCard, Head, Point, Scope, SparseVector
+from chapterverse.store import Publication, Store, open_store
+from fakes.docs import SCOPE, point, prose
+
+#: Makes the address of a store in a folder of the test's own.
+STORES: dict[str, Callable[[Path], str]] = {"edge": lambda folder: f"edge:{folder / 'index'}"}
+
+NONE = EmbedderCard()
+DENSE = EmbedderCard("counting:a", 4, 0, "a")
+
+
+@pytest.fixture(params=STORES)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return STORES[request.param](tmp_path)
+
+
+@pytest.fixture
+def store(address: str) -> Store:
+    return open_store(address)
+
+
+def next_head(store: Store, publication: Publication, scope: Scope = SCOPE, **fields: object) -> Head:
+    written = publication.preview().head
+    live = publication.previous.head.generation if publication.previous else 0
+    made = Head(scope.site, scope.version, live + 1, written.pages, written.chunks, "test", languages=written.languages)
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def publish(
+    store: Store,
+    write: Sequence[Point] = (),
+    delete: Sequence[str] = (),
+    scope: Scope = SCOPE,
+    embedder: EmbedderCard = NONE,
+) -> Head:
+    with store.publish(scope, embedder) as publication:
+        publication.write(write)
+        publication.delete(delete)
+        head = next_head(store, publication, scope, embedder=embedder)
+        publication.commit(head)
+    return head
+
+
+def ids(points: Sequence[Point]) -> list[str]:
+    return sorted(p.chunk.chunk_id for p in points)
+
+
+A, B, C = (point(name, prose(name)) for name in "abc")
+
+
+# Publishing
+
+
+def test_what_is_published_is_read(store: Store) -> None:
+    head = publish(store, [A, B])
+    snapshot = store.snapshot(SCOPE)
+    assert snapshot.head == head
+    assert ids(list(snapshot.points())) == ids([A, B])
+    assert (head.generation, head.pages, head.chunks, head.languages) == (1, 2, 2, ("en",))
+
+
+def test_an_empty_index_can_be_published(store: Store) -> None:
+    head = publish(store)
+    assert (head.pages, head.chunks, head.languages) == (0, 0, ())
+    snapshot = store.snapshot(SCOPE)
+    assert list(snapshot.points()) == []
+    assert snapshot.search_lexical(query_vector("chunk"), 5) == []
+    assert snapshot.document_frequencies([1, 2]) == [0, 0]
+
+
+def test_points_come_back_as_they_were(store: Store) -> None:
+    odd = point(
+        "odd",
+        "Ünïcode \x01 日本語 👩‍👩‍👧 \\ \" ' \u2028 {} end",
+        dense=(0.6, 0.8, 0.0, 0.0),
+        tags=("a", "b c", ""),
+        section_heading=None,
+        heading_path=(),
+        chunk_index=7,
+        created_at="2026-01-02T03:04:05Z",
+        importance=5,
+        anchor_verified=False,
+    )
+    wordless = replace(point("dots", "…", heading_path=(), dense=(1.0, 0.0, 0.0, 0.0)), lexical=SparseVector((), ()))
+    publish(store, [odd, wordless], embedder=DENSE)
+    found = {p.chunk.chunk_id: p for p in store.snapshot(SCOPE).points()}
+    for made in (odd, wordless):
+        got = found[made.chunk.chunk_id]
+        assert got.chunk == made.chunk
+        assert got.lexical.indices == made.lexical.indices
+        assert got.lexical.values == pytest.approx(made.lexical.values, rel=1e-6)
+        assert got.dense == pytest.approx(made.dense, abs=1e-6)
+
+
+def test_points_come_by_id(store: Store) -> None:
+    made = [point(f"p{i}", prose(i)) for i in range(40)]
+    publish(store, made)
+    assert [p.chunk.chunk_id for p in store.snapshot(SCOPE).points()] == ids(made)
+
+
+def test_a_second_publication_starts_from_the_first(store: Store) -> None:
+    publish(store, [A, B])
+    head = publish(store, [C], [A.chunk.chunk_id])
+    assert head.generation == 2
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([B, C])
+
+
+def test_a_point_is_replaced_by_its_id(store: Store) -> None:
+    publish(store, [A, B])
+    moved = replace(A, chunk=replace(A.chunk, url="https://docs.example/elsewhere/"))
+    publish(store, [moved])
+    snapshot = store.snapshot(SCOPE)
+    assert {p.chunk.url for p in snapshot.points()} == {moved.chunk.url, B.chunk.url}
+    assert snapshot.head.chunks == 2
+
+
+def test_of_one_id_in_one_call_the_last_counts(store: Store) -> None:
+    publish(store, [A, replace(A, chunk=replace(A.chunk, tags=("last",)))])
+    (found,) = store.snapshot(SCOPE).points()
+    assert found.chunk.tags == ("last",)
+    (term, *_) = A.lexical.indices
+    assert store.snapshot(SCOPE).document_frequencies([term]) == [1]
+
+
+def test_deleting_what_is_not_there_is_nothing(store: Store) -> None:
+    publish(store, [A], [C.chunk.chunk_id])
+    publish(store, [], [C.chunk.chunk_id, C.chunk.chunk_id])
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([A])
+
+
+def test_what_is_written_and_deleted_in_one_publication_is_not_there(store: Store) -> None:
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([A, B])
+        publication.delete([A.chunk.chunk_id])
+        publication.write([C])
+        publication.commit(next_head(store, publication))
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([B, C])
+
+
+def test_a_preview_is_what_would_be_published(store: Store) -> None:
+    publish(store, [A, B])
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([C])
+        publication.delete([A.chunk.chunk_id])
+        preview = publication.preview()
+        assert (preview.head.pages, preview.head.chunks) == (2, 2)
+        assert ids(list(preview.points())) == ids([B, C])
+        (term, *_) = C.lexical.indices
+        assert preview.document_frequencies([term])[0] >= 1
+        # And it may go on after a look.
+        publication.write([A])
+        assert publication.preview().head.chunks == 3
+        publication.commit(next_head(store, publication))
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([A, B, C])
+
+
+def test_nothing_is_seen_before_the_commit(store: Store, address: str) -> None:
+    publish(store, [A])
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([B])
+        publication.delete([A.chunk.chunk_id])
+        publication.preview()
+        assert ids(list(open_store(address).snapshot(SCOPE).points())) == ids([A])
+        assert publication.previous is not None
+        assert ids(list(publication.previous.points())) == ids([A])
+
+
+def test_leaving_without_a_commit_leaves_the_old_index(store: Store) -> None:
+    head = publish(store, [A])
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([B])
+    with contextlib.suppress(RuntimeError), store.publish(SCOPE, NONE) as publication:
+        publication.write([C])
+        publication.preview()
+        raise RuntimeError("on the way")
+    assert store.heads() == [head]
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([A])
+    assert publish(store, [C]).generation == 2
+
+
+def test_leaving_a_first_publication_leaves_nothing(store: Store) -> None:
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([A])
+    assert store.heads() == []
+    with pytest.raises(IndexMissing):
+        store.snapshot(SCOPE)
+
+
+def test_a_head_that_does_not_follow_the_live_one_is_refused(store: Store) -> None:
+    publish(store, [A])
+    for generation in (1, 3):
+        with store.publish(SCOPE, NONE) as publication:
+            publication.write([B])
+            head = next_head(store, publication, generation=generation)
+            with pytest.raises(IndexLocked):
+                publication.commit(head)
+    assert store.snapshot(SCOPE).head.generation == 1
+
+
+def test_another_embedder_starts_from_nothing(store: Store) -> None:
+    publish(store, [A, B])
+    dense = replace(C, dense=(0.1, 0.2, 0.3, 0.4))
+    with store.publish(SCOPE, DENSE) as publication:
+        assert publication.previous is not None
+        assert ids(list(publication.previous.points())) == ids([A, B])
+        publication.write([dense])
+        publication.commit(next_head(store, publication, embedder=DENSE))
+    snapshot = store.snapshot(SCOPE)
+    assert snapshot.head.generation == 2
+    assert ids(list(snapshot.points())) == ids([C])
+    publish(store, [A])
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([A])
+
+
+def test_an_embedder_of_the_same_space_goes_on(store: Store) -> None:
+    publish(store, [replace(A, dense=(0.1, 0.2, 0.3, 0.4))], embedder=DENSE)
+    twin = replace(DENSE, name="counting:twin", limit=9)
+    publish(store, [replace(B, dense=(0.4, 0.3, 0.2, 0.1))], embedder=twin)
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([A, B])
+
+
+MALFORMED = {
+    "unequal lengths": replace(A, lexical=SparseVector((1, 2), (1.0,))),
+    "twice the same index": replace(A, lexical=SparseVector((2, 2), (1.0, 1.0))),
+    "not ascending": replace(A, lexical=SparseVector((2, 1), (1.0, 1.0))),
+    "too large an index": replace(A, lexical=SparseVector((2**32,), (1.0,))),
+    "a negative index": replace(A, lexical=SparseVector((-1,), (1.0,))),
+    "not a number": replace(A, lexical=SparseVector((1,), (math.nan,))),
+    "infinite": replace(A, lexical=SparseVector((1,), (math.inf,))),
+    "a dense one where there is none": replace(A, dense=(1.0, 0.0, 0.0, 0.0)),
+}
+
+
+@pytest.mark.parametrize("fault", MALFORMED)
+def test_a_malformed_vector_is_refused_before_anything_is_written(store: Store, fault: str) -> None:
+    publish(store, [B])
+    with pytest.raises(IndexMismatch, match="nothing was published"), store.publish(SCOPE, NONE) as publication:
+        publication.write([C, MALFORMED[fault]])
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([B])
+
+
+@pytest.mark.parametrize("dense", [None, (1.0,), (1.0, 2.0, 3.0, math.nan), (0.0,) * 5])
+def test_a_dense_vector_must_be_of_the_embedders_size(store: Store, dense: tuple[float, ...] | None) -> None:
+    with pytest.raises(IndexMismatch, match="nothing was published"), store.publish(SCOPE, DENSE) as publication:
+        publication.write([replace(A, dense=dense)])
+
+
+# Snapshots
+
+
+def test_a_snapshot_stays_while_newer_ones_are_published(store: Store) -> None:
+    publish(store, [A, B])
+    old = store.snapshot(SCOPE)
+    expected = old.search_lexical(A.lexical, 5)
+    for i in range(4):
+        publish(store, [point(f"new-{i}", prose(("new", i)))], [A.chunk.chunk_id])
+        assert ids(list(old.points())) == ids([A, B])
+        assert old.search_lexical(A.lexical, 5) == expected
+        assert old.head.generation == 1
+    assert store.snapshot(SCOPE).head.generation == 5
+
+
+def test_two_snapshots_of_one_generation_are_the_same(store: Store, address: str) -> None:
+    publish(store, [A, B])
+    one, other = store.snapshot(SCOPE), open_store(address).snapshot(SCOPE)
+    assert list(one.points()) == list(other.points())
+    del one
+    assert ids(list(other.points())) == ids([A, B])
+
+
+# Scopes
+
+SCOPES = [
+    Scope("docs"),
+    Scope("docs", "1/2"),
+    Scope("docs", ".."),
+    Scope("Docs"),
+    Scope(""),
+    Scope("", "@"),
+    Scope("@"),
+    Scope("../x"),
+    Scope("a/b"),
+    Scope("ünï " + "日本語" * 40),
+]
+
+
+def test_every_scope_has_a_head_of_its_own(store: Store) -> None:
+    for scope in SCOPES:
+        publish(store, [point("a", f"{scope.site} / {scope.version}")], scope=scope)
+    assert [head.scope for head in store.heads()] == sorted(SCOPES)
+    for scope in SCOPES:
+        (found,) = store.snapshot(scope).points()
+        assert found.chunk.text == f"{scope.site} / {scope.version}"
+
+
+def test_scopes_are_published_independently(store: Store) -> None:
+    one, other = Scope("docs", "1"), Scope("docs", "2")
+    publish(store, [A], scope=one)
+    with store.publish(one, NONE) as publication:
+        publication.write([B])
+        publish(store, [C], scope=other)
+        publication.commit(next_head(store, publication, one))
+    assert [(h.version, h.generation, h.chunks) for h in store.heads()] == [("1", 2, 2), ("2", 1, 1)]
+
+
+def test_a_scope_without_a_head_is_missing(store: Store) -> None:
+    publish(store, [A])
+    with pytest.raises(IndexMissing, match="other"):
+        store.snapshot(Scope("other"))
+    with pytest.raises(IndexMissing):
+        store.snapshot(Scope("docs", "2"))
+
+
+def test_a_store_that_does_not_exist_is_empty(store: Store) -> None:
+    assert store.heads() == []
+    assert not store.publishing(SCOPE)
+
+
+# One publisher
+
+
+def test_a_second_publisher_is_turned_away(store: Store, address: str) -> None:
+    with store.publish(SCOPE, NONE) as publication:
+        assert store.publishing(SCOPE)
+        with pytest.raises(IndexLocked, match="Another process is publishing docs"):
+            open_store(address).publish(SCOPE, NONE).__enter__()
+        publication.write([A])
+        publication.commit(next_head(store, publication))
+    assert not store.publishing(SCOPE)
+    assert publish(open_store(address), [B]).generation == 2
+
+
+def test_asking_whether_somebody_publishes_never_turns_a_publisher_away(store: Store) -> None:
+    publish(store, [A])
+    for _ in range(20):
+        assert not store.publishing(SCOPE)
+        with store.publish(SCOPE, NONE):
+            assert store.publishing(SCOPE)
+
+
+# Search
+
+TEXTS = {f"t{i}": prose(("search", i), 12) for i in range(60)}
+
+
+def test_lexical_scores_are_idf_times_weights(store: Store) -> None:
+    made = [point(name, text) for name, text in TEXTS.items()]
+    publish(store, made)
+    query = query_vector("chunk index publish webhook anchor")
+    frequency = Counter(t for p in made for t in p.lexical.indices)
+    idf = {t: math.log((len(made) - frequency[t] + 0.5) / (frequency[t] + 0.5) + 1) for t in query.indices}
+    scores = {
+        p.chunk.chunk_id: sum(idf[t] * w for t, w in zip(p.lexical.indices, p.lexical.values, strict=True) if t in idf)
+        for p in made
+    }
+    best = sorted(((s, i) for i, s in scores.items() if s), key=lambda pair: (-pair[0], pair[1]))[:10]
+    hits = store.snapshot(SCOPE).search_lexical(query, 10)
+    assert [h.score for h in hits] == pytest.approx([s for s, _ in best], rel=1e-5)
+    assert {h.chunk.chunk_id for h in hits} == {i for _, i in best}
+    assert all(h.lexical.indices == document_vector((), h.chunk.text).indices for h in hits)
+
+
+def test_scores_forget_what_was_deleted(store: Store, address: str) -> None:
+    made = [point(name, text) for name, text in TEXTS.items()]
+    publish(store, made)
+    publish(store, [point("x", "chunk chunk"), made[0]], ids(made[20:]))
+    fresh = open_store(address + "-fresh")
+    publish(fresh, [*made[:20], point("x", "chunk chunk")])
+    query = query_vector("chunk index publish webhook anchor")
+    again, clean = (s.snapshot(SCOPE).search_lexical(query, 30) for s in (store, fresh))
+    assert [(h.chunk.chunk_id, h.score) for h in again] == [(h.chunk.chunk_id, h.score) for h in clean]
+
+
+def test_ties_are_cut_by_id(store: Store) -> None:
+    copies = [point(f"copy-{i}", "the same chunk of text") for i in range(120)]
+    publish(store, [*copies, point("other", "a chunk of something else entirely, and longer")])
+    snapshot = store.snapshot(SCOPE)
+    for limit in (1, 3, 50, 100, 120):
+        hits = snapshot.search_lexical(query_vector("chunk text"), limit)
+        assert [h.chunk.chunk_id for h in hits] == ids(copies)[:limit]
+
+
+def test_dense_ties_are_cut_by_id(store: Store) -> None:
+    copies = [point(f"copy-{i}", f"text {i}", dense=(0.5, 0.5, 0.5, 0.5)) for i in range(60)]
+    publish(store, copies, embedder=DENSE)
+    hits = store.snapshot(SCOPE).search_dense((1.0, 1.0, 1.0, 1.0), 7)
+    assert [h.chunk.chunk_id for h in hits] == ids(copies)[:7]
+    assert [h.score for h in hits] == pytest.approx([1.0] * 7)
+
+
+def test_dense_search_is_by_cosine(store: Store) -> None:
+    corners = {"x": (1.0, 0.0, 0.0, 0.0), "xy": (2.0, 2.0, 0.0, 0.0), "y": (0.0, 3.0, 0.0, 0.0)}
+    publish(store, [point(n, n, dense=v) for n, v in corners.items()], embedder=DENSE)
+    hits = store.snapshot(SCOPE).search_dense((5.0, 0.1, 0.0, 0.0), 2)
+    assert [h.chunk.text for h in hits] == ["x", "xy"]
+    assert hits[1].score == pytest.approx(5.1 / math.sqrt(2) / math.hypot(5.0, 0.1), rel=1e-4)
+
+
+def test_a_question_of_another_size_is_refused(store: Store) -> None:
+    publish(store, [replace(A, dense=(1.0, 0.0, 0.0, 0.0))], embedder=DENSE)
+    with pytest.raises(IndexMismatch, match="4 dimensions, not of 3"):
+        store.snapshot(SCOPE).search_dense((1.0, 0.0, 0.0), 5)
+    publish(store, [A])
+    with pytest.raises(IndexMismatch, match="0 dimensions"):
+        store.snapshot(SCOPE).search_dense((1.0, 0.0, 0.0, 0.0), 5)
+
+
+def test_an_empty_question_finds_nothing(store: Store) -> None:
+    publish(store, [A])
+    assert store.snapshot(SCOPE).search_lexical(SparseVector((), ()), 5) == []
+
+
+FILTERED = [
+    point("en", "a chunk", language="en", tags=("guide", "new"), chunk_index=0),
+    point("de", "ein chunk", language="de", tags=("guide",), chunk_index=1),
+    point("fr", "un chunk", language="fr", tags=(), chunk_index=2, content_type="api"),
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, ["de", "en", "fr"]),
+        ({"language": ["de"]}, ["de"]),
+        ({"language": ["de", "fr", "xx"]}, ["de", "fr"]),
+        ({"tags": ["new"]}, ["en"]),
+        ({"tags": ["guide"], "language": ["de", "fr"]}, ["de"]),
+        ({"chunk_index": [0, 2]}, ["en", "fr"]),
+        ({"content_type": ["api"]}, ["fr"]),
+        ({"source_file_path": ["de.md"]}, ["de"]),
+        ({"language": []}, []),
+        ({"language": ["DE"]}, []),
+        ({"language": ["\ud800"]}, []),
+        ({"chunk_index": [2**70]}, []),
+        ({"url": ["https://docs.example/fr/#fr"]}, ["fr"]),
+    ],
+)
+def test_filters(store: Store, where: dict[str, list[str | int]], expected: list[str]) -> None:
+    publish(store, FILTERED)
+    hits = store.snapshot(SCOPE).search_lexical(query_vector("chunk"), 10, where)
+    assert sorted(h.chunk.language for h in hits) == expected
+
+
+def test_a_filter_does_not_change_the_weight_of_words(store: Store) -> None:
+    publish(store, FILTERED)
+    snapshot = store.snapshot(SCOPE)
+    everywhere = {h.chunk.chunk_id: h.score for h in snapshot.search_lexical(query_vector("chunk"), 10)}
+    (german,) = snapshot.search_lexical(query_vector("chunk"), 10, {"language": ["de"]})
+    assert german.score == everywhere[german.chunk.chunk_id]
+
+
+# Looking up
+
+
+def test_a_page_comes_in_reading_order(store: Store) -> None:
+    parts = [point(f"part-{i}", prose(i), chunk_index=i, source_file_path="long.md") for i in range(25)]
+    publish(store, [*reversed(parts), A])
+    snapshot = store.snapshot(SCOPE)
+    assert [c.chunk_index for c in snapshot.page("long.md")] == list(range(25))
+    assert snapshot.page("none.md") == []
+    assert snapshot.head.pages == 2
+
+
+def test_points_of_some_pages(store: Store) -> None:
+    publish(store, [A, B, C])
+    snapshot = store.snapshot(SCOPE)
+    assert ids(list(snapshot.points(["a.md", "c.md", "none.md"]))) == ids([A, C])
+    assert list(snapshot.points([])) == []
+    assert list(snapshot.points(f"{i}.md" for i in "b")) == [next(iter(snapshot.points(["b.md"])))]
+
+
+def test_vectors_by_embed_hash(store: Store) -> None:
+    made = [point(n, f"text {n}", dense=(0.6, 0.8, 0.0, 0.0)) for n in "abc"]
+    publish(store, made, embedder=DENSE)
+    wanted = [p.chunk.embed_hash for p in made[:2]]
+    found = store.snapshot(SCOPE).vectors([*wanted, "f" * 64])
+    assert found.keys() == set(wanted)
+    assert all(v == pytest.approx((0.6, 0.8, 0.0, 0.0), abs=1e-6) for v in found.values())
+    assert store.snapshot(SCOPE).vectors([]) == {}
+    publish(store, [A])
+    assert store.snapshot(SCOPE).vectors([A.chunk.embed_hash]) == {A.chunk.embed_hash: None}
+
+
+def test_thousands_of_points(store: Store) -> None:
+    made = [point(f"p{i}", prose(i, 6), language="en" if i % 2 else "de") for i in range(2300)]
+    head = publish(store, made)
+    assert (head.pages, head.chunks, head.languages) == (2300, 2300, ("de", "en"))
+    snapshot = store.snapshot(SCOPE)
+    assert [p.chunk.chunk_id for p in snapshot.points()] == ids(made)
+    assert len(snapshot.vectors({p.chunk.embed_hash for p in made})) == len({p.chunk.embed_hash for p in made})
+    head = publish(store, [], ids(made)[:2000])
+    assert (head.pages, head.chunks) == (300, 300)
+
+
+# Any history
+
+PAGES = st.integers(0, 9)
+STEPS = st.lists(
+    st.tuples(st.lists(st.tuples(PAGES, st.integers(0, 3)), max_size=6), st.lists(PAGES, max_size=4)), max_size=5
+)
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_any_history_is_what_a_dictionary_would_hold(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[list[tuple[int, int]], list[int]]]
+) -> None:
+    for make in STORES.values():
+        store = open_store(make(tmp_path_factory.mktemp("history")))
+        model: dict[str, Point] = {}
+        for writes, deletes in steps:
+            # The id is the page's, so that a page written again is replaced.
+            made = [replace(p, chunk=replace(p.chunk, chunk_id=NAMES[n])) for n, v in writes for p in [VARIANTS[n, v]]]
+            gone = [NAMES[n] for n in deletes]
+            publish(store, made, gone)
+            model.update({p.chunk.chunk_id: p for p in made})
+            model = {i: p for i, p in model.items() if i not in gone}
+            snapshot = store.snapshot(SCOPE)
+            assert {p.chunk.chunk_id: p.chunk for p in snapshot.points()} == {i: p.chunk for i, p in model.items()}
+            counts = Counter(t for p in model.values() for t in p.lexical.indices)
+            every = sorted({t for p in VARIANTS.values() for t in p.lexical.indices})
+            assert snapshot.document_frequencies(every) == [counts[t] for t in every]
+            assert snapshot.head.pages == len({p.chunk.source_file_path for p in model.values()})
+
+
+NAMES = [point(f"n{i}", "").chunk.chunk_id for i in range(10)]
+VARIANTS = {
+    (n, v): point(f"n{n}", prose((n, v), 8), source_file_path=f"{n % 3}.md") for n in range(10) for v in range(4)
+}
+
+
+@pytest.mark.parametrize("uri", ["", "edge:", "edge", "nowhere:place", "file:///tmp", "s3://bucket/prefix"])
+def test_an_address_that_no_store_has(uri: str) -> None:
+    from chapterverse.errors import ConfigurationError
+
+    with pytest.raises(ConfigurationError, match="There is no store"):
+        open_store(uri)

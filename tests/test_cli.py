@@ -1,0 +1,558 @@
+"""Every command as a user runs it: in a process of its own, with real files."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chapterverse import __version__
+
+BASE = "https://tea.example.com/docs/"
+PAGE = """<!doctype html><html lang="en"><head><title>{title}</title>
+<link rel="canonical" href="{url}"></head><body><nav>Menu</nav><main><article>
+<h1 id="top">{title}</h1>{body}</article></main></body></html>"""
+PAGES = {
+    "index.html": ("Home", "<p>Welcome to the teapot.</p>"),
+    "brew/index.html": (
+        "Brewing",
+        '<p>Hot water first.</p><h2 id="green-tea">Green tea</h2><p>Eighty degrees are enough for green tea.</p>',
+    ),
+    "clean/index.html": ("Cleaning", "<p>Vinegar dissolves lime.</p>"),
+}
+QUESTION = "How many degrees are enough for green tea?"
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A folder with a built site in `site/`, where commands are run."""
+
+    root: Path
+
+    def write(self, path: str, title: str, body: str) -> None:
+        file = self.root / "site" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        html = PAGE.format(title=title, url=BASE + path.removesuffix("index.html"), body=body)
+        file.write_text(html, encoding="utf-8")
+
+    def run(self, *arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            command(*arguments), cwd=self.root, env=clean(**environment), capture_output=True, text=True, check=False
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == code, done.stderr
+        return done
+
+    def json(self, *arguments: str, **environment: str) -> Any:
+        """Return what a command prints with --json, which must be all that it prints."""
+        return json.loads(self.run(*arguments, "--json", **environment).stdout)
+
+    def refused(self, *arguments: str, code: int = 1, **environment: str) -> str:
+        """Return the one sentence of a command that fails."""
+        done = self.run(*arguments, code=code, **environment)
+        assert done.stdout == ""
+        lines = done.stderr.strip().splitlines()
+        if code == 1:
+            assert len(lines) == 1, done.stderr
+        sentence = lines[-1]
+        assert sentence.startswith("Error: ")
+        return sentence.removeprefix("Error: ")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from chapterverse.cli import main; main()", *arguments]
+
+
+def clean(**more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("CHAPTERVERSE_", "COHERE_"))}
+    return {**kept, "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **more}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A site that was never indexed."""
+    shell = Shell(tmp_path)
+    for path, (title, body) in PAGES.items():
+        shell.write(path, title, body)
+    return shell
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A site that is indexed, for commands that only read."""
+    shell = Shell(tmp_path_factory.mktemp("indexed"))
+    for path, (title, body) in PAGES.items():
+        shell.write(path, title, body)
+    shell.run("index", "site")
+    return shell
+
+
+def snapshot(root: Path) -> dict[Path, bytes | None]:
+    return {p: p.read_bytes() if p.is_file() else None for p in root.rglob("*")}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help_names_every_command_and_where_to_start(indexed: Shell, arguments: list[str]) -> None:
+    done = indexed.run(*arguments, code=0 if arguments else 2)
+    text = " ".join((done.stdout + done.stderr).split())
+    assert all(f" {name} " in text for name in ("index", "search", "ask", "serve", "status"))
+    assert "Start with `chapterverse index site/`" in text
+    assert "CHAPTERVERSE_STORE" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("index", ["--source", "--slugs", "--base-url", "--ledger", "--embedder", "--dry-run", "--json"]),
+        ("search", ["--questions", "--top-k", "--filter", "--json"]),
+        ("ask", ["--selected-text", "--page-url", "--json"]),
+        ("serve", ["--host", "--port", "--site-dir"]),
+        ("status", ["--base-url", "--ledger", "--json"]),
+    ],
+)
+def test_help_of_a_command_explains_each_option(indexed: Shell, name: str, options: list[str]) -> None:
+    text = indexed.run(name, "--help").stdout
+    for option in [*options, "--store", "--site", "--docs-version"]:
+        assert re.search(rf"^  {option}\b.* [A-Za-z(]\S*", text, re.MULTILINE), option
+
+
+def test_version(indexed: Shell) -> None:
+    assert indexed.run("--version").stdout == f"{__version__}\n"
+
+
+def test_index_says_what_it_did(shell: Shell) -> None:
+    done = shell.run("index", "site")
+    assert done.stdout == ""
+    assert re.fullmatch(
+        r"Indexed 3 pages \(3 new, 0 changed, 0 removed\), 4 chunks \(4 new, 0 kept, 0 moved, 0 removed\), "
+        r"4 embedded, [\d.]+ s\n",
+        done.stderr,
+    )
+
+
+def test_index_as_json(shell: Shell) -> None:
+    report = shell.json("index", "site")
+    assert report.pop("seconds") > 0
+    assert report == {
+        "site": "tea-example-com-docs",
+        "version": "",
+        "generation": 1,
+        "pages": {"seen": 3, "new": 3, "changed": 0, "unchanged": 0, "removed": 0, "skipped": 0},
+        "chunks": {"total": 4, "new": 4, "kept": 0, "moved": 0, "removed": 0},
+        "embedded": 4,
+        "warnings": [],
+    }
+    again = shell.json("index", "site")
+    assert (again["generation"], again["pages"]["unchanged"], again["embedded"]) == (1, 3, 0)
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(shell: Shell) -> None:
+    before = snapshot(shell.root)
+    dry = shell.json("index", "site", "--dry-run")
+    assert snapshot(shell.root) == before
+    assert shell.run("index", "site", "--dry-run").stderr.startswith("Would index 3 pages (3 new")
+    wet = shell.json("index", "site")
+    assert {**dry, "seconds": 0, "generation": 1} == {**wet, "seconds": 0}
+    shell.write("clean/index.html", "Cleaning", "<p>Lemon dissolves lime.</p>")
+    before = snapshot(shell.root)
+    dry = shell.json("index", "site", "--dry-run")
+    assert (dry["pages"]["changed"], dry["chunks"]["new"]) == (1, 1)
+    assert snapshot(shell.root) == before
+
+
+def test_what_can_not_be_read_is_a_warning_and_the_rest_is_indexed(shell: Shell) -> None:
+    (shell.root / "site/junk.html").write_bytes(b"\x00\xff" * 100)
+    done = shell.run("index", "site", "--json")
+    report = json.loads(done.stdout)
+    assert report["pages"] == {"seen": 4, "new": 3, "changed": 0, "unchanged": 0, "removed": 0, "skipped": 1}
+    assert report["warnings"] == ["junk.html is not a text file."]
+    assert done.stderr.startswith("Warning: junk.html is not a text file.\n")
+
+
+def test_index_of_a_folder_of_markdown(shell: Shell) -> None:
+    docs = shell.root / "docs"
+    docs.mkdir()
+    (docs / "brew.md").write_text("# Brewing\n\n## Green Tea!\n\nEighty degrees are enough.\n\n## Größe\n\nKlein.\n")
+    report = shell.json("index", "docs", "--source", "--base-url", BASE, "--slugs", "github")
+    assert (report["pages"]["new"], report["chunks"]["total"]) == (1, 2)
+    (row,) = shell.json("search", "eighty degrees", "--top-k", "1")[0]["results"]
+    # Its anchor was computed and never seen, so the page is cited without it.
+    assert (row["url"], row["section"]) == (f"{BASE}brew/", "Green Tea!")
+
+
+def test_a_site_keeps_its_name_whatever_indexed_it_first(shell: Shell) -> None:
+    shell.run("index", "site", "--site", "tea-pot")
+    assert shell.json("index", "site")["site"] == "tea-pot"
+    assert shell.json("status")["site"] == "tea-pot"
+
+
+def test_versions_and_sites_of_one_store(shell: Shell) -> None:
+    shell.run("index", "site", "--docs-version", "1")
+    shell.run("index", "site", "--docs-version", "2")
+    assert "say which with --site and --docs-version" in shell.refused("status")
+    assert shell.json("status", "--docs-version", "2")["version"] == "2"
+    assert "only" in shell.refused("status", "--docs-version", "3")
+
+
+def test_search_as_json(indexed: Shell) -> None:
+    (found,) = indexed.json("search", QUESTION, "--top-k", "2")
+    assert found["id"] == "1"
+    assert [row["rank"] for row in found["results"]] == list(range(1, len(found["results"]) + 1))
+    best = found["results"][0]
+    assert set(best) == {
+        "rank", "score", "url", "chapter", "section", "heading_path", "source_file_path", "chunk_id", "text",
+    }  # fmt: skip
+    assert (best["url"], best["chapter"], best["section"]) == (f"{BASE}brew/#green-tea", "Brewing", "Green tea")
+    assert best["text"] == "Eighty degrees are enough for green tea."
+
+
+def test_search_for_people(indexed: Shell) -> None:
+    lines = indexed.run("search", QUESTION).stdout.splitlines()
+    assert lines[0] == QUESTION
+    assert re.fullmatch(r"  1 [01]\.\d\d  Brewing › Green tea", lines[2])
+    assert lines[3].strip() == f"{BASE}brew/#green-tea"
+
+
+def test_search_for_a_file_of_questions(indexed: Shell, tmp_path: Path) -> None:
+    rows = [
+        {"id": "q1", "question": QUESTION, "expected": ["x"]},
+        {"id": "q2", "question": "and lime?", "history": [{"role": "user", "content": "What does vinegar dissolve?"}]},
+        {"id": "q3", "question": "zzzz"},
+    ]
+    file = tmp_path / "q.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    found = indexed.json("search", "--questions", str(file), "--top-k", "1")
+    assert [(f["id"], [r["section"] or r["chapter"] for r in f["results"]]) for f in found] == [
+        ("q1", ["Green tea"]),
+        ("q2", ["Cleaning"]),
+        ("q3", []),
+    ]
+
+
+def test_filters(indexed: Shell) -> None:
+    pages = ("--filter", "source_file_path=clean/index.html", "--filter", "source_file_path=index.html")
+    (found,) = indexed.json("search", "tea vinegar teapot", *pages)
+    assert {r["source_file_path"] for r in found["results"]} == {"clean/index.html", "index.html"}
+    (found,) = indexed.json("search", "green tea", "--filter", "chunk_index=1")
+    assert [r["section"] for r in found["results"]] == ["Green tea"]
+
+
+def test_ask_as_json(indexed: Shell) -> None:
+    answer = indexed.json("ask", QUESTION)
+    assert answer["status"] == "answered"
+    assert answer["sources_cited"] == [f"{BASE}brew/#green-tea"]
+    refused = indexed.json("ask", "Who won the world cup?")
+    assert refused["status"] == "not_in_docs"
+
+
+def test_ask_for_people(indexed: Shell) -> None:
+    text = indexed.run("ask", QUESTION).stdout
+    assert "Eighty degrees are enough for green tea." in text
+    assert text.splitlines()[-1] == f"[1] Brewing › Green tea  {BASE}brew/#green-tea"
+
+
+def test_ask_about_a_selection(indexed: Shell) -> None:
+    answer = indexed.json("ask", "--selected-text", "Kettles sing.", "--page-url", f"{BASE}clean/")
+    (source,) = answer["source_chunks"]
+    assert (answer["mode"], source["chapter"], source["url"]) == ("selected_text", "Cleaning", f"{BASE}clean/")
+
+
+def test_a_selection_needs_no_index(shell: Shell) -> None:
+    answer = shell.json("ask", "What sings?", "--selected-text", "Kettles sing.")
+    assert answer["source_chunks"][0]["url"] is None
+
+
+def test_status(shell: Shell) -> None:
+    shell.run("index", "site")
+    report = shell.json("status")
+    assert {k: report[k] for k in ("site", "version", "generation", "embedder")} == {
+        "site": "tea-example-com-docs", "version": "", "generation": 1, "embedder": "none",
+    }  # fmt: skip
+    assert [f["file_path"] for f in report["files"]] == sorted(PAGES)
+    assert {f["state"] for f in report["files"]} == {"Indexed"}
+    assert all(re.fullmatch(r"[0-9a-f]{64}", f["content_hash"]) and f["last_indexed_at"] for f in report["files"])
+    lines = shell.run("status").stdout.splitlines()
+    assert lines[0].startswith("tea-example-com-docs: generation 1, 3 pages, 4 chunks, embedder none")
+    assert re.fullmatch(r"Indexed +2 chunks +\S+  brew/index.html", lines[1])
+
+
+def test_status_against_a_site(shell: Shell) -> None:
+    shell.run("index", "site")
+    shell.write("new/index.html", "New", "<p>New.</p>")
+    shell.write("clean/index.html", "Cleaning", "<p>Lemon dissolves lime.</p>")
+    (shell.root / "site/brew/index.html").unlink()
+    states = {f["file_path"]: f["state"] for f in shell.json("status", "site")["files"]}
+    assert states == {
+        "index.html": "Indexed", "new/index.html": "Unindexed", "clean/index.html": "Stale", "brew/index.html": "Removed",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["index", "nowhere"], "nowhere is not a folder."),
+        (["index", "empty"], "HTML page to index"),
+        (["index", "bare"], "--base-url"),
+        (["index", "site", "--base-url", "not an address"], "address"),
+        (["index", "empty", "--source", "--base-url", BASE], "Markdown"),
+        (["index", "site", "--source"], "pass --base-url"),
+        (["index", "site", "--embedder", "best"], "There is no embedder named 'best'"),
+        (["index", "site", "--embedder", "cohere"], "COHERE_API_KEY"),
+        (["index", "site", "--store", "nowhere"], "There is no store 'nowhere'"),
+        (["index", "site", "--ledger", "nowhere"], "There is no ledger 'nowhere'"),
+        (["index", "site", "--store", "edge:site/index.html/x"], ""),
+        (["search", "a"], "There is no index yet"),
+        (["ask", "a"], "There is no index yet"),
+        (["status"], "There is no index yet"),
+        (["search", "a", "--store", "nowhere"], "There is no store 'nowhere'"),
+        (["search", "--questions", "nowhere.jsonl"], "nowhere.jsonl can't be read"),
+        (["serve", "--port", "0", "--site-dir", "nowhere"], "nowhere is no folder"),
+        (["serve", "--host", "192.0.2.1"], "Port 8765 on 192.0.2.1 can't be used"),
+        (["serve", "--store", "nowhere", "--port", "0"], "There is no store 'nowhere'"),
+    ],
+)
+def test_what_can_not_be_done_is_one_sentence(shell: Shell, arguments: list[str], sentence: str) -> None:
+    (shell.root / "empty").mkdir()
+    (shell.root / "bare").mkdir()
+    (shell.root / "bare/a.html").write_text("<main><h1>A</h1><p>B.</p></main>")
+    assert sentence in shell.refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["search"], "Give either a QUESTION or --questions FILE.jsonl."),
+        (["search", "a", "--questions", "q.jsonl"], "Give either a QUESTION or --questions FILE.jsonl."),
+        (["search", "a", "--top-k", "0"], "--top-k"),
+        (["search", "a", "--top-k", "21"], "--top-k"),
+        (["search", "a", "--filter", "tags"], "A --filter needs the form field=value."),
+        (["ask"], "Give a QUESTION, --selected-text, or both."),
+        (["index"], "PATH"),
+        (["index", "site", "--slugs", "hugo"], "--slugs"),
+        (["serve", "--port", "70000"], "--port"),
+        (["nope"], "nope"),
+        (["ask", "a", "--nope"], "--nope"),
+    ],
+)
+def test_what_was_not_understood_is_a_matter_of_usage(indexed: Shell, arguments: list[str], sentence: str) -> None:
+    assert sentence in indexed.refused(*arguments, code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ask", ""], "query must hold at least one letter or digit."),
+        (["ask", "🦄"], "query must hold at least one letter or digit."),
+        (["ask", "x" * 4001], "query must hold at most 4000 characters."),
+        (["ask", "a", "--selected-text", "x" * 5001], "selected_text must hold at most 5000 characters."),
+        (["search", "a", "--filter", "nope=1"], "A filter names no known field; known are type, url"),
+        (["search", "a", "--filter", "chunk_index=one"], "The filter on chunk_index needs values of type int."),
+        (["ask", "a", "--site", "other"], "The store holds nothing for that site and version, only"),
+        (["ask", "a", "--embedder", "cohere"], "COHERE_API_KEY"),
+    ],
+)
+def test_what_can_not_be_asked_is_one_sentence(indexed: Shell, arguments: list[str], sentence: str) -> None:
+    assert sentence in indexed.refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("{oops", "q.jsonl, line 2: this is not JSON."),
+        ('{"id": "b", "question": ""}', "q.jsonl, line 2: query must hold at least one letter or digit."),
+        ('{"id": "b", "question": "a", "history": 7}', "q.jsonl, line 2: conversation_history must be a list."),
+    ],
+)
+def test_a_bad_row_is_named_by_its_line(indexed: Shell, row: str, sentence: str) -> None:
+    (indexed.root / "q.jsonl").write_text(f'{{"id": "a", "question": "tea"}}\n{row}\n')
+    assert indexed.refused("search", "--questions", "q.jsonl") == sentence
+
+
+def test_a_locked_store(shell: Shell) -> None:
+    shell.run("index", "site")
+    shell.write("clean/index.html", "Cleaning", "<p>Lemon dissolves lime.</p>")
+    with next(shell.root.rglob("publish.lock")).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert "Another process is publishing" in shell.refused("index", "site")
+        # What is published can still be read, and the busy file is told from the others.
+        assert shell.json("ask", QUESTION)["status"] == "answered"
+        states = {f["file_path"]: f["state"] for f in shell.json("status", "site")["files"]}
+        assert states["clean/index.html"] == "Re-indexing"
+
+
+def test_an_index_of_a_newer_release(shell: Shell) -> None:
+    shell.run("index", "site")
+    file = next(shell.root.rglob("head.json"))
+    head = json.loads(file.read_text())
+    head["head"]["format"] += 1
+    file.write_text(json.dumps(head))
+    for arguments in (["index", "site"], ["ask", "a"], ["search", "a"], ["status"]):
+        assert "upgrade chapterverse" in shell.refused(*arguments)
+
+
+def test_a_damaged_index(shell: Shell) -> None:
+    shell.run("index", "site")
+    next(shell.root.rglob("head.json")).write_text("{")
+    for arguments in (["ask", "a"], ["search", "a"], ["status"]):
+        assert "head.json" in shell.refused(*arguments)
+
+
+def test_a_ledger_of_garbage(shell: Shell) -> None:
+    shell.run("index", "site")
+    next(shell.root.rglob("ledger.sqlite")).write_bytes(b"garbage" * 1000)
+    for arguments in (["index", "site"], ["status"]):
+        assert "The ledger" in shell.refused(*arguments)
+    assert shell.json("ask", QUESTION)["status"] == "answered"
+
+
+def test_a_link_out_of_the_site_is_refused(shell: Shell) -> None:
+    (shell.root / "site/leak.html").symlink_to("/proc/self/environ")
+    assert shell.refused("index", "site").startswith("leak.html is a link that leads out of its folder")
+
+
+def test_a_variable_says_what_a_flag_says(shell: Shell, tmp_path: Path) -> None:
+    environment = {
+        "CHAPTERVERSE_STORE": f"edge:{tmp_path}/there",
+        "CHAPTERVERSE_SITE": "pot",
+        "CHAPTERVERSE_DOCS_VERSION": "7",
+        "CHAPTERVERSE_LEDGER": f"sqlite:{tmp_path}/books",
+    }
+    report = shell.json("index", "site", **environment)
+    assert (report["site"], report["version"]) == ("pot", "7")
+    assert (tmp_path / "there").is_dir()
+    assert (tmp_path / "books").is_file()
+    flags = ("--store", f"edge:{tmp_path}/there", "--site", "pot", "--docs-version", "7")
+    assert shell.json("status", "--ledger", f"sqlite:{tmp_path}/books", *flags) == shell.json("status", **environment)
+    assert shell.json("search", QUESTION, **environment) == shell.json("search", QUESTION, *flags)
+    # A flag outranks its variable.
+    assert "only 'pot' version '7'" in shell.refused("status", "--site", "other", **environment)
+    assert "There is no embedder named 'best'" in shell.refused("ask", "a", CHAPTERVERSE_EMBEDDER="best")
+    assert "neither on nor off" in shell.refused("ask", "a", CHAPTERVERSE_PUBLISH="perhaps")
+    moved = shell.json("search", QUESTION, **environment, CHAPTERVERSE_BASE_URL="http://localhost:1/")
+    assert moved[0]["results"][0]["url"] == "http://localhost:1/brew/#green-tea"
+
+
+def test_a_terminal_gets_a_bar_and_a_page(indexed: Shell, tmp_path: Path) -> None:
+    shown = typed(indexed, "index", "site", "--store", f"edge:{tmp_path}/new")
+    assert "Reading pages" in shown
+    assert "Indexed 3 pages" in shown
+    assert "Brewing › Green tea" in typed(indexed, "ask", QUESTION)
+
+
+def typed(shell: Shell, *arguments: str) -> str:
+    """Return what a command shows on a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command(*arguments), cwd=shell.root, env=clean(TERM="xterm"), stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:
+            piece = b""
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    assert process.wait() == 0
+    return shown.decode()
+
+
+@contextmanager
+def served(shell: Shell, *arguments: str, stop: signal.Signals = signal.SIGINT) -> Iterator[str]:
+    """Run `serve` on a free port, yield its address, and end it as a user does."""
+    process = subprocess.Popen(
+        command("serve", "--port", "0", *arguments),
+        cwd=shell.root, env=clean(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    try:
+        said = ""
+        while not (found := re.search(r"Listening at (http://\S+)/ ", said)):
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        yield found[1]
+        process.send_signal(stop)
+        out, rest = process.communicate(timeout=20)
+        assert process.returncode in (0, 130, -stop), rest
+        assert out == ""
+        assert "Traceback" not in rest
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def get(url: str, **options: Any) -> httpx.Response:
+    """Ask a server that has just said where it listens."""
+    for _ in range(100):
+        try:
+            return httpx.get(url, **options)
+        except httpx.ConnectError:
+            time.sleep(0.05)
+    raise AssertionError(f"nothing answers at {url}")
+
+
+def test_a_site_is_served_with_its_chat_and_cites_itself(indexed: Shell) -> None:
+    with served(indexed, "--site-dir", "site") as address:
+        page = get(f"{address}/brew/")
+        assert 'id="green-tea"' in page.text
+        answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, headers={"origin": address})
+        assert answer.json()["sources_cited"] == [f"{address}/brew/#green-tea"]
+        selected = {"selected_text": "Vinegar", "page_url": f"{address}/clean/"}
+        sources = httpx.post(f"{address}/v1/chat", json=selected).json()["source_chunks"]
+        assert sources[0]["url"] == f"{address}/clean/"
+        assert httpx.get(f"{address}/v1/status").json()["status"] == "ok"
+        assert httpx.get(f"{address}/nope").status_code == 404
+
+
+def test_without_a_site_its_published_address_is_cited(indexed: Shell) -> None:
+    with served(indexed, stop=signal.SIGTERM) as address:
+        assert get(f"{address}/v1/health").json() == {"status": "ok"}
+        answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}).json()
+        assert answer["sources_cited"] == [f"{BASE}brew/#green-tea"]
+
+
+def test_a_site_that_is_not_indexed_yet_is_served_and_found_once_it_is(shell: Shell) -> None:
+    with served(shell, "--site-dir", "site") as address:
+        assert get(f"{address}/").status_code == 200
+        assert httpx.post(f"{address}/v1/chat", json={"query": QUESTION}).status_code == 503
+        shell.run("index", "site")
+        assert httpx.post(f"{address}/v1/chat", json={"query": QUESTION}).json()["status"] == "answered"
+
+
+def test_a_busy_port(indexed: Shell) -> None:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        port = sock.getsockname()[1]
+        sentence = indexed.refused("serve", "--port", str(port))
+    assert sentence.startswith(f"Port {port} on 127.0.0.1 can't be used")
+    assert sentence.endswith("choose another with --port.")
+
+
+def test_a_pipe_that_closes_is_no_error(indexed: Shell) -> None:
+    line = " ".join([f"'{part}'" for part in command("search", QUESTION, "--json")])
+    done = subprocess.run(
+        f"{line} | head -c 1", shell=True, cwd=indexed.root, env=clean(), capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "["
+    assert "Traceback" not in done.stderr

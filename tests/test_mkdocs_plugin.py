@@ -1,0 +1,612 @@
+"""Real builds by MkDocs and ProperDocs, and what they leave in the index and in the site."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from chapterverse.model import Chunk, Head
+from chapterverse.store import open_store
+
+STORE = ".cache/plugin/chapterverse"
+CANARY = "canary-4f1e9c"
+INDEXED = re.compile(
+    r"Indexed (\d+) pages \((\d+) new, (\d+) changed, (\d+) removed\), (\d+) chunks "
+    r"\((\d+) new, (\d+) kept, (\d+) moved, (\d+) removed\), (\d+) embedded, [\d.]+ s"
+)
+
+PAGES = {
+    "index.md": "# Home\n\nWelcome to the teapot.\n",
+    "guide/brew.md": "# Brewing\n\nHot water first.\n\n## Green tea\n\nEighty degrees are enough.\n",
+    "guide/clean.md": "# Cleaning\n\nVinegar dissolves lime.\n",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A documentation project in a folder of its own."""
+
+    root: Path
+
+    def write(self, pages: Mapping[str, str]) -> None:
+        for path, text in pages.items():
+            file = self.root / "docs" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+
+    def configure(self, options: Mapping[str, Any] | None = None, **config: Any) -> None:
+        """Write mkdocs.yml; `options` are the plugin's own."""
+        whole = {
+            "site_name": "Tea Pot",
+            "site_url": "https://tea.example.com/docs/",
+            "plugins": ["search", {"chapterverse": dict(options or {})}],
+            **config,
+        }
+        (self.root / "mkdocs.yml").write_text(yaml.safe_dump(whole), encoding="utf-8")
+
+    def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=self.root, env=_environment(**environment), capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def build(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Build with success and return what was said."""
+        done = self.run("mkdocs", "build", *arguments, **environment)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def heads(self, store: str = STORE) -> list[Head]:
+        return open_store(f"edge:{self.root / store}").heads()
+
+    def chunks(self, store: str = STORE) -> list[Chunk]:
+        """Return what the only head of the store holds."""
+        opened = open_store(f"edge:{self.root / store}")
+        (head,) = opened.heads()
+        return [point.chunk for point in opened.snapshot(head.scope).points()]
+
+    def pages(self) -> set[str]:
+        return {chunk.source_file_path for chunk in self.chunks()}
+
+    def html(self, path: str) -> str:
+        return (self.root / "site" / path).read_text(encoding="utf-8")
+
+    def texts(self) -> str:
+        return "\n".join(chunk.text for chunk in self.chunks())
+
+
+def _environment(**more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("CHAPTERVERSE_", "MIKE_", "COHERE_"))}
+    # The theme's advice about its own future is no warning of ours.
+    return {**kept, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true", **more}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path)
+    site.write(PAGES)
+    site.configure()
+    return site
+
+
+def counts(done: subprocess.CompletedProcess[str]) -> tuple[int, ...]:
+    """Return the numbers of the summary line: pages, new, changed, removed, chunks, new, kept, moved, removed, embedded."""
+    (line,) = [line for line in done.stderr.splitlines() if "Indexed" in line]
+    found = INDEXED.search(line)
+    assert found, line
+    return tuple(map(int, found.groups()))
+
+
+def warnings(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in done.stderr.splitlines() if "WARNING" in line]
+
+
+@pytest.mark.parametrize("theme", ["mkdocs", "readthedocs", "material"])
+def test_a_build_is_indexed_and_every_page_loads_the_widget(site: Site, theme: str) -> None:
+    site.configure(theme={"name": theme})
+    done = site.build()
+    assert counts(done) == (3, 3, 0, 0, 4, 4, 0, 0, 0, 4)
+    assert warnings(done) == []
+    assert {(c.source_file_path, c.url) for c in site.chunks()} == {
+        ("index.md", "https://tea.example.com/docs/#home"),
+        ("guide/brew.md", "https://tea.example.com/docs/guide/brew/#brewing"),
+        ("guide/brew.md", "https://tea.example.com/docs/guide/brew/#green-tea"),
+        ("guide/clean.md", "https://tea.example.com/docs/guide/clean/#cleaning"),
+    }
+    assert all(c.anchor_verified and c.language == "en" for c in site.chunks())
+    pages = sorted((site.root / "site").rglob("*.html"))
+    assert {"404.html", "index.html"} <= {p.name for p in pages}
+    for page in pages:
+        tags = re.findall(r"<script[^>]*chapterverse[^>]*>", page.read_text(encoding="utf-8"))
+        assert len(tags) == 1, page
+        assert 'type="module"' in tags[0]
+        src = re.search(r'src="([^"]+)"', tags[0])
+        assert src
+        path = src[1].removeprefix("/docs/") if page.name == "404.html" else src[1]
+        start = site.root / "site" if page.name == "404.html" else page.parent
+        assert (start / path).resolve().is_file(), (page, path)
+
+
+def test_the_site_holds_the_whole_widget_and_its_configuration(site: Site) -> None:
+    site.configure(
+        {"endpoint": "https://api.example.com", "widget": {"title": "Ask </script> us", "starters": ["Tea?"]}}
+    )
+    site.build()
+    (folder,) = (site.root / "site" / "assets" / "chapterverse").iterdir()
+    package = Path(sys.modules["chapterverse"].__file__ or "").parent / "widget"
+    assert {f.name for f in package.rglob("*.js")} == {f.name for f in folder.rglob("*.js")}
+    module = (folder / "config.js").read_text(encoding="utf-8")
+    assert json.loads(module.removeprefix("export default ").rstrip(";\n")) == {
+        "endpoint": "https://api.example.com",
+        "title": "Ask </script> us",
+        "starters": ["Tea?"],
+    }
+
+
+def test_the_widget_is_there_whatever_exclude_docs_says(site: Site) -> None:
+    site.configure(exclude_docs="assets/\n*.js\n")
+    site.build()
+    assert list((site.root / "site" / "assets" / "chapterverse").rglob("launcher.js"))
+
+
+def test_a_second_build_embeds_and_writes_nothing(site: Site) -> None:
+    site.build()
+    before = {p: p.stat().st_mtime_ns for p in (site.root / STORE).rglob("*")}
+    assert counts(site.build()) == (3, 0, 0, 0, 4, 0, 4, 0, 0, 0)
+    assert {p: p.stat().st_mtime_ns for p in (site.root / STORE).rglob("*")} == before
+
+
+def test_only_what_changed_is_embedded_and_what_is_gone_is_gone(site: Site) -> None:
+    site.build()
+    site.write({"guide/brew.md": PAGES["guide/brew.md"].replace("Eighty", "Seventy")})
+    (site.root / "docs/guide/clean.md").unlink()
+    assert counts(site.build()) == (2, 0, 1, 1, 3, 1, 2, 0, 2, 1)
+    assert "Seventy degrees" in site.texts()
+    assert "Vinegar" not in site.texts()
+
+
+def test_a_renamed_page_is_moved_and_not_embedded(site: Site) -> None:
+    site.build()
+    (site.root / "docs/guide/clean.md").rename(site.root / "docs/guide/scrub.md")
+    assert counts(site.build()) == (3, 1, 0, 1, 4, 0, 3, 1, 0, 0)
+    assert {c.url for c in site.chunks() if "Vinegar" in c.text} == {
+        "https://tea.example.com/docs/guide/scrub/#cleaning"
+    }
+
+
+def test_another_address_rewrites_the_citations(site: Site) -> None:
+    site.build()
+    site.configure(site_url="https://pot.example.org/")
+    assert counts(site.build())[-1] == 0
+    assert all(c.url.startswith("https://pot.example.org/") for c in site.chunks())
+
+
+def test_a_strict_build_that_fails_publishes_nothing(site: Site) -> None:
+    site.build()
+    site.write({"index.md": "# Home\n\nSee [nothing](nowhere.md).\n"})
+    done = site.run("mkdocs", "build", "--strict")
+    assert done.returncode == 1
+    assert "Indexed" not in done.stderr
+    assert "Welcome to the teapot." in site.texts()
+
+
+def test_a_strict_build_that_passes_publishes(site: Site) -> None:
+    assert counts(site.build("--strict"))[0] == 3
+
+
+def test_a_dirty_build_publishes_nothing(site: Site) -> None:
+    site.build()
+    site.write({"index.md": "# Home\n\nChanged.\n"})
+    assert "Indexed" not in site.build("--dirty").stderr
+    assert site.pages() == set(PAGES)
+    assert "Changed." not in site.texts()
+
+
+BREAKING = """
+import sys
+
+def on_page_context(context, page, config, nav):
+    if page.file.src_uri == "guide/clean.md":
+        raise {error}
+"""
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt()", "SystemExit(3)", "ValueError('x')"])
+def test_a_build_that_breaks_off_publishes_nothing(site: Site, error: str) -> None:
+    site.build()
+    (site.root / "hook.py").write_text(BREAKING.format(error=error), encoding="utf-8")
+    site.configure(hooks=["hook.py"])
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build"], cwd=site.root, env=_environment(), capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "Indexed" not in done.stderr
+    assert site.pages() == set(PAGES)
+
+
+def test_without_a_site_url_the_build_succeeds_and_says_why_nothing_is_indexed(site: Site) -> None:
+    site.configure(site_url=None)
+    done = site.build("--strict")
+    (warning,) = warnings(done)
+    assert warning.endswith("The index was not updated: site_url is not set, so a citation would have no address.")
+    assert not (site.root / STORE).exists()
+
+
+def test_a_disabled_plugin_leaves_no_trace(site: Site) -> None:
+    site.configure({"enabled": False})
+    assert "Indexed" not in site.build().stderr
+    assert not (site.root / ".cache").exists()
+    assert "chapterverse" not in site.html("index.html")
+    assert not (site.root / "site/assets/chapterverse").exists()
+
+
+@pytest.mark.parametrize("by", ["option", "variable"])
+def test_a_build_told_not_to_publish_still_has_its_widget(site: Site, by: str) -> None:
+    site.configure({"publish": False} if by == "option" else {})
+    site.build(**{"CHAPTERVERSE_PUBLISH": "0"} if by == "variable" else {})
+    assert not (site.root / ".cache").exists()
+    assert "chapterverse" in site.html("index.html")
+
+
+def test_a_store_that_is_not_embedded_is_only_written_when_told_to(site: Site) -> None:
+    site.configure({"store": "edg:typo"})
+    assert "Nothing was indexed: 'edg:typo' is not embedded and needs `publish: true`." in site.build().stderr
+    site.configure({"store": "edg:typo", "publish": False})
+    assert "ndexed" not in site.build().stderr
+
+
+def test_an_option_outranks_its_variable(site: Site) -> None:
+    site.configure({"publish": True, "store": "edge:here"})
+    site.build(CHAPTERVERSE_PUBLISH="0", CHAPTERVERSE_STORE="edge:there")
+    assert site.heads("here")
+    assert not (site.root / "there").exists()
+
+
+def test_paths_are_relative_to_the_configuration(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "-f", str(site.root / "mkdocs.yml")],
+        cwd=elsewhere, env=_environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert site.heads()
+    assert list(elsewhere.iterdir()) == []
+
+
+@contextmanager
+def publishing(site: Site) -> Iterator[None]:
+    """Hold the lock of the site's index, as another build does."""
+    with next((site.root / STORE).rglob("publish.lock")).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def test_a_locked_store_is_told_and_the_build_succeeds(site: Site) -> None:
+    site.build()
+    site.write({"index.md": "# Home\n\nChanged.\n"})
+    with publishing(site):
+        (warning,) = warnings(site.build())
+    assert "The index was not updated: Another process is publishing" in warning
+    assert counts(site.build())[2] == 1
+
+
+def test_with_strict_a_locked_store_fails_the_build_in_one_sentence(site: Site) -> None:
+    site.configure({"strict": True})
+    site.build()
+    site.write({"index.md": "# Home\n\nChanged.\n"})
+    with publishing(site):
+        done = site.run("mkdocs", "build")
+    assert done.returncode == 1
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("Error")]
+    assert error.startswith("Error: chapterverse: Another process is publishing")
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "sentence"),
+    [
+        ({"store": "nowhere", "publish": True}, {}, "There is no store 'nowhere'"),
+        ({"embedder": "best"}, {}, "There is no embedder named 'best'"),
+        ({"embedder": "cohere"}, {}, "COHERE_API_KEY"),
+        ({"chunk_tokens": 7}, {}, "chunk_tokens must be between 32 and 512."),
+        ({"store": "edge:mkdocs.yml/x"}, {}, ""),
+    ],
+)
+def test_what_can_not_be_indexed_is_told_and_the_build_succeeds(
+    site: Site, options: dict[str, Any], environment: dict[str, str], sentence: str
+) -> None:
+    site.configure(options)
+    (warning,) = warnings(site.build(**environment))
+    assert "The index was not updated: " in warning
+    assert sentence in warning
+
+
+@pytest.mark.parametrize(
+    ("options", "environment"),
+    [({}, {"CHAPTERVERSE_PUBLISH": "perhaps"}), ({"chunk_tokens": "many"}, {}), ({"exclude": "a.md"}, {})],
+)
+def test_a_configuration_that_can_not_be_read_is_one_sentence(
+    site: Site, options: dict[str, Any], environment: dict[str, str]
+) -> None:
+    site.configure(options)
+    done = site.run("mkdocs", "build", **environment)
+    assert done.returncode == 1
+    assert "Error" in done.stderr or "ERROR" in done.stderr
+
+
+def test_pages_that_their_author_keeps_out_are_kept_out(site: Site) -> None:
+    site.write(
+        {
+            "search.md": "---\nsearch:\n  exclude: true\n---\n# A\n\nSecretone.\n",
+            "own.md": "---\nchapterverse:\n  exclude: true\n---\n# B\n\nSecrettwo.\n",
+            "glob/x.md": "# C\n\nSecretthree.\n",
+            "glob/keep.md": "# D\n\nOpenfour.\n",
+            "draft.md": "# E\n\nSecretfive.\n",
+            "excluded.md": "# F\n\nSecretsix.\n",
+            "unlisted.md": "# G\n\nOpenseven.\n",
+        }
+    )
+    site.configure(
+        {"exclude": ["glob/*", "!glob/keep.md"]},
+        draft_docs="draft.md",
+        exclude_docs="excluded.md",
+        not_in_nav="unlisted.md",
+        nav=["index.md", "guide/brew.md", "guide/clean.md", "search.md", "own.md", "glob/x.md", "glob/keep.md"],
+    )
+    site.build()
+    assert "Secret" not in site.texts()
+    assert {"glob/keep.md", "unlisted.md"} <= site.pages()
+
+
+@pytest.mark.parametrize("theme", ["mkdocs", "material"])
+def test_parts_that_their_author_keeps_out_of_search_are_kept_out(site: Site, theme: str) -> None:
+    site.write(
+        {
+            "parts.md": "# Parts\n\nOpen one.\n\n## Hidden { data-search-exclude }\n\nSecretone.\n\n### Below\n\nSecrettwo.\n\n"
+            "## Seen\n\nOpen two.\n\nSecretthree.\n{ data-search-exclude }\n"
+        }
+    )
+    site.configure(markdown_extensions=["attr_list"], theme={"name": theme})
+    site.build()
+    texts = site.texts()
+    assert "Open one." in texts
+    assert "Open two." in texts
+    assert "Secret" not in texts
+
+
+def test_a_link_out_of_the_docs_is_never_indexed(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "secret.md"
+    outside.write_text("# Secret\n\nSecretone.\n", encoding="utf-8")
+    (site.root / "docs/leak.md").symlink_to(outside)
+    (site.root / "docs/environ.md").symlink_to("/proc/self/environ")
+    (site.root / "docs/inside.md").symlink_to("index.md")
+    done = site.build(SECRET_OF_THE_BUILD=CANARY)
+    assert sorted(w.rpartition(" -  ")[2].partition(" is a link")[0].split()[-1] for w in warnings(done)) == [
+        "environ.md",
+        "leak.md",
+    ]
+    assert site.pages() == {*PAGES, "inside.md"}
+    stored = b"".join(f.read_bytes() for f in (site.root / STORE).rglob("*") if f.is_file())
+    assert CANARY.encode() not in stored
+    assert b"Secretone" not in stored
+
+
+def test_no_secret_of_the_environment_is_in_the_site_or_the_index(site: Site) -> None:
+    site.build(
+        COHERE_API_KEY=CANARY, QDRANT_API_KEY=CANARY, CHAPTERVERSE_SIGNING_KEY=CANARY, AWS_SECRET_ACCESS_KEY=CANARY
+    )
+    for folder in ("site", ".cache"):
+        for file in (site.root / folder).rglob("*"):
+            assert not file.is_file() or CANARY.encode() not in file.read_bytes()
+
+
+def test_facts_of_a_page_reach_its_chunks(site: Site) -> None:
+    front = "---\ntitle: Titled\ntags: [one, two]\ndate: 2026-03-04\nchapterverse:\n  content_type: faq\n---\n"
+    site.write(
+        {"facts.md": f"{front}Some text.\n", "odd.md": "---\ntags: word\ndate: soon\nchapterverse: yes\n---\nOther.\n"}
+    )
+    site.configure(theme={"name": "mkdocs", "locale": "pt_BR"})
+    site.build()
+    facts = next(c for c in site.chunks() if c.source_file_path == "facts.md")
+    assert (facts.chapter_title, facts.tags, facts.content_type) == ("Titled", ("one", "two"), "faq")
+    assert facts.created_at == "2026-03-04T00:00:00Z"
+    assert facts.language == "pt-BR"
+    assert facts.url == "https://tea.example.com/docs/facts/"
+    odd = next(c for c in site.chunks() if c.source_file_path == "odd.md")
+    assert (odd.tags, odd.content_type) == ((), "documentation")
+
+
+def test_plain_urls(site: Site) -> None:
+    site.configure(use_directory_urls=False)
+    site.build()
+    assert "https://tea.example.com/docs/guide/brew.html#green-tea" in {c.url for c in site.chunks()}
+
+
+def test_a_site_without_pages_is_told(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    (tmp_path / "docs").mkdir()
+    site.configure()
+    (warning,) = warnings(site.build())
+    assert "There is no page to index" in warning
+
+
+def test_the_last_page_is_never_removed_by_an_empty_build(site: Site) -> None:
+    site.build()
+    shutil.rmtree(site.root / "docs")
+    (site.root / "docs").mkdir()
+    assert "There is no page to index" in warnings(site.build())[0]
+    assert site.pages() == set(PAGES)
+
+
+@pytest.mark.parametrize("structure", ["folder", "suffix"])
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_every_language_of_static_i18n_is_indexed_and_a_fallback_once(
+    tmp_path: Path, structure: str, ours_first: bool
+) -> None:
+    site = Site(tmp_path)
+    home, brew, accueil = "# Home\n\nWelcome.\n", "# Brewing\n\nHot water.\n", "# Accueil\n\nBienvenue.\n"
+    if structure == "folder":
+        site.write({"en/index.md": home, "en/brew.md": brew, "fr/index.md": accueil})
+    else:
+        site.write({"index.md": home, "brew.md": brew, "index.fr.md": accueil})
+    languages = [
+        {"locale": "en", "name": "English", "default": True, "build": True},
+        {"locale": "fr", "name": "Français", "build": True},
+    ]
+    i18n = {"i18n": {"docs_structure": structure, "fallback_to_default": True, "languages": languages}}
+    ours = {"chapterverse": {}}
+    site.configure(theme={"name": "material"}, plugins=["search", *([ours, i18n] if ours_first else [i18n, ours])])
+    done = site.build()
+    assert done.stderr.count("Indexed") == 1
+    found = {(c.language, c.url.removeprefix("https://tea.example.com/docs/")) for c in site.chunks()}
+    assert found == {("en", "#home"), ("en", "brew/#brewing"), ("fr", "fr/#accueil")}
+    assert counts(site.build())[-1] == 0
+    for page in ("index.html", "fr/index.html", "fr/brew/index.html"):
+        assert site.html(page).count("launcher.js") == 1
+
+
+def test_a_version_of_mike_is_a_scope_of_its_own(site: Site) -> None:
+    site.build(MIKE_DOCS_VERSION="1.0")
+    site.write({"index.md": "# Home\n\nNew in two.\n"})
+    site.build(MIKE_DOCS_VERSION="2.0")
+    assert [(h.site, h.version, h.pages) for h in site.heads()] == [("tea-pot", "1.0", 3), ("tea-pot", "2.0", 3)]
+
+
+def test_mike_itself(site: Site) -> None:
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"]
+    environment = _environment(
+        GIT_AUTHOR_NAME="t", GIT_AUTHOR_EMAIL="t@e", GIT_COMMITTER_NAME="t", GIT_COMMITTER_EMAIL="t@e",
+        PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+    )  # fmt: skip
+    subprocess.run([*git, "init", "-q"], cwd=site.root, check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=site.root, check=True)
+    mike = Path(sys.executable).parent / "mike"
+    done = subprocess.run([mike, "deploy", "1.2"], cwd=site.root, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (head,) = site.heads()
+    assert (head.version, head.base_url.rstrip("/")) == ("1.2", "https://tea.example.com/docs/1.2")
+    assert all(c.url.startswith("https://tea.example.com/docs/1.2/") for c in site.chunks())
+
+
+def test_the_same_plugin_works_on_properdocs(site: Site) -> None:
+    (site.root / "mkdocs.yml").rename(site.root / "properdocs.yml")
+    done = site.run("properdocs", "build", "--strict")
+    assert done.returncode == 0, done.stderr
+    assert counts(done) == (3, 3, 0, 0, 4, 4, 0, 0, 0, 4)
+    assert 'type="module"' in site.html("404.html")
+    assert counts(site.run("properdocs", "build"))[-1] == 0
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+@dataclass
+class Preview:
+    """`mkdocs serve` as it runs. `log` grows in a file."""
+
+    site: Site
+    process: subprocess.Popen[str]
+    port: int
+    log: Path
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def said(self, pattern: str, times: int = 1) -> re.Match[str]:
+        """Wait until a line was said so many times and return its last match."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            found = list(re.finditer(pattern, self.log.read_text(encoding="utf-8")))
+            if len(found) >= times:
+                return found[-1]
+            assert self.process.poll() is None, self.log.read_text(encoding="utf-8")
+            time.sleep(0.05)
+        raise AssertionError(f"{pattern!r} was not said: {self.log.read_text(encoding='utf-8')}")
+
+
+@contextmanager
+def previewed(site: Site, *arguments: str, tool: str = "mkdocs") -> Iterator[Preview]:
+    port, log = free_port(), site.root / "serve.log"
+    with log.open("w", encoding="utf-8") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", tool, "serve", "-a", f"127.0.0.1:{port}", *arguments],
+            cwd=site.root, env=_environment(PYTHONUNBUFFERED="1"), stdout=file, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+    preview = Preview(site, process, port, log)
+    try:
+        yield preview
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+        assert "Traceback" not in log.read_text(encoding="utf-8")
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [("mkdocs", ()), ("mkdocs", ("--clean",)), ("properdocs", ())])
+def test_a_preview_chats_about_what_is_being_written(site: Site, tool: str, arguments: tuple[str, ...]) -> None:
+    site.build()
+    published = {p: p.read_bytes() for p in (site.root / STORE).rglob("*") if p.is_file()}
+    with previewed(site, *arguments, tool=tool) as preview:
+        api = preview.said(r"chat of this preview answers at (http://127\.0\.0\.1:\d+)")[1]
+        preview.said(r"Indexed 3 pages")
+        (name,) = (p.name for p in (site.root / "site/assets/chapterverse").iterdir())
+        config = httpx.get(f"{preview.origin}/docs/assets/chapterverse/{name}/config.js")
+        assert f'"endpoint": "{api}"' in config.text
+
+        asked = {"query": "How many degrees are enough for green tea?"}
+        answer = httpx.post(f"{api}/v1/chat", json=asked, headers={"origin": preview.origin})
+        assert answer.headers["access-control-allow-origin"] == preview.origin
+        assert "Eighty degrees are enough." in answer.json()["response"]
+        (url,) = answer.json()["sources_cited"]
+        assert url == f"{preview.origin}/docs/guide/brew/#green-tea"
+        page = httpx.get(url)
+        assert page.status_code == 200
+        assert 'id="green-tea"' in page.text
+        assert httpx.post(f"{api}/v1/chat", json=asked, headers={"origin": "https://evil.example"}).status_code == 403
+
+        site.write({"guide/brew.md": PAGES["guide/brew.md"].replace("Eighty", "Seventy")})
+        preview.said(r"Indexed 3 pages \(0 new, 1 changed")
+        answer = httpx.post(f"{api}/v1/chat", json=asked)
+        assert "Seventy degrees are enough." in answer.json()["response"]
+    assert {p: p.read_bytes() for p in published} == published
+    assert not any(h.base_url.startswith("http:") for h in site.heads())
+
+
+def test_a_preview_of_a_site_without_an_address_chats_all_the_same(site: Site) -> None:
+    site.configure(site_url=None)
+    with previewed(site) as preview:
+        api = preview.said(r"chat of this preview answers at (http://127\.0\.0\.1:\d+)")[1]
+        preview.said(r"Indexed 3 pages")
+        answer = httpx.post(f"{api}/v1/chat", json={"query": "What dissolves lime?"}).json()
+        assert answer["sources_cited"] == [f"{preview.origin}/guide/clean/#cleaning"]
+    assert not list((site.root / STORE).glob("tea-pot"))
+
+
+def test_a_build_for_an_address_of_this_machine_is_still_a_build(site: Site) -> None:
+    site.configure(site_url="http://127.0.0.1:8000/")
+    assert counts(site.build())[0] == 3

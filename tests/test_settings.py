@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import DEFAULT_STORE, Settings
+
+
+def test_without_variables_everything_is_embedded() -> None:
+    settings = Settings.from_environment({})
+    assert settings == Settings()
+    assert settings.store == DEFAULT_STORE
+    assert (settings.embedder, settings.reranker, settings.generator) == ("none", "none", "extractive")
+    assert settings.docs_version is None
+    assert settings.may_publish
+
+
+def test_every_setting_has_a_variable_of_its_own() -> None:
+    names = [f.metadata["env"] for f in fields(Settings)]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("CHAPTERVERSE_") or name.endswith("_API_KEY") for name in names)
+
+
+@pytest.mark.parametrize("field", [f for f in fields(Settings) if "bool" not in str(f.type)], ids=lambda f: f.name)
+def test_a_variable_sets_its_setting(field: object) -> None:
+    name, variable = field.name, field.metadata["env"]  # type: ignore[attr-defined]
+    settings = Settings.from_environment({variable: "value"})
+    assert getattr(settings, name) == "value"
+    others = [f.name for f in fields(Settings) if f.name != name]
+    assert all(getattr(settings, other) == getattr(Settings(), other) for other in others)
+
+
+ON, OFF = ("1", "true", " ON ", "yes"), ("0", "off", "No", "FALSE")
+
+
+@pytest.mark.parametrize(("word", "meant"), [*((w, True) for w in ON), *((w, False) for w in OFF)])
+def test_switches(word: str, meant: bool) -> None:
+    assert Settings.from_environment({"CHAPTERVERSE_PUBLISH": word}).publish is meant
+    assert Settings.from_environment({"CHAPTERVERSE_LOG_QUESTIONS": word}).log_questions is meant
+
+
+@pytest.mark.parametrize("word", ["maybe", "2", "-", "tru"])
+def test_a_switch_that_is_neither_on_nor_off(word: str) -> None:
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_PUBLISH is neither on nor off: set it to 1 or 0"):
+        Settings.from_environment({"CHAPTERVERSE_PUBLISH": word})
+
+
+def test_an_empty_variable_is_not_set() -> None:
+    empty = {f.metadata["env"]: "" for f in fields(Settings)}
+    assert Settings.from_environment(empty) == Settings()
+
+
+def test_a_flag_overrides_its_variable_unless_it_is_none() -> None:
+    environ = {"CHAPTERVERSE_STORE": "edge:there", "CHAPTERVERSE_SITE": "docs", "CHAPTERVERSE_PUBLISH": "1"}
+    settings = Settings.from_environment(environ, store="edge:here", site=None, publish=False)
+    assert (settings.store, settings.site, settings.publish) == ("edge:here", "docs", False)
+    assert settings.override(site="", docs_version="").site == ""
+
+
+def test_an_unknown_setting_is_a_mistake_of_ours() -> None:
+    with pytest.raises(TypeError):
+        Settings().override(stoer="edge:x")
+
+
+def test_secrets_are_not_printed() -> None:
+    settings = Settings.from_environment({"COHERE_API_KEY": "top-secret"})
+    assert settings.cohere_api_key == "top-secret"
+    assert "top-secret" not in repr(settings)
+    assert "top-secret" not in str(settings)
+
+
+def test_a_key_switches_nothing_on() -> None:
+    assert Settings.from_environment({"COHERE_API_KEY": "top-secret"}).embedder == "none"
+
+
+@pytest.mark.parametrize(
+    ("store", "publish", "allowed"),
+    [
+        ("edge:x", None, True),
+        ("qdrant:http://x", None, False),
+        ("edge:x", False, False),
+        ("qdrant:http://x", True, True),
+    ],
+)
+def test_only_the_embedded_store_is_published_without_being_asked(
+    store: str, publish: bool | None, allowed: bool
+) -> None:
+    assert Settings(store=store, publish=publish).may_publish is allowed
+
+
+@pytest.mark.parametrize(
+    ("listed", "origins"),
+    [
+        ("", ()),
+        (" , ", ()),
+        ("https://a.example/, http://b.example:8000 ,", ("https://a.example", "http://b.example:8000")),
+    ],
+)
+def test_origins_are_a_list(listed: str, origins: tuple[str, ...]) -> None:
+    assert Settings(allowed_origins=listed).origins == origins
+
+
+def test_a_relative_store_is_resolved_from_where_it_was_written() -> None:
+    root = Path("/site")
+    assert Settings().resolved(root).store == f"edge:{root / '.cache/plugin/chapterverse'}"
+    for fixed in ("edge:/var/index", "qdrant:http://localhost:6333", "edge:"):
+        assert Settings(store=fixed).resolved(root).store == fixed

@@ -1,0 +1,218 @@
+"""Markdown as DOM nodes: what is understood, what stays text, and how long hostile text takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Page
+
+Browse = Callable[..., Page]
+
+RENDER = """async segments => {
+  const { render } = await import('/widget/render.js');
+  const box = document.createElement('div');
+  box.append(render(segments, index => `[${index}]`));
+  for (const block of box.querySelectorAll('p, ul, ol, pre, table, hr, blockquote, h3, h4, h5, h6, .code, .scroll')) {
+    if (block.nextSibling?.data === '\\n') block.nextSibling.remove();
+  }
+  return box.innerHTML;
+}"""
+
+
+def rendered(page: Page, *texts: str | tuple[str, str]) -> str:
+    """Render segments; one that is given as a pair is cited."""
+    segments = [
+        {"text": t, "citations": []} if isinstance(t, str) else {"text": t[0], "citations": ["1"]} for t in texts
+    ]
+    return page.evaluate(RENDER, segments)
+
+
+def pre(text: str, language: str = "text") -> str:
+    return f'<div class="code"><pre tabindex="0"><code class="language-{language}">{text}</code></pre></div>'
+
+
+def table(*rows: str) -> str:
+    head, *body = rows
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(f'<tr>{row}</tr>' for row in body)}</tbody></table></div>"
+    )
+
+
+def link(url: str, text: str) -> str:
+    return f'<a class="" href="{url}" title="a.org" target="_blank" rel="noopener noreferrer nofollow ugc">{text}</a>'
+
+
+EVERYDAY = {
+    # Paragraphs and lines
+    "one\ntwo\n\nthree": "<p>one\ntwo</p><p>three</p>",
+    "one  \ntwo\\\nthree": "<p>one<br>two<br>three</p>",
+    "ends in C:\\\n\nand in two spaces  ": "<p>ends in C:\\</p><p>and in two spaces</p>",
+    "a\r\nb\r\rc": "<p>a\nb</p><p>c</p>",
+    # Emphasis, code
+    "*a* _b_ **c** __d__": "<p><em>a</em> <em>b</em> <strong>c</strong> <strong>d</strong></p>",
+    "***e***": "<p><em><strong>e</strong></em></p>",
+    "**a *b***, *a **b***": "<p><strong>a <em>b</em></strong>, <em>a <strong>b</strong></em></p>",
+    "snake_case_name, 2 * 3 * 4, **open": "<p>snake_case_name, 2 * 3 * 4, **open</p>",
+    "**Note:** `**kwargs` and `*`": "<p><strong>Note:</strong> <code>**kwargs</code> and <code>*</code></p>",
+    "**重要**です": "<p><strong>重要</strong>です</p>",
+    "`` a ` b `` and ` ` ` x": "<p><code>a ` b</code> and <code> </code> ` x</p>",
+    "`a\nb`": "<p><code>a\nb</code></p>",
+    # Headings: the panel's title is an h2
+    "# A\n## B ##\n### C\n#### D\n###### F": "<h3>A</h3><h4>B</h4><h3>C</h3><h4>D</h4><h6>F</h6>",
+    "#hashtag\n####### seven": "<p>#hashtag\n####### seven</p>",
+    "text\n# A": "<p>text</p><h3>A</h3>",
+    "# C# and **F#**": "<h3>C# and <strong>F#</strong></h3>",
+    # Rules and quotes
+    "a\n\n---\n\n* * *": "<p>a</p><hr><hr>",
+    "> a\n> > b\n>\n> c": "<blockquote><p>a</p><blockquote><p>b</p></blockquote><p>c</p></blockquote>",
+    "> # A\n> - b": "<blockquote><h3>A</h3><ul><li><p>b</p></li></ul></blockquote>",
+    # Lists
+    "- a\n- b\n\n- c": "<ul><li><p>a</p></li><li><p>b</p></li><li><p>c</p></li></ul>",
+    "3. a\n4. b": '<ol start="3"><li><p>a</p></li><li><p>b</p></li></ol>',
+    "- a\n  - b\n    - c\n- d": (
+        "<ul><li><p>a</p><ul><li><p>b</p><ul><li><p>c</p></li></ul></li></ul></li><li><p>d</p></li></ul>"
+    ),
+    "- a\n    - b": "<ul><li><p>a</p><ul><li><p>b</p></li></ul></li></ul>",
+    "- a\n\t- b": "<ul><li><p>a</p><ul><li><p>b</p></li></ul></li></ul>",
+    "1. a\n   wrapped\nlazily\n\n   more\n\nafter": (
+        '<ol start="1"><li><p>a\nwrapped\nlazily</p><p>more</p></li></ol><p>after</p>'
+    ),
+    "text\n- a\n+ b": "<p>text</p><ul><li><p>a</p></li></ul><ul><li><p>b</p></li></ul>",
+    "- a\n\n  ```sh\n  x\n    y\n  ```": f"<ul><li><p>a</p>{pre('x' + chr(10) + '  y', 'sh')}</li></ul>",
+    "-not\n1.not": "<p>-not\n1.not</p>",
+    # Fences
+    "```python\na = 1\n\n# no *heading*\n```": pre("a = 1\n\n# no *heading*", "python"),
+    "~~~\n```\n~~~\nb": pre("```") + "<p>b</p>",
+    "````md\n```\nx\n```\n````": pre("```\nx\n```", "md"),
+    "```js title=\"x\"\nunclosed": pre("unclosed", "js"),
+    "```\n\tmake\n```": pre("\tmake"),
+    "```<b>\nx\n```": pre("x"),
+    # Tables
+    "| a | b |\n| :-- | --: |\n| `x` | 2 | 3 |\n| one |\n\nafter": (
+        table("<th>a</th><th>b</th>", "<td><code>x</code></td><td>2</td>", "<td>one</td>") + "<p>after</p>"
+    ),
+    "a | b\n--|--\n`x\\|y` | \\*": table("<th>a</th><th>b</th>", "<td><code>x|y</code></td><td>*</td>"),
+    "text\n| a |\n| - |\n| b |": "<p>text</p>" + table("<th>a</th>", "<td>b</td>"),
+    "a | b\n--- | --- | ---": "<p>a | b\n--- | --- | ---</p>",
+    # Links
+    "[a](https://a.org/x_(y) \"t\") <https://a.org/?q=1>.": (
+        f"<p>{link('https://a.org/x_(y)', 'a')} &lt;{link('https://a.org/?q=1', 'https://a.org/?q=1')}&gt;.</p>"
+    ),
+    "(see https://a.org/b.)": f"<p>(see {link('https://a.org/b', 'https://a.org/b')}.)</p>",
+    "[`list[int]`](/a#b)": '<p><a class="" href="{site}/a#b"><code>list[int]</code></a></p>',
+    "[ ] [b] [c](d e) [f][g]": "<p>[ ] [b] [c](d e) [f][g]</p>",
+    # Escapes, and what is not Markdown
+    r"\*a\* \[b](c) \\ \x": r"<p>*a* [b](c) \ \x</p>",
+    "<b>a</b> <!-- b --> &lt; &#60;": "<p>&lt;b&gt;a&lt;/b&gt; &lt;!-- b --&gt; &amp;lt; &amp;#60;</p>",
+    "<script>alert(1)</script>": "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>",
+    "![the *alt*](https://evil.example/x.png)": "<p><span>the <em>alt</em></span></p>",
+    "a\u202eb\u2066c\x00d\ufdd01\ufdd1": "<p>abcd1</p>",
+    "": "",
+}  # fmt: skip
+
+
+def test_everyday_markdown(browse: Browse, site: Any) -> None:
+    page = browse()
+    wrong = {}
+    for text, html in EVERYDAY.items():
+        got = rendered(page, text)
+        if got != html.replace("{site}", site.url):
+            wrong[text] = got
+    assert wrong == {}
+
+
+CITED = {
+    (("One. ", ), ): "<p>One.[0]</p>",
+    (("One. ", ), ("Two.", )): "<p>One.[0] Two.[1]</p>",
+    (("**One", ), "** two"): "<p><strong>One[0]</strong> two</p>",
+    (("**One.**", ), ("*two*", )): "<p><strong>One.</strong>[0]<em>two</em>[1]</p>",
+    (("# One\n", ), ("two\n\n", )): "<h3>One[0]</h3><p>two[1]</p>",
+    (("- a\n", ), ("- b\n", )): "<ul><li><p>a[0]</p></li><li><p>b[1]</p></li></ul>",
+    (("```\na\n```\n", ), "b"): pre("a") + "<p>[0]</p><p>b</p>",
+    (("```\na", ), "\nb\n```"): pre("a\nb") + "<p>[0]</p>",
+    ("```sh", ("\na\n```", )): pre("a", "sh") + "<p>[1]</p>",
+    (("`a", ), "b` c"): "<p><code>ab</code>[0] c</p>",
+    (("| a |\n|--|\n| b |\n", ), "| c |"): table("<th>a</th>", "<td>b [0]</td>", "<td>c</td>"),
+    (("see https://a.org/b", ), "."): f"<p>see {link('https://a.org/b', 'https://a.org/b')}[0].</p>",
+    (("[a](/b", ), ")"): '<p><a class="" href="{site}/b">a</a></p>',
+}  # fmt: skip
+
+
+def test_a_citation_stands_where_its_segment_ends(browse: Browse, site: Any) -> None:
+    page = browse()
+    wrong = {}
+    for parts, html in CITED.items():
+        got = rendered(page, *(part if isinstance(part, str) else (part[0], "") for part in parts))
+        if got != html.replace("{site}", site.url):
+            wrong[parts] = got
+    assert wrong == {}
+
+
+REFUSED_ADDRESSES = [
+    "javascript:alert(1)", "JaVaScRiPt:alert(1)", "java\tscript:alert(1)", " javascript:alert(1)",
+    "\x01javascript:alert(1)", "data:text/html,<script>alert(1)</script>", "vbscript:x", "file:///etc/passwd",
+    "blob:https://a.org/x", "mailto:a@b.c", "https://user:secret@a.org/", "https://a.org\\@b.org",
+    "https://a.org/\u202ecod", "https://a.org/\u200b", "https://", "https://a.org/" + "x" * 2050, "", "about:blank",
+    "ftp://a.org/",
+]  # fmt: skip
+
+
+def test_an_address_that_is_not_plain_http_is_no_link(browse: Browse) -> None:
+    page = browse()
+    program = """async addresses => {
+      const { link } = await import('/widget/dom.js');
+      return addresses.filter(address => link(address, '', 'x').localName !== 'span');
+    }"""
+    assert page.evaluate(program, [*REFUSED_ADDRESSES, None]) == []
+
+
+HOSTILE = {
+    "stars": "*a ", "stars closed": "*a* ", "star run": "*", "mixed": "*a _b ", "nested": "**a *b ",
+    "closers": "a* b_ ", "underscores": "_", "brackets": "[", "closing brackets": "]", "links": "[a](",
+    "link texts": "[a", "nested links": "[[a](b", "link spaces": "[a]( ", "link parentheses": "[a](b(c)",
+    "link titles": '[a](b "', "images": "![", "ticks": "` `` ``` ", "growing ticks": "", "tick run": "`",
+    "quotes": ">", "quote lines": "> a\n", "lists": "- ", "deep lists": "", "items": "- a\n", "numbers": "1. ",
+    "tables": "|", "table rows": "| a |\n", "wide table": "", "rules": "- - ", "dashes": "-", "hashes": "#",
+    "hash words": "# ", "fences": "```\n", "escapes": "\\", "angles": "<", "urls": "https://",
+    "url dots": "https://a.", "spaces": " ", "spaced": "a ", "tabs": "\t", "newlines": "\n", "hard breaks": "a  \n",
+    "marks": "\ufdd01\ufdd1", "entities": "&#", "backslash newlines": "\\\n", "surrogates": "\ud83d",
+}  # fmt: skip
+
+
+def hostile(name: str, size: int) -> str:
+    if name == "growing ticks":
+        return "a".join("`" * n for n in range(1, int((2 * size) ** 0.5)))
+    if name == "deep lists":
+        return "\n".join("  " * n + "- a" for n in range(int(size**0.5)))
+    if name == "wide table":
+        return "|a" * (size // 8) + "\n" + "|-" * (size // 8) + "\n" + "|b" * (size // 4)
+    return (HOSTILE[name] * size)[:size]
+
+
+TIME = """async text => {
+  const { render } = await import('/widget/render.js');
+  const times = [0, 1, 2].map(() => {
+    const start = performance.now();
+    const nodes = render([{ text, citations: [] }], () => '');
+    return [performance.now() - start, nodes];
+  });
+  let depth = 0;
+  for (let node = times[0][1]; node; node = node.firstChild) depth++;
+  return [Math.min(...times.map(([time]) => time)), depth];
+}"""
+
+
+def test_hostile_text_takes_linear_time_and_nests_no_deeper(browse: Browse) -> None:
+    page = browse()
+    slow, deep = {}, {}
+    for name in HOSTILE:
+        (half, _), (full, depth) = (page.evaluate(TIME, hostile(name, size)) for size in (32_000, 64_000))
+        # Quadratic work on this much text takes seconds; below a few tenths, one collection of garbage can double it.
+        if full > 1500 or (full > 300 and full > 3.5 * half):
+            slow[name] = (half, full)
+        if depth > 60:
+            deep[name] = depth
+    assert slow == {}
+    assert deep == {}
