@@ -206,7 +206,8 @@ def test_the_table_is_the_one_of_the_contract(tmp_path: Path) -> None:
     assert columns["content_hash"] == ("CHAR(64)", 1)
     assert columns["chunk_count"] == ("INTEGER", 1)
     assert columns.keys() == {
-        "id", "site", "version", "file_path", "content_hash", "last_indexed_at", "chunk_count", "pipeline", "generation",
+        "id", "site", "version", "file_path", "content_hash", "last_indexed_at", "chunk_count", "pipeline",
+        "generation",
     }  # fmt: skip
     assert (("file_path", False),) in indexes
     assert (("last_indexed_at", True),) in indexes
