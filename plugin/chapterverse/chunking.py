@@ -7,6 +7,7 @@ chunks find the right section more often than large ones, and the answer is expa
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,8 @@ from chapterverse.model import (
 CAP = 512
 TARGET = 256
 
+#: Share of the target that a text is filled to before it may end.
+_LEAST_FILLED = 0.25
 #: Tokens that a repeated head must leave for what it stands over, however small the cap.
 _LEAST_ROOM = 16
 #: Containers nested deeper are cut at lines, as if they had no parts.
@@ -138,28 +141,53 @@ def _short_path(path: tuple[str, ...], limit: int) -> tuple[str, ...]:
 def pack(blocks: Iterable[Block], room: Budget, depth: int = 0) -> Iterator[str]:
     """Yield texts of whole blocks up to `room.target` tokens; a block over `room.cap` is cut where it hurts least.
 
+    Where more blocks stand in a row than fit, the one that starts the next text is chosen by its own content and not
+    by its place: what is inserted before it moves no later cut, so one paragraph at the top of a long page changes a
+    chunk or two and not all of them.
+
     Args:
         depth: how many containers the blocks stand in.
     """
-    group: list[Block] = []
-    size = 0
+    group: list[_Sized] = []
     for block in _fitting(blocks, room.cap, depth):
-        cost = tokens.count(block.text) + 1
-        if group and size + cost > room.target:
-            yield from _joined(group, size, room.cap)
-            group, size = [], 0
-        group.append(block)
-        size += cost
-    yield from _joined(group, size, room.cap)
+        group.append(_Sized(block, tokens.count(block.text) + 1))
+        while len(group) > 1 and _size(group) > room.target:
+            cut = _border(group, room.target)
+            yield from _joined(group[:cut], room.cap)
+            group = group[cut:]
+    yield from _joined(group, room.cap)
 
 
-def _joined(group: Sequence[Block], size: int, cap: int) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    """A block and what it costs in tokens, with the seam before the next."""
+
+    block: Block
+    size: int
+
+
+def _size(group: Iterable[_Sized]) -> int:
+    return sum(sized.size for sized in group)
+
+
+def _border(group: Sequence[_Sized], target: int) -> int:
+    """Return which block of an overfull group starts the next text: of those behind a filled part the least by hash."""
+    filled, borders = 0, []
+    for i, sized in enumerate(group[:-1], 1):
+        filled += sized.size
+        if filled >= target * _LEAST_FILLED and filled <= target:
+            borders.append(i)
+    return min(borders, key=lambda i: hashlib.sha256(group[i].block.text.encode()).digest(), default=len(group) - 1)
+
+
+def _joined(group: Sequence[_Sized], cap: int) -> Iterator[str]:
     """Yield blocks as one text; one by one where they fit only apart, since seams may cost a token of their own."""
-    text = join_blocks(group)
-    if size * 2 <= cap or len(group) == 1 or tokens.fits(text, cap):
+    blocks = [sized.block for sized in group]
+    text = join_blocks(blocks)
+    if _size(group) * 2 <= cap or len(group) == 1 or tokens.fits(text, cap):
         yield from filter(None, [text])
     else:
-        yield from (block.text for block in group)
+        yield from (block.text for block in blocks)
 
 
 def _fitting(blocks: Iterable[Block], cap: int, depth: int) -> Iterator[Block]:

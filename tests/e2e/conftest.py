@@ -1,109 +1,34 @@
-"""Real documentation sites: built by a real generator with the plugin, served with the real API, in a real browser."""
+"""A site to visit and a browser to visit it with."""
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from e2e.sites import ROOT, Site, address, build, serve, write_site
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-ROOT = Path(__file__).parents[2]
-
-PAGES = {
-    "index.md": """
-        # Harbor
-
-        Harbor ships containers of configuration between services.
-
-        See the guide for everything that a day in the harbor needs.
-        """,
-    "guide/keys.md": """
-        # Keys
-
-        Every crate is sealed with a signing key.
-
-        ## Rotating a signing key
-
-        Run `harbor keys rotate` on the dock host. The old key stays valid for **24 hours**, so that crates in transit
-        still open.
-
-        ```console
-        $ harbor keys rotate --grace 24h
-        ```
-
-        ## Revoking a signing key
-
-        A revoked key opens nothing from that moment on. Revoke a key only when it has leaked:
-
-        1. Stop the dock.
-        2. Run `harbor keys revoke KEY_ID`.
-        3. Start the dock again.
-        """,
-    "guide/docks.md": """
-        # Docks
-
-        A dock receives crates. Each dock listens on port 7007 unless `dock.port` says otherwise.
-
-        ## Dock limits
-
-        | limit | default |
-        | --- | --- |
-        | crates in transit | 512 |
-        | crate size | 16 MB |
-        """,
-}
-
-
-@dataclass(frozen=True)
-class Site:
-    """A built site that is being served: its folder and its address."""
-
-    folder: Path
-    url: str
-
-
-def write_site(folder: Path, theme: str) -> None:
-    """Write the sources of a small site; `theme` is YAML."""
-    for name, text in PAGES.items():
-        path = folder / "docs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(line.removeprefix(" " * 8) for line in text.strip("\n").split("\n")))
-    (folder / "mkdocs.yml").write_text(
-        f"site_name: Harbor\nsite_url: https://harbor.example/docs/\ntheme: {theme}\n"
-        "markdown_extensions: [admonition, tables, toc: {permalink: true}]\n"
-        'plugins:\n  - search\n  - chapterverse:\n      widget: {starters: ["How do I rotate a signing key?"]}\n'
-    )
-
-
-def build(folder: Path, generator: str = "mkdocs") -> None:
-    """Build the site with its generator's own command."""
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    config = folder / "mkdocs.yml"
-    command = [sys.executable, "-m", generator, "build", "--strict", "--config-file", str(config)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], Site]]:
-    """Build and serve a site by theme and generator; each combination once."""
+    """Build and serve a site by theme and generator, or our own documentation for the theme "ours"; each once."""
     running: dict[tuple[str, str], Site] = {}
     servers: list[subprocess.Popen[str]] = []
 
     def start(theme: str, generator: str = "mkdocs") -> Site:
         if (theme, generator) not in running:
             folder = tmp_path_factory.mktemp("site")
-            write_site(folder, theme)
-            build(folder, generator)
+            if theme == "ours":
+                build(ROOT / "site_example", folder, generator)
+            else:
+                write_site(folder, theme)
+                build(folder, folder, generator)
             server = serve(folder)
             servers.append(server)
             running[theme, generator] = Site(folder / "site", address(server))
@@ -113,24 +38,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, 
     for server in servers:
         server.terminate()
         server.communicate(timeout=10)
-
-
-def serve(folder: Path) -> subprocess.Popen[str]:
-    store = f"edge:{folder / '.cache' / 'plugin' / 'chapterverse'}"
-    program = Path(sys.executable).with_name("chapterverse")
-    command = [program, "serve", "--port", "0", "--site-dir", folder / "site", "--store", store]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-
-
-def address(server: subprocess.Popen[str]) -> str:
-    """Return the origin that a server says it listens at."""
-    assert server.stderr is not None
-    said = ""
-    for line in server.stderr:
-        said += line
-        if found := re.search(r"http://[^/\s]+", line):
-            return found.group()
-    raise AssertionError(f"the server did not start: {said}")
 
 
 @pytest.fixture

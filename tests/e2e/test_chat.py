@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import Site
+from e2e.sites import Site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -117,7 +117,7 @@ def test_every_anchor_of_the_index_is_in_the_built_page(
     from chapterverse.store import open_store
 
     site = served(theme, generator)
-    store = open_store(f"edge:{site.folder.parent / '.cache' / 'plugin' / 'chapterverse'}")
+    store = open_store(f"edge:{site.folder.parent / 'index'}")
     urls = {point.chunk.url for point in store.snapshot(Scope("harbor")).points()}
     assert any("#" in url for url in urls)
     for url in urls:
@@ -126,13 +126,17 @@ def test_every_anchor_of_the_index_is_in_the_built_page(
         assert not anchor or re.search(rf'id="{re.escape(anchor)}"', html), url
 
 
-def test_the_picture_of_the_readme(
-    served: Callable[[str, str], Site], visit: Callable[..., Page], tmp_path: Path
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_our_own_documentation_answers_and_is_pictured(
+    served: Callable[[str, str], Site], visit: Callable[..., Page], scheme: str
 ) -> None:
-    page = visit(f"{served(MATERIAL, 'mkdocs').url}/guide/docks/")
+    page = visit(f"{served('ours', 'mkdocs').url}/", color_scheme=scheme, reduced_motion="reduce")
     open_chat(page)
-    ask(page, QUESTION)
-    picture = Path(__file__).parents[1] / "artifacts" / "chat.png"
+    ask(page, "What happens when the answer is not in the docs?")
+    assert page.locator(".turn .answered").count() == 1
+    assert page.locator(".turn .sources a").count() >= 1
+    page.locator(".thread").evaluate("thread => thread.scrollTo(0, thread.scrollHeight)")
+    # The light one is the picture in the README: copy it from here when the widget's looks change.
+    picture = Path(__file__).parents[1] / "artifacts" / f"chat-{scheme}.png"
     picture.parent.mkdir(exist_ok=True)
     page.screenshot(path=picture)
-    assert picture.stat().st_size > 10_000
