@@ -1,8 +1,9 @@
-"""Every command as a user runs it: in a process of its own, with real files."""
+"""Every command over real files; what a process of its own is needed for (signals, terminals, pipes) in one."""
 
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -12,8 +13,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import httpx
 import pytest
 
 from chapterverse import __version__
+from chapterverse.cli import main
 
 BASE = "https://tea.example.com/docs/"
 PAGE = """<!doctype html><html lang="en"><head><title>{title}</title>
@@ -39,6 +41,13 @@ QUESTION = "How many degrees are enough for green tea?"
 
 
 @dataclass(frozen=True)
+class Said:
+    code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
 class Shell:
     """A folder with a built site in `site/`, where commands are run."""
 
@@ -50,37 +59,53 @@ class Shell:
         html = PAGE.format(title=title, url=BASE + path.removesuffix("index.html"), body=body)
         file.write_text(html, encoding="utf-8")
 
-    def run(self, *arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            command(*arguments), cwd=self.root, env=clean(**environment), capture_output=True, text=True, check=False
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        assert done.returncode == code, done.stderr
-        return done
+    def run(self, *arguments: str, code: int = 0, environment: Mapping[str, str] = {}) -> Said:
+        """Run a command to its end, in this process: what it raises is the test's failure."""
+        out, err, left = io.StringIO(), io.StringIO(), 0
+        with chdir(self.root), environed(environment), redirect_stdout(out), redirect_stderr(err):
+            try:
+                main(arguments)
+            except SystemExit as end:
+                left = end.code if isinstance(end.code, int) else 0
+        assert left == code, err.getvalue()
+        return Said(left, out.getvalue(), err.getvalue())
 
     def json(self, *arguments: str, **environment: str) -> Any:
         """Return what a command prints with --json, which must be all that it prints."""
-        return json.loads(self.run(*arguments, "--json", **environment).stdout)
+        return json.loads(self.run(*arguments, "--json", environment=environment).stdout)
 
-    def refused(self, *arguments: str, code: int = 1, **environment: str) -> str:
+    def refused(self, *arguments: str, code: int = 1, **environment: Any) -> str:
         """Return the one sentence of a command that fails."""
-        done = self.run(*arguments, code=code, **environment)
-        assert done.stdout == ""
-        lines = done.stderr.strip().splitlines()
+        said = self.run(*arguments, code=code, environment=environment)
+        assert said.stdout == ""
+        lines = said.stderr.strip().splitlines()
         if code == 1:
-            assert len(lines) == 1, done.stderr
-        sentence = lines[-1]
-        assert sentence.startswith("Error: ")
-        return sentence.removeprefix("Error: ")
+            assert len(lines) == 1, said.stderr
+        assert lines[-1].startswith("Error: ")
+        return lines[-1].removeprefix("Error: ")
 
 
 def command(*arguments: str) -> list[str]:
+    """Return what runs a command in a process of its own."""
     return [sys.executable, "-c", "from chapterverse.cli import main; main()", *arguments]
 
 
-def clean(**more: str) -> dict[str, str]:
+def clean(more: Mapping[str, str] = {}) -> dict[str, str]:
+    """Return this environment without settings of ours but those given."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("CHAPTERVERSE_", "COHERE_"))}
     return {**kept, "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **more}
+
+
+@contextmanager
+def environed(more: Mapping[str, str]) -> Iterator[None]:
+    before, now = dict(os.environ), clean(more)
+    os.environ.clear()
+    os.environ.update(now)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @pytest.fixture
@@ -128,7 +153,7 @@ def test_help_names_every_command_and_where_to_start(indexed: Shell, arguments: 
 def test_help_of_a_command_explains_each_option(indexed: Shell, name: str, options: list[str]) -> None:
     text = indexed.run(name, "--help").stdout
     for option in [*options, "--store", "--site", "--docs-version"]:
-        assert re.search(rf"^  {option}\b.* [A-Za-z(]\S*", text, re.MULTILINE), option
+        assert re.search(rf"^  {option}\b[^\n]*\s+[A-Z]\w", text, re.MULTILINE), option
 
 
 def test_version(indexed: Shell) -> None:
@@ -298,7 +323,8 @@ def test_status_against_a_site(shell: Shell) -> None:
     (shell.root / "site/brew/index.html").unlink()
     states = {f["file_path"]: f["state"] for f in shell.json("status", "site")["files"]}
     assert states == {
-        "index.html": "Indexed", "new/index.html": "Unindexed", "clean/index.html": "Stale", "brew/index.html": "Removed",
+        "index.html": "Indexed", "new/index.html": "Unindexed",
+        "clean/index.html": "Stale", "brew/index.html": "Removed",
     }  # fmt: skip
 
 
@@ -426,7 +452,7 @@ def test_a_link_out_of_the_site_is_refused(shell: Shell) -> None:
 
 
 def test_a_variable_says_what_a_flag_says(shell: Shell, tmp_path: Path) -> None:
-    environment = {
+    environment: dict[str, Any] = {
         "CHAPTERVERSE_STORE": f"edge:{tmp_path}/there",
         "CHAPTERVERSE_SITE": "pot",
         "CHAPTERVERSE_DOCS_VERSION": "7",
@@ -458,7 +484,7 @@ def typed(shell: Shell, *arguments: str) -> str:
     """Return what a command shows on a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        command(*arguments), cwd=shell.root, env=clean(TERM="xterm"), stdin=theirs, stdout=theirs, stderr=theirs
+        command(*arguments), cwd=shell.root, env=clean({"TERM": "xterm"}), stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     shown = b""
@@ -537,6 +563,13 @@ def test_a_site_that_is_not_indexed_yet_is_served_and_found_once_it_is(shell: Sh
         assert httpx.post(f"{address}/v1/chat", json={"query": QUESTION}).status_code == 503
         shell.run("index", "site")
         assert httpx.post(f"{address}/v1/chat", json={"query": QUESTION}).json()["status"] == "answered"
+
+
+def test_a_mistake_is_one_sentence_in_a_process_too(indexed: Shell) -> None:
+    done = subprocess.run(
+        command("index", "nowhere"), cwd=indexed.root, env=clean(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Error: nowhere is not a folder.\n")
 
 
 def test_a_busy_port(indexed: Shell) -> None:

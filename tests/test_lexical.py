@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.lexical import AVERAGE_LENGTH, K1, B, document_vector, query_vector, words
@@ -133,12 +133,14 @@ def assert_sound(vector: SparseVector) -> None:
     assert all(v > 0 and math.isfinite(v) for v in vector.values)
 
 
+@settings(deadline=None)
 @given(st.lists(ANYTHING, max_size=3), st.one_of(ANYTHING, CODE), st.sampled_from(LANGUAGES))
 def test_vectors_are_sorted_unique_and_finite(path: list[str], text: str, language: str) -> None:
     assert_sound(document_vector(path, text, language))
     assert_sound(query_vector(text, [language, "en"]))
 
 
+@settings(deadline=None)
 @given(CODE, st.sampled_from(LANGUAGES))
 def test_a_text_is_found_by_its_own_words(text: str, language: str) -> None:
     assert set(query_vector(text, [language]).indices) == set(document_vector((), text, language).indices)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse import tokens
@@ -101,6 +101,7 @@ def test_counts_are_those_of_a_plain_implementation() -> None:
         assert tokens.count(text) == sum(merged(word.encode(), RANKS) for word in words(text))
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_counts_of_any_text_are_those_of_a_plain_implementation(text: str) -> None:
     assert tokens.count(text) == sum(merged(word.encode(), RANKS) for word in words(text))
@@ -110,11 +111,13 @@ def test_the_longest_rank_is_the_bound_that_fits_relies_on() -> None:
     assert max(map(len, tokens.ranks())) == tokens._LONGEST
 
 
+@settings(deadline=None)
 @given(TEXTS, st.integers(0, 600))
 def test_fits_is_exact(text: str, budget: int) -> None:
     assert tokens.fits(text, budget) == (tokens.count(text) <= budget)
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from(" -a=\n"), min_size=1, max_size=2000), st.integers(1, 8))
 def test_fits_is_exact_where_tokens_are_longest(text: str, budget: int) -> None:
     assert tokens.fits(text, budget) == (tokens.count(text) <= budget)

@@ -106,7 +106,7 @@ def from_selection(query: ChatQuery, service: Service) -> Material:
     url = home.url if home else None
     words, idf = _weighed(query.query or "", language, snapshot)
     terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
-    passage = Passage("1", (chapter,), selection, selection, terms, 1.0, url, None)
+    passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     source = SourceChunk(
         id="1", chapter=chapter, section=None, snippet=_snippet(selection), url=url, score=1.0, chunk_id=None
     )
@@ -171,7 +171,17 @@ def _passage(number: str, candidate: Candidate, url: str, snapshot: Snapshot) ->
     page = snapshot.page(chunk.source_file_path)
     section = "\n\n".join(c.text for c in page if c.chunk_index in around and _same_section(c, chunk))
     terms = frozenset(candidate.lexical.indices)
-    return Passage(number, chunk.heading_path, chunk.text, section, terms, candidate.evidence, url, chunk.chunk_id)
+    return Passage(
+        id=number,
+        path=chunk.heading_path,
+        text=chunk.text,
+        section=section,
+        terms=terms,
+        rank=candidate.rank,
+        score=candidate.evidence,
+        url=url,
+        chunk_id=chunk.chunk_id,
+    )
 
 
 def _sections(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -7,6 +7,7 @@ values only order; what a score *means* is said by evidence alone, since the bes
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,9 @@ from chapterverse_api.contract import FilterValue
 
 #: Candidates of each side before fusion.
 CANDIDATES = 50
+#: What the page with the most hits adds to a fused value: a page about the subject beats a passing mention.
+PAGE = 0.2
+_PAGE_HITS = 4
 #: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
 _LARGEST = 1e15
 LEXICAL_ALGORITHM = "bm25-code-aware"
@@ -145,24 +149,43 @@ def _checked(filters: Mapping[str, FilterValue]) -> dict[str, list[str | int]]:
 def _fuse(
     by_words: Sequence[Hit], by_meaning: Sequence[Hit], weight: float
 ) -> list[tuple[Hit, float, dict[str, float]]]:
-    """Return hits with their fused value and its parts, best first, ties by chunk id, one for each distinct text."""
-    words, meaning = _scaled(by_words), _scaled(by_meaning)
+    """Return hits with their rank value and its parts, best first, ties by chunk id, one for each distinct text."""
+    # Without another side to be comparable with, a score keeps its own zero.
+    words = _scaled(by_words, None if by_meaning else 0.0)
+    meaning = _scaled(by_meaning, None)
     hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
     # With one side only there is nothing to weigh.
     weight = weight if by_words and by_meaning else float(bool(by_meaning))
-    fused = []
+    both = {i: (1 - weight) * words.get(i, 0.0) + weight * meaning.get(i, 0.0) for i in hits}
+    pages = _pages(hits.values(), both)
+    ranked = []
     for chunk_id, hit in hits.items():
-        parts = {"lexical": words.get(chunk_id, 0.0), "dense": meaning.get(chunk_id, 0.0)}
-        fused.append((hit, (1 - weight) * parts["lexical"] + weight * parts["dense"], parts))
-    fused.sort(key=lambda row: (-row[1], row[0].chunk.chunk_id))
-    return list(_distinct(fused))
+        page = pages[hit.chunk.source_file_path]
+        parts = {"lexical": words.get(chunk_id, 0.0), "dense": meaning.get(chunk_id, 0.0), "page": page}
+        ranked.append((hit, (both[chunk_id] + PAGE * page) / (1 + PAGE), parts))
+    ranked.sort(key=lambda row: (-row[1], row[0].chunk.chunk_id))
+    return list(_distinct(ranked))
 
 
-def _scaled(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return scores scaled to 0..1 by the least and the greatest of the list."""
+def _pages(hits: Iterable[Hit], values: Mapping[str, float]) -> dict[str, float]:
+    """Return for each page how much of it was found, each hit half as much as the one before; 1 for the most."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for hit in hits:
+        found[hit.chunk.source_file_path].append(values[hit.chunk.chunk_id])
+    sums = {
+        path: sum(v / 2**n for n, v in enumerate(sorted(of_page, reverse=True)[:_PAGE_HITS]))
+        for path, of_page in found.items()
+    }
+    most = max(sums.values(), default=0.0) or 1.0
+    return {path: value / most for path, value in sums.items()}
+
+
+def _scaled(hits: Sequence[Hit], zero: float | None) -> dict[str, float]:
+    """Return scores scaled to 0..1 by the greatest of the list and by `zero`, or else the least of the list."""
     if not hits:
         return {}
-    low, high = min(h.score for h in hits), max(h.score for h in hits)
+    low = min(h.score for h in hits) if zero is None else zero
+    high = max(h.score for h in hits)
     return {h.chunk.chunk_id: (h.score - low) / (high - low) if high > low else 1.0 for h in hits}
 
 

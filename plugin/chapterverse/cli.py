@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from chapterverse import __version__, progress, serving, states, sync
-from chapterverse.errors import ChapterVerseError, InputError
+from chapterverse.errors import ChapterVerseError, IndexFault, InputError
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope, slug
 from chapterverse.questions import Asked, read_questions
@@ -44,10 +45,10 @@ Ledger = Annotated[str | None, typer.Option("--ledger", help="Where file states 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line: a user's mistake gets one sentence on standard error and never a traceback."""
     try:
-        app()
+        app(arguments)
     except ChapterVerseError as error:
         sys.exit(_failed(str(error)))
     except OSError as error:
@@ -190,19 +191,19 @@ def serve(
     """
     settings = _settings(store, site, docs_version, embedder=embedder)
     create_app = serving.load("app")
-    listening = serving.bind(host, port)
-    here = serving.address(listening)
-    if site_dir is not None:
-        # The site is read here, so its citations must lead here and not to its published address.
-        settings = settings.override(base_url=f"{here}/")
-    application = create_app(settings=settings, site_dir=site_dir)
-    try:
-        only_scope(open_store(settings.store), settings.site, settings.docs_version)
-    except ChapterVerseError as error:
-        # It may be indexed while we run: the next question finds it.
-        typer.echo(f"Warning: {error}", err=True)
-    typer.echo(f"Listening at {here}/ (Ctrl-C ends it)", err=True)
-    serving.run(application, listening)
+    with serving.bind(host, port) as listening:
+        here = serving.address(listening)
+        if site_dir is not None:
+            # The site is read here, so its citations must lead here and not to its published address.
+            settings = settings.override(base_url=f"{here}/")
+        application = create_app(settings=settings, site_dir=site_dir)
+        try:
+            only_scope(open_store(settings.store), settings.site, settings.docs_version)
+        except IndexFault as error:
+            # It may be indexed while we run: the next question finds it.
+            typer.echo(f"Warning: {error}", err=True)
+        typer.echo(f"Listening at {here}/ (Ctrl-C ends it)", err=True)
+        serving.run(application, listening)
 
 
 @app.command()

@@ -221,7 +221,10 @@ def stated_date(value: object) -> str | None:
     if not isinstance(value, datetime):
         return None
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    try:
+        return aware.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    except OverflowError:  # a day at the end of all time, in another zone
+        return None
 
 
 def embed_text(path: tuple[str, ...], text: str) -> str:

@@ -17,6 +17,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
 
 _STARTUP_SECONDS = 10.0
+_BACKLOG = 128
 
 
 def load(name: str) -> Any:
@@ -46,6 +47,8 @@ def bind(host: str, port: int) -> socket.socket:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host, port))
+        # At once, since until then the system lets another process take the same port.
+        sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
         reason = error.strerror or str(error)
@@ -68,7 +71,11 @@ def run(app: Any, sock: socket.socket) -> None:
 
 
 class Background:
-    """The service in a thread of its own; `stop` ends it."""
+    """The service in a thread of its own; `stop` ends it.
+
+    Raises:
+        ConfigurationError: it doesn't start.
+    """
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
         self.address = address(sock)
@@ -79,6 +86,9 @@ class Background:
         deadline = time.monotonic() + _STARTUP_SECONDS
         while not self._server.started and self._thread.is_alive() and time.monotonic() < deadline:
             time.sleep(0.01)
+        if not self._server.started:
+            self.stop()
+            raise ConfigurationError(f"The service at {self.address} doesn't start: see the messages above.")
 
     def stop(self) -> None:
         self._server.should_exit = True

@@ -54,6 +54,8 @@ def _encoding() -> Encoding:
     return Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks(), special_tokens={})
 
 
+# The chunker asks about the same block and the same heading path several times in a row.
+@functools.lru_cache(maxsize=256)
 def count(text: str) -> int:
     """Return the number of cl100k tokens of `text`; special-token look-alikes count as the plain text they are."""
     return len(_encoding().encode_ordinary(text))

@@ -17,7 +17,7 @@ PORTS = "The server listens on port 8080 unless `QUILL_PORT` names another numbe
 
 
 def passage(number: str, text: str, path: tuple[str, ...] = ("Title",)) -> Passage:
-    return Passage(number, path, text, text, frozenset(), 1.0, None, None)
+    return Passage(number, path, text, text, frozenset(), 1.0, 1.0, None, None)
 
 
 def evenly(text: str) -> Mapping[int, float]:

@@ -16,7 +16,7 @@ URL = "https://quill.example.com/docs/"
 TEXT = (
     "Get it from <https://go.example.org/dl?v=1> or [here](https://mirror.example.org/a_(b)). Call `www.old.example`."
 )
-LINKS = Links([Passage("1", ("T",), TEXT, TEXT, frozenset(), 1.0, URL, None)])
+LINKS = Links([Passage("1", ("T",), TEXT, TEXT, frozenset(), 1.0, 1.0, URL, None)])
 
 
 def cleaned(text: str) -> str:

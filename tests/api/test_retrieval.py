@@ -9,7 +9,7 @@ from api import quill
 from chapterverse.errors import InputError
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.retrieval import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, Retrieval, retrieve
+from chapterverse_api.retrieval import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, PAGE, Retrieval, retrieve
 
 #: "vanish" stands on no page; to the embedder it means "uninstalling".
 SAME = {"vanish": "uninstalling"}
@@ -48,7 +48,8 @@ def test_ranks_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
     assert ranks == sorted(ranks, reverse=True)
     weight = dense.head.fusion_weight
     for c in found.candidates:
-        assert c.rank == pytest.approx((1 - weight) * c.components["lexical"] + weight * c.components["dense"])
+        fused = (1 - weight) * c.components["lexical"] + weight * c.components["dense"]
+        assert c.rank == pytest.approx((fused + PAGE * c.components["page"]) / (1 + PAGE))
         assert 0 <= c.evidence <= 1
     assert found.candidates[0].components["lexical"] == 1.0
     assert max(c.components["dense"] for c in found.candidates) == 1.0
@@ -87,7 +88,7 @@ def test_a_search_by_vector_alone(dense: Snapshot) -> None:
     found = retrieve(dense, None, None, vector=vector)
     assert sections(found)[0] == "Uninstalling"
     assert found.evidence == 0.0
-    assert found.candidates[0].components == {"lexical": 0.0, "dense": 1.0}
+    assert found.candidates[0].components == {"lexical": 0.0, "dense": 1.0, "page": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -142,3 +143,18 @@ def test_filters_hold_on_both_sides(dense: Snapshot) -> None:
     assert {c.chunk.source_file_path for c in found.candidates} == {"cache.md"}
     by_number = retrieve(dense, quill.Terms(SAME), "quill cache", filters={"chunk_index": 0})
     assert {c.chunk.chunk_index for c in by_number.candidates} == {0}
+
+
+def test_a_page_about_the_subject_beats_a_passing_mention(tmp_path: Path) -> None:
+    parts = (
+        "The winch has a brake and a drum.",
+        "Grease the winch and its brake.",
+        "A winch without a brake is scrap.",
+    )
+    about = "\n\n".join(f"## Part {n}\n\n{part}" for n, part in enumerate(parts))
+    pages = {"gear.md": f"# Gear\n\n{about}", "log.md": "# Log\n\nWinch, brake."}
+    found = retrieve(opened(quill.publish(tmp_path, pages)), None, "winch brake")
+    best = {c.chunk.source_file_path: c for c in reversed(found.candidates)}
+    # The passing mention matches better, being shorter, and comes second all the same.
+    assert best["log.md"].components["lexical"] > best["gear.md"].components["lexical"]
+    assert found.candidates[0].chunk.source_file_path == "gear.md"

@@ -28,7 +28,7 @@ def test_retrieve_returns_chunks_with_their_parts(service: Service) -> None:
     assert best.heading_path == ["Caching", "Clearing the cache"]
     assert best.url == f"{quill.BASE}cache/#clearing-the-cache"
     assert best.score > 0.9
-    assert set(best.components) == {"fused", "lexical", "dense"}
+    assert set(best.components) == {"fused", "lexical", "dense", "page"}
     assert len(found.retrieved_chunks) == 2
     assert found.retrieval_stats.total_candidates > 2
     assert found.retrieval_stats.collection_name == "quill"

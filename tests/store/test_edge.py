@@ -436,6 +436,15 @@ def test_a_damaged_shard_never_takes_the_interpreter_along(store: EdgeStore, tmp
     assert told >= 5
 
 
+def test_counts_of_terms_cut_short_are_told(store: EdgeStore) -> None:
+    publish(store, "a")
+    (live,) = folder_of(store).glob("000001-*")
+    os.truncate(live / "terms.bin", (live / "terms.bin").stat().st_size - 8)
+    with pytest.raises(IndexCorrupt) as caught:
+        store.snapshot(SCOPE)
+    assert one_sentence(caught.value)
+
+
 def test_a_missing_generation_is_told_in_one_sentence(store: EdgeStore) -> None:
     publish(store, "a")
     (live,) = folder_of(store).glob("000001-*")
@@ -499,6 +508,18 @@ def test_a_store_in_a_read_only_folder_is_told_in_one_sentence(public: Path) -> 
     with unprivileged(), pytest.raises(IndexFault, match="can't be written") as caught:
         publish(EdgeStore(public / "index"), "a")
     assert one_sentence(caught.value)
+
+
+def test_a_full_disk_is_told_before_the_engine_meets_it(store: EdgeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(store, "a")
+    usage = shutil.disk_usage(store.root)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=1 << 20))
+    for publication in (lambda: publish(store, "b"), lambda: publish(EdgeStore(store.root / "new"), "b")):
+        with pytest.raises(IndexFault, match="No space left on device") as caught:
+            publication()
+        assert one_sentence(caught.value)
+    assert names_in(store) == ["a"]
+    assert len(entries(store)) == 3
 
 
 def test_a_store_below_a_file_is_told_in_one_sentence(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ class Passage:
         text: Markdown, verbatim.
         section: the text with what stands around it in its section; the text itself where nothing more is known.
         terms: hashed terms of path and text, for what can be said without reading them again.
+        rank: its value in the order of the passages, 0 to 1; evidence saturates, and can't order what is all likely.
         score: calibrated evidence, 0 to 1.
         url: where it stands; None for a selection from a page that the index does not hold.
     """
@@ -34,6 +35,7 @@ class Passage:
     text: str
     section: str
     terms: frozenset[int]
+    rank: float
     score: float
     url: str | None
     chunk_id: str | None

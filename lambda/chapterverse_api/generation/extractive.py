@@ -87,8 +87,8 @@ def _choose(task: Task) -> list[Window]:
 
 def _windows(passage: Passage, task: Task) -> Iterator[Window]:
     section = tuple(split(passage.section, task.language))
-    best = max((p.score for p in task.passages), default=0.0) or 1.0
-    prior = 0.5 + 0.5 * passage.score / best
+    best = max((p.rank for p in task.passages), default=0.0) or 1.0
+    prior = 0.5 + 0.5 * passage.rank / best
     # The section's own heading answers for words that its sentences don't repeat.
     headed = _covered(terms_of(" ".join(passage.path), task.language), task)
     for rank, (first, end) in enumerate(_runs(section)):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 _BLOCK = 1 << 20
+#: What is left to others, and what holes take on a disk that doesn't keep them.
+_RESERVE = 64 << 20
 #: A folder in which an engine that opens the shard just now prepares a file.
 _SCRATCH = ".atomicwrite"
 #: What every engine that opens the shard writes anew, with the same meaning.
@@ -22,6 +26,20 @@ def copy(source: Path, target: Path) -> None:
             _copy_file(source / folder / name, target / folder / name)
         for child in _children(source / folder):
             (target / folder / child).mkdir()
+
+
+def allocated(root: Path) -> int:
+    """Return how many bytes the files below `root` take on the disk, without their holes."""
+    return sum((root / folder / name).stat().st_blocks * 512 for folder, names in _folders(root) for name in names)
+
+
+def need(folder: Path, size: int) -> None:
+    """Raise the error of a full disk while it is still only an error.
+
+    The engine writes through memory maps, where a full disk kills the process.
+    """
+    if shutil.disk_usage(folder).free < size + _RESERVE:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def sizes(root: Path) -> dict[str, int]:

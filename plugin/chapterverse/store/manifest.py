@@ -17,15 +17,20 @@ _SPARE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The description of one shard.
+    """The description of one folder.
 
     Attributes:
-        files: the size of every file that readers don't rewrite, by its path in the shard's folder.
+        files: the size of every file that readers don't rewrite, by its path in the folder.
         slots: places of points, those of replaced and deleted ones included: the engine never uses one twice.
     """
 
     files: Mapping[str, int]
     slots: int
+
+    @classmethod
+    def of(cls, folder: Path, slots: int) -> Manifest:
+        """Return the description of a folder as it is now."""
+        return cls(_sizes(folder), slots)
 
     @classmethod
     def load(cls, folder: Path) -> Manifest:
@@ -34,11 +39,15 @@ class Manifest:
     def save(self, folder: Path) -> None:
         (folder / _NAME).write_text(json.dumps(asdict(self), indent=1, sort_keys=True), encoding="utf-8")
 
-    def check(self, shard: Path) -> None:
+    def check(self, folder: Path) -> None:
         """Raises `IndexCorrupt` if a file is missing, cut short or strange."""
-        if files.sizes(shard) != self.files:
-            raise IndexCorrupt(f"Files in {shard} are missing or cut short: remove the index and build it again.")
+        if _sizes(folder) != self.files:
+            raise IndexCorrupt(f"Files in {folder} are missing or cut short: remove the index and build it again.")
 
     def worn(self, chunks: int) -> bool:
         """Return whether most of a shard with so many chunks is places of points that are gone."""
         return self.slots > 2 * chunks + _SPARE
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {path: size for path, size in files.sizes(folder).items() if path != _NAME}

@@ -2,7 +2,7 @@
 
     shard/         the engine's files (qdrant-edge-py 0.9.0)
     terms.bin      in how many chunks each term occurs
-    manifest.json  what the shard's files must look like
+    manifest.json  what these files must look like
 
 The files are compared with the manifest before the engine sees them: a truncated one makes it panic, or kills the
 interpreter. A panic of the engine is no `Exception`, so everything it raises is caught and told as what it means.
@@ -62,7 +62,7 @@ class Shard:
             IndexCorrupt: files are missing or damaged.
         """
         with engine_at(folder):
-            Manifest.load(folder).check(folder / SHARD)
+            Manifest.load(folder).check(folder)
             terms = Terms.load(folder / TERMS)
             # The engine writes to what it opens; where it can't, it opens a copy of its own.
             if os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):

@@ -5,13 +5,16 @@ import { render } from './render.js';
 /** @type {(section: Section) => string} */
 const where = ({ chapter, section }) => (section && section !== chapter ? `${chapter} › ${section}` : chapter);
 
+/** A snippet is Markdown, cut anywhere: its marks would only be in the way. @type {(snippet?: string) => string} */
+const plain = (snippet = '') => snippet.replace(/`{3}\S*|[*`|]|-{3,}/g, '');
+
 /** @type {(name: Icon, words: string) => HTMLElement} */
 const status = (name, words) => el('p', { className: `status ${name}` }, icon(name), words);
 
 /** @type {(label: string, sections: (Section & Partial<Source>)[]) => HTMLElement} */
 const list = (label, sections) => el('ol', { className: 'sources', ariaLabel: label }, sections.map(section => (
   el('li', {}, link(section.url, 'source', el('span', { className: 'cite' }, section.id ?? '→'), el('b', {}, where(section)),
-    el('span', { className: 'clip' }, section.snippet ?? ''))))));
+    el('span', { className: 'clip' }, plain(section.snippet)))))));
 
 /** @type {CreateTurn} */
 export const createTurn = (strings, { text, selection }, retry) => {

@@ -18,7 +18,7 @@ from chapterverse_api.generation.units import split
 
 
 def passage(text: str, number: str = "1", path: Sequence[str] = ("Guide", "Part"), score: float = 0.9) -> Passage:
-    return Passage(number, tuple(path), text, text, frozenset(), score, None, None)
+    return Passage(number, tuple(path), text, text, frozenset(), score, score, None, None)
 
 
 def task(question: str, *passages: Passage, language: str = "en") -> Task:
