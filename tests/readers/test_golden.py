@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.readers.golden import SITES, as_json, golden_file, pages
-from tests.readers.seen import Seen, characters, words_of
 
 from chapterverse.readers import read_document
+from readers.golden import SITES, as_json, golden_file, pages
+from readers.seen import Seen, characters, words_of
 
 
 @pytest.mark.parametrize("page", pages())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.readers.seen import characters, words_of
 
 from chapterverse.model import Block
 from chapterverse.readers import SlugRule, read_document, read_fragment, read_markdown
+from readers.seen import characters, words_of
 
 NAMES = (
     "div p ul ol li dl dt dd table thead tr td th pre code span a b em h1 h2 h3 h6 section details summary "

@@ -6,10 +6,15 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.readers.golden import SITES
 
+from chapterverse import sync
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
+from chapterverse.ledger import open_ledger
+from chapterverse.model import Scope
 from chapterverse.readers import SlugRule, read_document, read_site, read_sources
+from chapterverse.readers.site import Reading
+from chapterverse.store import open_store
+from readers.golden import SITES
 
 
 def page(body: str, head: str = "") -> str:
@@ -134,11 +139,36 @@ def test_pages_that_ask_not_to_be_indexed(tmp_path: Path) -> None:
     assert read_site(tmp_path, "https://e.com/").skipped == ("b.html", "fr/404.html", "old/index.html")
 
 
-def test_a_bad_file_is_a_warning_and_the_others_are_read(tmp_path: Path) -> None:
+def complaints(reading: Reading) -> dict[str, str]:
+    """Read every source and return what those say that can't be read."""
+    said = {}
+    for source in reading.sources:
+        try:
+            source.read()
+        except UnreadablePage as error:
+            said[source.file_path] = str(error)
+    return said
+
+
+def test_a_bad_file_says_so_and_the_others_are_read(tmp_path: Path) -> None:
     write(tmp_path, a_html=page("1"), b_html=b"PK\x00\x01", c_html=b"\xff\xfe", d_html=page("4"))
     reading = read_site(tmp_path, "https://e.com/")
-    assert [s.file_path for s in reading.sources] == ["a.html", "d.html"]
-    assert reading.warnings == ("b.html is not a text file.", "c.html is not encoded in UTF-8.")
+    assert [s.file_path for s in reading.sources] == ["a.html", "b.html", "c.html", "d.html"]
+    assert complaints(reading) == {"b.html": "b.html is not a text file.", "c.html": "c.html is not encoded in UTF-8."}
+    assert reading.warnings == ()
+
+
+def test_a_page_that_turns_bad_keeps_its_last_good_version(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    write(site, a_html=page("<h1>A</h1><p>Anchors are weighed at dawn.</p>"), b_html=page("<h1>B</h1><p>Other.</p>"))
+    store = open_store(f"edge:{tmp_path / 'index'}")
+    target = sync.Target(Scope("s"), store, open_ledger("", f"edge:{tmp_path / 'index'}"), base_url="https://e.com/")
+    sync.index(read_site(site, "https://e.com/").sources, target)
+    (site / "a.html").write_bytes(b"\x00\x01")
+    report = sync.index(read_site(site, "https://e.com/").sources, target)
+    assert report.warnings == ("a.html is not a text file.",)
+    assert {c.source_file_path for c in store.snapshot(Scope("s")).page("a.html")} == {"a.html"}
 
 
 def test_a_link_to_secrets_stops_everything(tmp_path: Path) -> None:
@@ -203,9 +233,9 @@ def test_markdown_folder(tmp_path: Path) -> None:
     assert reading.skipped == ("draft.md",)
     assert reading.warnings == (
         "more.mdx and 1 more: MDX can't be read from source yet, index the built site instead.",
-        "The front matter of broken.md is not valid YAML.",
     )
-    setup, home = reading.sources
+    assert complaints(reading) == {"broken.md": "The front matter of broken.md is not valid YAML."}
+    _, setup, home = reading.sources
     assert setup.content_hash == hashlib.sha256((tmp_path / "guide/setup.md").read_bytes()).hexdigest()
     read = setup.read()
     assert (read.url, read.title, read.tags, read.created_at) == (

@@ -33,8 +33,8 @@ class Reading:
     """What a folder offers.
 
     Attributes:
-        sources: its pages, sorted by path.
-        warnings: one sentence for every file that should have been a page and isn't.
+        sources: its pages, sorted by path; one that can't be read says so when it is read.
+        warnings: one sentence for every other file that should have been a page and isn't.
         skipped: paths left out on purpose: pages that ask for it, drafts, error, search and index pages.
         base_url: address of the site, with a slash at its end.
     """
@@ -79,9 +79,9 @@ def read_site(folder: Path, base_url: str | None = None) -> Reading:
     """
     base = _base(base_url)
     listing = list_files(folder, (".html", ".htm"))
-    warnings, skipped = list(listing.warnings), list[str]()
+    warnings, skipped, failed = list(listing.warnings), list[str](), dict[str, UnreadablePage]()
     built: dict[str, _Built] = {}
-    for file in _open(folder, listing.files, warnings):
+    for file in _open(folder, listing.files, failed):
         envelope = open_envelope(file.text)
         if envelope.noindex or file.path.rpartition("/")[2].lower().startswith(_GENERATED):
             skipped.append(file.path)
@@ -89,12 +89,14 @@ def read_site(folder: Path, base_url: str | None = None) -> Reading:
         canonical = clean_url(envelope.canonical, base) if envelope.canonical else None
         built[file.path] = _Built(_fragment_hash(envelope, file.text), envelope.title, envelope.language, canonical)
     if not built:
-        raise InputError(_nothing(folder, "no HTML page to index: is it the folder that the build writes?", warnings))
+        what = "no HTML page to index: is it the folder that the build writes?"
+        raise InputError(_nothing(folder, what, [*map(str, failed.values()), *warnings]))
     sitemap = _sitemap(folder, warnings)
     base = _site_address(built, sitemap, base)
     urls = _addresses(built, set(sitemap), base)
     sources = [(url, _built_source(folder, path, built[path], url)) for path, url in urls]
-    return Reading(_one_for_each_address(sources, warnings), base, tuple(warnings), tuple(skipped))
+    offered = [*_one_for_each_address(sources, warnings), *_unreadable(failed)]
+    return Reading(_sorted(offered), base, tuple(warnings), tuple(skipped))
 
 
 def read_sources(folder: Path, base_url: str | None = None, slugs: SlugRule = SlugRule.MKDOCS) -> Reading:
@@ -111,16 +113,16 @@ def read_sources(folder: Path, base_url: str | None = None, slugs: SlugRule = Sl
     if base is None:
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = list_files(folder, (".md", ".markdown", ".mdx"))
-    warnings, skipped = list(listing.warnings), list[str]()
+    warnings, skipped, failed = list(listing.warnings), list[str](), dict[str, UnreadablePage]()
     markdown = [path for path in listing.files if not path.lower().endswith(".mdx")]
     if len(markdown) < len(listing.files):
         warnings.append(_mdx_refused([path for path in listing.files if path.lower().endswith(".mdx")]))
     sources: list[tuple[str, Source]] = []
-    for file in _open(folder, markdown, warnings):
+    for file in _open(folder, markdown, failed):
         try:
             front_matter, _ = split_front_matter(file.text, file.path)
         except UnreadablePage as error:
-            warnings.append(str(error))
+            failed[file.path] = error
             continue
         if front_matter.excluded:
             skipped.append(file.path)
@@ -130,17 +132,32 @@ def read_sources(folder: Path, base_url: str | None = None, slugs: SlugRule = Sl
         read = functools.partial(_read_markdown, folder, file.path, content_hash, url, slugs)
         sources.append((url, Source(file.path, content_hash, json.dumps([url, slugs]), read)))
     if not sources:
-        raise InputError(_nothing(folder, "no Markdown file to index.", warnings))
-    return Reading(_one_for_each_address(sources, warnings), base, tuple(warnings), tuple(skipped))
+        raise InputError(_nothing(folder, "no Markdown file to index.", [*map(str, failed.values()), *warnings]))
+    offered = [*_one_for_each_address(sources, warnings), *_unreadable(failed)]
+    return Reading(_sorted(offered), base, tuple(warnings), tuple(skipped))
 
 
-def _open(folder: Path, paths: Iterable[str], warnings: list[str]) -> Iterator[_File]:
+def _open(folder: Path, paths: Iterable[str], failed: dict[str, UnreadablePage]) -> Iterator[_File]:
     for path in paths:
         try:
             content = read_page(folder, path)
             yield _File(path, content, decode(path, content))
         except UnreadablePage as error:
-            warnings.append(str(error))
+            failed[path] = error
+
+
+def _unreadable(failed: Mapping[str, UnreadablePage]) -> Iterator[Source]:
+    """Yield sources that say so when they are read: the index keeps the last good version of such a page."""
+    for path, error in failed.items():
+        yield Source(path, "", "", functools.partial(_refuse, error))
+
+
+def _sorted(sources: Iterable[Source]) -> tuple[Source, ...]:
+    return tuple(sorted(sources, key=lambda source: source.file_path))
+
+
+def _refuse(error: UnreadablePage) -> Page:
+    raise error
 
 
 def _built_source(folder: Path, path: str, page: _Built, url: str) -> Source:
@@ -190,7 +207,10 @@ def _addresses(built: Mapping[str, _Built], known: set[str], base: str) -> Itera
 def _sitemap(folder: Path, warnings: list[str]) -> list[str]:
     if not os.path.lexists(folder / "sitemap.xml"):
         return []
-    return [url for file in _open(folder, ["sitemap.xml"], warnings) for url in read_sitemap(file.text)]
+    failed: dict[str, UnreadablePage] = {}
+    urls = [url for file in _open(folder, ["sitemap.xml"], failed) for url in read_sitemap(file.text)]
+    warnings.extend(map(str, failed.values()))
+    return urls
 
 
 def _one_for_each_address(sources: Iterable[tuple[str, Source]], warnings: list[str]) -> tuple[Source, ...]:
