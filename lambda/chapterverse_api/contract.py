@@ -20,6 +20,8 @@ def _visible(value: object) -> object:
     """Refuse a text that holds nothing to read: the same rule for a question and a selection."""
     if isinstance(value, str) and not any(c.isalnum() for c in value):
         raise ValueError("must hold at least one letter or digit")
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError("must be valid Unicode")
     return value
 
 

@@ -83,6 +83,10 @@ def verify(draft: Draft, passages: Sequence[Passage], language: str, weigh: Weig
         if not span.framing:
             order = dict.fromkeys((*kept, *sources))
             measured.extend(_best(sentence, (sources[i] for i in order)) for sentence in sentences)
+        # Too short to be weighed, but to the letter what stands there.
+        said = span.text.strip(_MARKS)
+        if said and not sentences and any(sources[i].quotes(said) for i in kept):
+            measured.append(Support(1.0, 1.0, None))
     return Verified(tuple(spans), dropped, _confidence(measured))
 
 
@@ -119,16 +123,16 @@ class _Source:
 
     def support(self, sentence: _Sentence) -> Support:
         hard = _HARD.findall(sentence.text)
-        if self._quotes(sentence.text):
+        if self.quotes(sentence.text):
             return Support(1.0, 1.0, 1.0 if hard else None)
         pairs = list(pairwise(sentence.terms))
         return Support(
             window=_best_window(sentence, self._terms),
             bigrams=sum(p in self._pairs for p in pairs) / len(pairs),
-            hard=sum(self._quotes(h.strip("`")) for h in hard) / len(hard) if hard else None,
+            hard=sum(self.quotes(h.strip("`")) for h in hard) / len(hard) if hard else None,
         )
 
-    def _quotes(self, text: str) -> bool:
+    def quotes(self, text: str) -> bool:
         """Whether the text stands there verbatim, and not as a part of other words or numbers."""
         return text in self._text and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", self._text) is not None
 

@@ -129,11 +129,11 @@ class Service:
     def status(self) -> ServiceStatus:
         """Return what there is to answer from; a broken index is told, not raised."""
         try:
-            heads, degraded = self._store.heads(), []
+            heads = self._store.heads()
+            sound = all(h.embedder.fingerprint == self._card.fingerprint and self._store.intact(h.scope) for h in heads)
         except ChapterVerseError:
-            heads, degraded = [], ["index"]
-        if not heads:
-            degraded = ["index"]
+            heads, sound = [], False
+        degraded = [] if heads and sound else ["index"]
         return ServiceStatus(
             status="degraded" if degraded else "ok",
             indexes=[_index_status(h) for h in heads],

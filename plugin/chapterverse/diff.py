@@ -53,13 +53,20 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run did. `embedded` counts the chunks whose vectors had to be made; `total` those that the index holds."""
+    """What a run did.
+
+    Attributes:
+        total: chunks that the index holds.
+        skipped: pages that were offered and could not be indexed; `warnings` says why.
+        embedded: chunks whose vectors had to be made.
+    """
 
     scope: Scope
     generation: int
     files: FileDiff
     diff: Diff
     total: int
+    skipped: int = 0
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
 
@@ -73,11 +80,11 @@ class Report:
 
     def warned(self, warnings: Sequence[str]) -> Report:
         """Return the report with what was noticed before the run in front: pages that could not even be offered."""
-        return replace(self, warnings=(*warnings, *self.warnings))
+        return replace(self, skipped=self.skipped + len(warnings), warnings=(*warnings, *self.warnings))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `index --json` prints (DESIGN 4.5)."""
-        files, diff, skipped = self.files, self.diff, len(self.warnings)
+        files, diff, skipped = self.files, self.diff, self.skipped
         return {
             "site": self.scope.site,
             "version": self.scope.version,

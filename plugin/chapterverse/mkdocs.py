@@ -7,6 +7,7 @@ since `--strict` fails a build after `on_post_build`; a dirty or failed build pu
 
 from __future__ import annotations
 
+import html
 import os
 from functools import partial
 from pathlib import Path
@@ -186,7 +187,8 @@ def _source(page: BuiltPage, config: MkDocsConfig) -> Source:
     return builds.source(
         page.file.src_uri,
         page.canonical_url or "",
-        str(page.title or page.file.name),
+        # MkDocs takes a title from a heading as HTML, and one from the navigation as text.
+        html.unescape(str(page.title or page.file.name)),
         page.content or "",
         [str(tag) for tag in tags] if isinstance(tags, list) else [],
         language=str(config.theme.get("language") or config.theme.get("locale") or "en").replace("_", "-"),

@@ -209,6 +209,11 @@ def slug(name: str) -> str:
     return "-".join(words)[:64] or "site"
 
 
+def utc_now() -> str:
+    """Return the time as ISO 8601 UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 def stated_date(value: object) -> str | None:
     """Return a front matter's date as ISO 8601 UTC; None for what is no date."""
     if isinstance(value, str):
@@ -282,6 +287,7 @@ class Head:
 
     Attributes:
         generation: counts publications of this scope from 1.
+        token: tells this publication from every other one with the same number, in whatever index.
         pipeline: fingerprint of reader, chunker and embedder settings that made the chunks.
         calibration: fitted evidence parameters (see `evidence.Calibration`), kept with the index they describe.
         languages: BCP 47 tags of the pages; a question is read by the rules of each.
@@ -301,6 +307,7 @@ class Head:
     fusion_weight: float = 0.5
     base_url: str = ""
     published_at: str = ""
+    token: str = ""
     format: int = FORMAT
 
     @property

@@ -58,8 +58,9 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     head = next((h for h in store.heads() if h.scope == scope), None)
     if head is None:
         raise IndexMissing(f"Nothing was published for {scope} yet.")
-    # Rows of another generation describe another index.
-    records = ledger.records(scope) if ledger.generation(scope) == head.generation else {}
+    # Rows written for another head describe another index.
+    described = ledger.generation(scope) == head.generation and ledger.token(scope) == head.token
+    records = ledger.records(scope) if described else {}
     busy = store.publishing(scope)
     if sources is None:
         return States(head, tuple(_state(record, "Indexed") for record in records.values()))

@@ -10,11 +10,11 @@ the same on every run, still nothing is embedded twice.
 from __future__ import annotations
 
 import hashlib
+import secrets
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from chapterverse import evidence, lexical
 from chapterverse.chunking import CAP, TARGET, Budget, chunk
@@ -22,7 +22,7 @@ from chapterverse.diff import Diff, FileDiff, Report
 from chapterverse.embedding import Embedder, Vector, open_embedder
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.ledger import Ledger, Record, open_ledger
-from chapterverse.model import Chunk, EmbedderCard, Head, Page, Point, Scope, Source, SparseVector, sound
+from chapterverse.model import Chunk, EmbedderCard, Head, Page, Point, Scope, Source, sound, utc_now
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.store import Publication, Snapshot, Store, open_store
@@ -129,15 +129,19 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
     """
     started = time.perf_counter()
     offered = _offered(sources)
-    report = _nothing_to_do(offered, target)
+    damaged = not target.store.intact(target.scope)
+    report = None if damaged else _nothing_to_do(offered, target)
     if report is None:
         # Locked before anything is embedded, so that the loser of a race has paid for nothing.
         with target.store.publish(target.scope, target.card) as publication:
             changes = _changes(offered, target, publication.previous, progress)
             _embed_missing(changes, target, progress)
-            generation, total = apply(changes.diff, changes.vectors, target, publication, progress)
-            _remember(changes, offered, target, generation)
-        report = changes.report(target.scope, generation, total)
+            head = apply(changes.diff, changes.vectors, target, publication, progress)
+            _remember(changes, offered, target, head)
+        report = changes.report(target.scope, head.generation, head.chunks)
+        if damaged:
+            told = f"The index of {target.scope} was damaged, so all of it was built again."
+            report = replace(report, warnings=(told, *report.warnings))
     return replace(report, seconds=time.perf_counter() - started)
 
 
@@ -182,12 +186,13 @@ def _head(target: Target) -> Head | None:
 def _nothing_to_do(offered: _Offered, target: Target) -> Report | None:
     """Return the report of a build that changes nothing: it takes no lock and opens no shard."""
     head = _head(target)
-    if head is None or head.base_url != target.base_url or target.ledger.generation(target.scope) != head.generation:
+    if head is None or not _describes(head, target) or not _written_for(head, target):
         return None
     files = compare(offered.sources, target.ledger.records(target.scope), target.pipeline)
     if files.touched or files.removed:
         return None
-    return Report(target.scope, head.generation, files, Diff(), head.chunks, warnings=offered.warnings)
+    skipped = len(offered.warnings)
+    return Report(target.scope, head.generation, files, Diff(), head.chunks, skipped, warnings=offered.warnings)
 
 
 @dataclass(slots=True)
@@ -231,7 +236,7 @@ class _Changes:
 
     def report(self, scope: Scope, generation: int, total: int) -> Report:
         warnings = (*self.warnings, *self.failed.values())
-        return Report(scope, generation, self.files, self.diff, total, warnings=warnings)
+        return Report(scope, generation, self.files, self.diff, total, len(warnings), warnings=warnings)
 
 
 def _changes(offered: _Offered, target: Target, live: Snapshot | None, progress: Progress) -> _Changes:
@@ -259,13 +264,16 @@ def _changes(offered: _Offered, target: Target, live: Snapshot | None, progress:
 
 
 def _records(target: Target, live: Snapshot | None) -> Mapping[str, Record]:
-    """Return the ledger's rows, or rows made from the index itself where the ledger speaks of another generation."""
+    """Return the ledger's rows, or rows made from the index itself where the ledger speaks of another one.
+
+    An index by another embedder is written anew, so no file of it may be skipped.
+    """
     if live is None:
         return {}
-    if target.ledger.generation(target.scope) == live.head.generation:
+    if live.head.embedder.fingerprint == target.card.fingerprint and _written_for(live.head, target):
         return target.ledger.records(target.scope)
     counts = Counter(p.chunk.source_file_path for p in live.points())
-    return {path: Record(path, _UNREAD, n, "", live.head.generation, _now()) for path, n in counts.items()}
+    return {path: Record(path, _UNREAD, n, "", live.head.generation, utc_now()) for path, n in counts.items()}
 
 
 def _read(
@@ -311,19 +319,24 @@ def apply(
     target: Target,
     publication: Publication,
     progress: Progress,
-) -> tuple[int, int]:
-    """Write the diff and move the head; return its generation and how many chunks it holds.
+) -> Head:
+    """Write the diff and move the head; return it.
 
     Where no chunk differs (white space in the markup, say) the live generation stays.
     """
     live = publication.previous
     if live is not None and diff.empty and _describes(live.head, target):
-        return live.head.generation, live.head.chunks
-    now = _now()
+        return live.head
+    now = utc_now()
     for at in range(0, len(diff.write), _WRITE_BATCH):
         progress("Writing chunks", at, len(diff.write))
         batch = [c.stamped(now) for c in diff.write[at : at + _WRITE_BATCH]]
-        publication.write([Point(c, _lexical(c), vectors[c.embed_hash]) for c in batch])
+        publication.write(
+            [
+                Point(c, lexical.document_vector(c.heading_path, c.text, c.language), vectors[c.embed_hash])
+                for c in batch
+            ]
+        )
     progress("Writing chunks", len(diff.write), len(diff.write))
     publication.delete(diff.delete)
     written = publication.preview()
@@ -339,21 +352,22 @@ def apply(
         calibration=evidence.fit(written).to_json(),
         base_url=target.base_url,
         published_at=now,
+        token=secrets.token_hex(8),
     )
     publication.commit(head)
-    return head.generation, head.chunks
+    return head
 
 
-def _remember(changes: _Changes, offered: _Offered, target: Target, generation: int) -> None:
+def _remember(changes: _Changes, offered: _Offered, target: Target, head: Head) -> None:
     """Write the ledger's rows of what was read, and forget those of files that the index no longer holds."""
-    now = _now()
+    now = utc_now()
     rows = [
         Record(
             path,
             source.content_hash,
             len(changes.chunks[path]),
             _row_pipeline(target.pipeline, source),
-            generation,
+            head.generation,
             now,
         )
         for path in changes.files.touched
@@ -363,15 +377,17 @@ def _remember(changes: _Changes, offered: _Offered, target: Target, generation: 
     kept = [changes.records[path] for path in changes.failed if changes.live and path in changes.records]
     known = {row.file_path for row in (*rows, *kept)}.union(changes.files.unchanged)
     gone = target.ledger.records(target.scope).keys() - known
-    target.ledger.save(target.scope, generation, (*rows, *kept), sorted(gone))
+    target.ledger.save(target.scope, head.generation, (*rows, *kept), sorted(gone), head.token)
+
+
+def _written_for(head: Head, target: Target) -> bool:
+    """Whether the ledger speaks of this very head: a number alone may be another index's."""
+    ledger, scope = target.ledger, target.scope
+    return ledger.generation(scope) == head.generation and ledger.token(scope) == head.token
 
 
 def _describes(head: Head, target: Target) -> bool:
     return head.base_url == target.base_url and head.embedder.fingerprint == target.card.fingerprint
-
-
-def _lexical(chunk: Chunk) -> SparseVector:
-    return lexical.document_vector(chunk.heading_path, chunk.text, chunk.language)
 
 
 def _same(chunk: Chunk, stored: Chunk) -> bool:
@@ -382,7 +398,3 @@ def _same(chunk: Chunk, stored: Chunk) -> bool:
 def _row_pipeline(pipeline: str, source: Source) -> str:
     """Return 64 hex digits over all that decides a file's points besides its content."""
     return hashlib.sha256(f"{pipeline}\n{source.context}".encode(errors="surrogatepass")).hexdigest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -22,6 +22,7 @@ from chapterverse.lexical import query_vector
 from chapterverse.model import FORMAT, EmbedderCard, Head, Scope
 from chapterverse.store import files
 from chapterverse.store.edge import EdgeStore, _folder_name
+from chapterverse.store.shard import engine_at
 from chapterverse.store.terms import Terms
 from fakes.docs import SCOPE, point, prose
 
@@ -360,13 +361,17 @@ def one_sentence(error: BaseException) -> bool:
         b'{"head": {"format": "one"}, "folder": "x"}', b"\xff\xfe", b"[" * 100_000, b'{"head": {"format": 1}}',
     ],
 )  # fmt: skip
-def test_a_damaged_head_is_told_in_one_sentence(store: EdgeStore, content: bytes) -> None:
+def test_a_damaged_head_is_told_in_one_sentence_and_replaced(store: EdgeStore, content: bytes) -> None:
     publish(store, "a")
     (folder_of(store) / "head.json").write_bytes(content)
-    for read in (store.heads, lambda: store.snapshot(SCOPE), lambda: publish(store, "b")):
+    assert not store.intact(SCOPE)
+    for read in (store.heads, lambda: store.snapshot(SCOPE)):
         with pytest.raises(IndexCorrupt) as caught:
             read()
         assert one_sentence(caught.value)
+    publish(store, "b")
+    assert store.intact(SCOPE)
+    assert store.snapshot(SCOPE).head.chunks == 1
 
 
 def test_a_newer_format_is_not_read_and_not_written(store: EdgeStore) -> None:
@@ -445,14 +450,23 @@ def test_counts_of_terms_cut_short_are_told(store: EdgeStore) -> None:
     assert one_sentence(caught.value)
 
 
-def test_a_missing_generation_is_told_in_one_sentence(store: EdgeStore) -> None:
+def test_a_missing_generation_is_told_in_one_sentence_and_replaced(store: EdgeStore) -> None:
     publish(store, "a")
     (live,) = folder_of(store).glob("000001-*")
     shutil.rmtree(live)
-    for read in (lambda: store.snapshot(SCOPE), lambda: publish(store, "b")):
-        with pytest.raises(IndexCorrupt) as caught:
-            read()
-        assert one_sentence(caught.value)
+    assert not store.intact(SCOPE)
+    with pytest.raises(IndexCorrupt) as caught:
+        store.snapshot(SCOPE)
+    assert one_sentence(caught.value)
+    publish(store, "b")
+    assert store.snapshot(SCOPE).head.chunks == 1
+
+
+def test_a_refusal_of_the_system_is_not_called_damage(store: EdgeStore) -> None:
+    folder = store.root / "x"
+    with pytest.raises(IndexFault, match=r"No space left on device.*not harmed") as caught, engine_at(folder):
+        raise RuntimeError("Service runtime error: IO Error: No space left on device (os error 28)")
+    assert not isinstance(caught.value, IndexCorrupt)
 
 
 # Disks that refuse

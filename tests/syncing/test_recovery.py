@@ -156,3 +156,38 @@ def test_a_path_that_nothing_can_hold_is_skipped_and_told(site: Site, path: str)
         assert report.warnings[0].isprintable()
         assert report.total == 6
     assert report.to_json()["pages"]["seen"] == 4
+
+
+def test_a_ledger_of_another_index_with_the_same_number_is_not_believed(site: Site, tmp_path: Path) -> None:
+    mine = replace(site.target, ledger=SqliteLedger(tmp_path / "mine.sqlite"))
+    index(site.sources(), mine)
+    shutil.rmtree(site.folder / "index")
+    other = Site(tmp_path / "other")
+    other.put("foreign.md", "Somebody else's words.")
+    index(other.sources(), replace(site.target, ledger=SqliteLedger(tmp_path / "theirs.sqlite")))
+    report = index(site.sources(), mine)
+    assert report.files.removed == ("foreign.md",)
+    assert {c.source_file_path for c in site.stored().values()} == set(site.pages)
+
+
+def test_a_head_of_another_embedder_makes_every_page_be_read_again(site: Site) -> None:
+    site.index()
+    (head,) = (site.folder / "index").glob("*/*/head.json")
+    head.write_text(head.read_text().replace('"space": "', '"space": "another '))
+    site.put("a.md", "Other words.")
+    site.index()
+    assert {c.source_file_path for c in site.stored().values()} == set(site.pages)
+
+
+@pytest.mark.parametrize("what", ["head", "shard"])
+def test_a_damaged_index_is_built_again_and_says_so(site: Site, what: str) -> None:
+    site.index()
+    files = (site.folder / "index").glob("*/*/head.json" if what == "head" else "*/*/00*/terms.bin")
+    for file in files:
+        file.write_bytes(b"")
+    report = site.index()
+    assert len(report.warnings) == 1
+    assert "was damaged" in report.warnings[0]
+    assert report.total == 6
+    assert_is_a_clean_build(site)
+    assert site.index().warnings == ()

@@ -46,7 +46,7 @@ def test_a_report_reads_as_one_line(site: Site) -> None:
 
 
 def test_earlier_warnings_stand_first() -> None:
-    report = Report(SCOPE, 1, FileDiff(), Diff(), 0, warnings=("late",)).warned(["early"])
+    report = Report(SCOPE, 1, FileDiff(), Diff(), 0, skipped=1, warnings=("late",)).warned(["early"])
     assert report.warnings == ("early", "late")
     assert report.to_json()["pages"]["skipped"] == 2
 

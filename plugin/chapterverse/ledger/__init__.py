@@ -41,8 +41,14 @@ class Ledger(Protocol):
         """Return the generation that the rows describe; 0 when there are none."""
         ...
 
-    def save(self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str]) -> None:
-        """Write and delete rows and set the scope's generation, all in one transaction."""
+    def token(self, scope: Scope) -> str:
+        """Return the token of the head that the rows describe; "" when there are none."""
+        ...
+
+    def save(
+        self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str], token: str = ""
+    ) -> None:
+        """Write and delete rows and set the scope's generation and its head's token, all in one transaction."""
         ...
 
 

@@ -35,6 +35,7 @@ _MIGRATIONS = (
             site VARCHAR(255) NOT NULL,
             version VARCHAR(64) NOT NULL,
             generation INTEGER NOT NULL,
+            token TEXT NOT NULL,
             PRIMARY KEY (site, version)
         )
         """,
@@ -76,15 +77,24 @@ class SqliteLedger:
             return {row[0]: Record(*row) for row in rows}
 
     def generation(self, scope: Scope) -> int:
+        return self._written_for(scope)[0]
+
+    def token(self, scope: Scope) -> str:
+        return self._written_for(scope)[1]
+
+    def _written_for(self, scope: Scope) -> tuple[int, str]:
         if not self._path.exists():
-            return 0
+            return 0, ""
         with self._connection() as db:
             row = db.execute(
-                "SELECT generation FROM ledger_generation WHERE site = ? AND version = ?", (scope.site, scope.version)
+                "SELECT generation, token FROM ledger_generation WHERE site = ? AND version = ?",
+                (scope.site, scope.version),
             ).fetchone()
-            return int(row[0]) if row else 0
+            return (int(row[0]), str(row[1])) if row else (0, "")
 
-    def save(self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str]) -> None:
+    def save(
+        self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str], token: str = ""
+    ) -> None:
         key = (scope.site, scope.version)
         with self._connection() as db, _transaction(db):
             db.executemany(
@@ -104,9 +114,9 @@ class SqliteLedger:
                 ],
             )
             db.execute(
-                "INSERT INTO ledger_generation VALUES (?, ?, ?)"
-                " ON CONFLICT (site, version) DO UPDATE SET generation = excluded.generation",
-                (*key, generation),
+                "INSERT INTO ledger_generation VALUES (?, ?, ?, ?) ON CONFLICT (site, version)"
+                " DO UPDATE SET generation = excluded.generation, token = excluded.token",
+                (*key, generation, token),
             )
 
     @contextlib.contextmanager

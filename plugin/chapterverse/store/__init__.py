@@ -116,6 +116,10 @@ class Store(Protocol):
         """
         ...
 
+    def intact(self, scope: Scope) -> bool:
+        """Return whether what is live is whole, by a look that opens nothing; also when nothing was published."""
+        ...
+
     def publishing(self, scope: Scope) -> bool:
         """Return whether somebody is publishing to the scope right now."""
         ...

@@ -70,6 +70,18 @@ class EdgeStore:
                     raise
         raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
 
+    def intact(self, scope: Scope) -> bool:
+        from chapterverse.store.manifest import Manifest
+
+        try:
+            folder = self._folder(scope) / self._live(scope)[1]
+            Manifest.load(folder).check(folder)
+        except IndexMissing:
+            return True
+        except (IndexCorrupt, OSError, ValueError, TypeError):
+            return False
+        return True
+
     def publishing(self, scope: Scope) -> bool:
         try:
             with (self._folder(scope) / _LOCK).open() as file:
@@ -95,7 +107,8 @@ class EdgeStore:
                 publication.discard()
 
     def _previous(self, scope: Scope) -> EdgeSnapshot | None:
-        with contextlib.suppress(IndexMissing):
+        # What is damaged can't be continued, only replaced as a whole.
+        with contextlib.suppress(IndexMissing, IndexCorrupt):
             return self.snapshot(scope)
         return None
 

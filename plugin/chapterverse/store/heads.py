@@ -30,9 +30,7 @@ def read_head(path: Path) -> tuple[Head, str]:
     except (FileNotFoundError, NotADirectoryError):
         raise IndexMissing("Nothing was published there yet.") from None
     except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise IndexCorrupt(
-            f"{path} can't be read ({type(error).__name__}): remove its folder and index again."
-        ) from None
+        raise IndexCorrupt(f"{path} can't be read ({type(error).__name__}): build it again.") from None
 
 
 def write_head(folder: Path, head: Head, name: str) -> None:
@@ -45,7 +43,7 @@ def write_head(folder: Path, head: Head, name: str) -> None:
 
 
 def live_name(folder: Path) -> str:
-    """Return the name of the live generation's folder; "" where there is none."""
-    with contextlib.suppress(IndexMissing):
+    """Return the name of the live generation's folder; "" where there is none that can be read."""
+    with contextlib.suppress(IndexMissing, IndexCorrupt):
         return read_head(folder / HEAD)[1]
     return ""

@@ -42,7 +42,7 @@ class Manifest:
     def check(self, folder: Path) -> None:
         """Raises `IndexCorrupt` if a file is missing, cut short or strange."""
         if _sizes(folder) != self.files:
-            raise IndexCorrupt(f"Files in {folder} are missing or cut short: remove the index and build it again.")
+            raise IndexCorrupt(f"Files in {folder} are missing or cut short: build it again.")
 
     def worn(self, chunks: int) -> bool:
         """Return whether most of a shard with so many chunks is places of points that are gone."""

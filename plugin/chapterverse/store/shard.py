@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -22,7 +23,7 @@ from typing import Any
 
 import qdrant_edge as edge
 
-from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMismatch
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.model import Chunk, Point, SparseVector
 from chapterverse.store import Filters, Hit, files
 from chapterverse.store.manifest import Manifest
@@ -43,6 +44,10 @@ class Census:
     pages: int
     chunks: int
     languages: tuple[str, ...]
+
+
+#: What the engine says where the system refused it room, rights or handles, and the files themselves are well.
+_BY_THE_SYSTEM = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
 
 
 class Shard:
@@ -153,7 +158,10 @@ def engine_at(folder: Path) -> Iterator[None]:
     except (ChapterVerseError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        raise IndexCorrupt(f"The index in {folder} is damaged: remove it and build it again.") from error
+        refused = _BY_THE_SYSTEM.search(str(error))
+        if refused:
+            raise IndexFault(f"The index in {folder} can't be opened ({refused.group()}): it is not harmed.") from error
+        raise IndexCorrupt(f"The index in {folder} is damaged: build it again.") from error
 
 
 def sparse(vectors: Mapping[str, Any]) -> SparseVector:
