@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from chapterverse.errors import ProviderError
 from chapterverse_api import log, phrases
-from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, Segment, SourceChunk, Status
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, Segment, Status
 from chapterverse_api.generation import Draft
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.grounding import Verified, verify
@@ -89,7 +89,7 @@ def answer(material: Material, verified: Verified, degraded: str | None, turn: T
         status="degraded" if degraded else status,
         grounding_confidence=round(verified.confidence, 4),
         retrieval_used=material.retrieval_used,
-        sources_cited=_cited_urls(sources, cited),
+        sources_cited=_cited_urls(verified, material),
         nearest=list(material.nearest) if material.mode == "selected_text" or status == "partial" else [],
         degraded_reason=degraded,
     )
@@ -112,8 +112,11 @@ def refusal(material: Material, turn: Turn) -> ChatResponse:
     )
 
 
-def _cited_urls(sources: list[SourceChunk], cited: set[str]) -> list[str]:
-    return list(dict.fromkeys(s.url for s in sources if s.id in cited and s.url))
+def _cited_urls(verified: Verified, material: Material) -> list[str]:
+    """Return the addresses of what is cited, in the order of the citations."""
+    urls = {s.id: s.url for s in material.sources}
+    cited = (urls[i] for span in verified.spans for i in span.citations)
+    return list(dict.fromkeys(url for url in cited if url))
 
 
 @dataclass(slots=True)
