@@ -45,11 +45,13 @@ def _drives_a_browser(item: pytest.Item) -> bool:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """A headless Chromium for the whole run; a test that asks for it fails when it can't start."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     # Chromium's own sandbox doesn't work as root, as in most containers.
     arguments = [*ARGUMENTS, "--no-sandbox"] if os.geteuid() == 0 else list(ARGUMENTS)
     path = _chromium_path()
+    # A machine that is busy with other work is slow, and that is no fault of the widget.
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=arguments)
         yield browser

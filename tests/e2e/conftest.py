@@ -47,7 +47,7 @@ def visit(chromium: Browser) -> Iterator[Callable[[str], Page]]:
 
     def open_page(url: str, **options: object) -> Page:
         context = chromium.new_context(viewport={"width": 1280, "height": 800}, **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
