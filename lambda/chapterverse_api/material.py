@@ -76,7 +76,8 @@ def from_index(query: ChatQuery, service: Service) -> Material:
     found = retrieve(snapshot, service.embedder, question, filters=_scoped(query, head.languages))
     kept = _sections(c for c in found.candidates if c.evidence >= found.calibration.floor)[: query.top_k]
     urls = {c.chunk.chunk_id: service.public_url(c.chunk, head) for c in found.candidates}
-    passages = tuple(_passage(str(i), c, urls[c.chunk.chunk_id], snapshot) for i, c in enumerate(kept, 1))
+    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
+    passages = tuple(_passage(str(i), c, urls[c.chunk.chunk_id], pages) for i, c in enumerate(kept, 1))
     language = query.language or next((c.chunk.language for c in found.candidates), head.languages[0])
     return Material(
         mode="rag",
@@ -165,10 +166,10 @@ def _primary(tag: str) -> str:
     return tag.partition("-")[0].lower()
 
 
-def _passage(number: str, candidate: Candidate, url: str, snapshot: Snapshot) -> Passage:
+def _passage(number: str, candidate: Candidate, url: str, pages: Mapping[str, Sequence[Chunk]]) -> Passage:
     chunk = candidate.chunk
     around = range(chunk.chunk_index - NEIGHBORS, chunk.chunk_index + NEIGHBORS + 1)
-    page = snapshot.page(chunk.source_file_path)
+    page = pages[chunk.source_file_path]
     section = "\n\n".join(c.text for c in page if c.chunk_index in around and _same_section(c, chunk))
     terms = frozenset(candidate.lexical.indices)
     return Passage(

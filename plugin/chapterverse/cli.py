@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 usage.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -14,9 +15,9 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse import __version__, progress, serving, states, sync
-from chapterverse.errors import ChapterVerseError, IndexFault, InputError
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, InputError
 from chapterverse.ledger import open_ledger
-from chapterverse.model import Scope, slug
+from chapterverse.model import Head, Scope, slug
 from chapterverse.questions import Asked, read_questions
 from chapterverse.readers.site import Reading, read_site, read_sources
 from chapterverse.readers.slugs import SlugRule
@@ -196,6 +197,9 @@ def serve(
         if site_dir is not None:
             # The site is read here, so its citations must lead here and not to its published address.
             settings = settings.override(base_url=f"{here}/")
+            if settings.allowed_origins:
+                # A list of origins says nothing of our own, and the site's chat asks from there.
+                settings = settings.override(allowed_origins=f"{settings.allowed_origins},{here}")
         application = create_app(settings=settings, site_dir=site_dir)
         try:
             only_scope(open_store(settings.store), settings.site, settings.docs_version)
@@ -239,7 +243,11 @@ def _settings(store: str | None, site: str | None, docs_version: str | None, **o
 
 def _scope(settings: Settings, reading: Reading) -> Scope:
     """Return what to index into: by name, else what holds the site at that address, else named by the address."""
-    known = {h.site for h in open_store(settings.store).heads() if h.base_url.rstrip("/") + "/" == reading.base_url}
+    heads: list[Head] = []
+    # A damaged head names nothing, and is replaced by what is about to be indexed.
+    with contextlib.suppress(IndexCorrupt):
+        heads = open_store(settings.store).heads()
+    known = {h.site for h in heads if h.base_url.rstrip("/") + "/" == reading.base_url}
     site = settings.site or (known.pop() if len(known) == 1 else slug(reading.site))
     return Scope(site, settings.docs_version or "")
 
