@@ -436,6 +436,8 @@ def test_a_damaged_index(shell: Shell) -> None:
     next(shell.root.rglob("head.json")).write_text("{")
     for arguments in (["ask", "a"], ["search", "a"], ["status"]):
         assert "head.json" in shell.refused(*arguments)
+    assert "was damaged, so all of it was built again" in shell.run("index", "site").stderr
+    assert shell.run("ask", QUESTION).stdout
 
 
 def test_a_ledger_of_garbage(shell: Shell) -> None:
@@ -502,11 +504,11 @@ def typed(shell: Shell, *arguments: str) -> str:
 
 
 @contextmanager
-def served(shell: Shell, *arguments: str, stop: signal.Signals = signal.SIGINT) -> Iterator[str]:
+def served(shell: Shell, *arguments: str, stop: signal.Signals = signal.SIGINT, **variables: str) -> Iterator[str]:
     """Run `serve` on a free port, yield its address, and end it as a user does."""
     process = subprocess.Popen(
         command("serve", "--port", "0", *arguments),
-        cwd=shell.root, env=clean(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=shell.root, env=clean(variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None
     try:
@@ -548,6 +550,14 @@ def test_a_site_is_served_with_its_chat_and_cites_itself(indexed: Shell) -> None
         assert sources[0]["url"] == f"{address}/clean/"
         assert httpx.get(f"{address}/v1/status").json()["status"] == "ok"
         assert httpx.get(f"{address}/nope").status_code == 404
+
+
+def test_a_served_site_may_ask_beside_the_origins_that_are_listed(indexed: Shell) -> None:
+    listed = "https://docs.example.com"
+    with served(indexed, "--site-dir", "site", CHAPTERVERSE_ALLOWED_ORIGINS=listed) as address:
+        for origin, status in ((address, 200), (listed, 200), ("https://evil.example.com", 403)):
+            answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, headers={"origin": origin})
+            assert answer.status_code == status
 
 
 def test_without_a_site_its_published_address_is_cited(indexed: Shell) -> None:

@@ -81,7 +81,7 @@ def from_index(query: ChatQuery, service: Service) -> Material:
     language = query.language or next((c.chunk.language for c in found.candidates), head.languages[0])
     return Material(
         mode="rag",
-        task=Task(query.query or "", found.question, found.idf, passages, language),
+        task=Task(query.query or "", found.question, passages, language),
         sources=tuple(_source(p, c.chunk) for p, c in zip(passages, kept, strict=True)),
         nearest=_nearest(found.candidates, urls),
         candidates=found.total,
@@ -105,7 +105,7 @@ def from_selection(query: ChatQuery, service: Service) -> Material:
     language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
     chapter = home.place.chapter if home else phrases.of(language).selection
     url = home.url if home else None
-    words, idf = _weighed(query.query or "", language, snapshot)
+    words = _weighed(query.query or "", language, snapshot)
     terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     source = SourceChunk(
@@ -113,7 +113,7 @@ def from_selection(query: ChatQuery, service: Service) -> Material:
     )
     return Material(
         mode="selected_text",
-        task=Task(query.query or "", words, idf, (passage,), language),
+        task=Task(query.query or "", words, (passage,), language),
         sources=(source,),
         nearest=(home.place,) if home else (),
         candidates=1,
@@ -146,11 +146,11 @@ def _home(selection: str, page_url: str, service: Service, snapshot: Snapshot) -
     return _Home(page_url if held else urldefrag(place.url).url, place, chunk.language)
 
 
-def _weighed(question: str, language: str, snapshot: Snapshot | None) -> tuple[Question, Mapping[int, float]]:
+def _weighed(question: str, language: str, snapshot: Snapshot | None) -> Question:
     if snapshot is not None:
-        return read_question(question, snapshot.head.languages, snapshot)
+        return read_question(question, snapshot.head.languages, snapshot)[0]
     words = tuple((w.terms,) for w in lexical.words(question, language))
-    return Question(words, (1.0,) * len(words)), {}
+    return Question(words, (1.0,) * len(words))
 
 
 def _scoped(query: ChatQuery, languages: Sequence[str]) -> dict[str, FilterValue]:

@@ -54,7 +54,6 @@ class Retrieval:
 
     candidates: tuple[Candidate, ...]
     question: Question
-    idf: Mapping[int, float]
     calibration: Calibration
     total: int
     algorithm: str
@@ -114,7 +113,6 @@ def retrieve(
     return Retrieval(
         candidates=candidates,
         question=asked,
-        idf=idf,
         calibration=calibration,
         total=len({h.chunk.chunk_id for h in (*by_words, *by_meaning)}),
         algorithm=HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM,

@@ -6,7 +6,6 @@ A generator proposes and `grounding` decides: no generator is trusted to cite.
 from __future__ import annotations
 
 from collections.abc import Generator as Steps
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,14 +46,13 @@ class Task:
 
     Attributes:
         question: as the reader asked; empty for "explain this".
-        words: its words as the index weighs them, with the idf of each of its terms.
+        words: its words as the index weighs them.
         passages: best first.
         language: BCP 47 tag of the answer.
     """
 
     question: str
     words: Question
-    idf: Mapping[int, float]
     passages: tuple[Passage, ...]
     language: str
 

@@ -23,7 +23,7 @@ def passage(text: str, number: str = "1", path: Sequence[str] = ("Guide", "Part"
 
 def task(question: str, *passages: Passage, language: str = "en") -> Task:
     words = tuple((w.terms,) for w in lexical.words(question, language))
-    return Task(question, Question(words, (1.0,) * len(words)), {}, passages, language)
+    return Task(question, Question(words, (1.0,) * len(words)), passages, language)
 
 
 def draft(question: str, *passages: Passage) -> Draft:
