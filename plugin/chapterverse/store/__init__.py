@@ -158,14 +158,18 @@ def only_scope(store: Store, site: str = "", version: str | None = None) -> Scop
         IndexMissing: nothing matches.
         ConfigurationError: more than one matches; the message lists them.
     """
+    return only_head(store.heads(), site, version).scope
+
+
+def only_head(heads: Sequence[Head], site: str = "", version: str | None = None) -> Head:
+    """Return the one of these heads that `site` and `version` name; raises as `only_scope` does."""
     from chapterverse.errors import IndexMissing
 
-    heads = store.heads()
-    scopes = [h.scope for h in heads if (not site or h.site == site) and (version is None or h.version == version)]
-    if len(scopes) == 1:
-        return scopes[0]
-    if scopes:
-        names = ", ".join(f"{s.site!r} version {s.version!r}" for s in scopes)
+    named = [h for h in heads if (not site or h.site == site) and (version is None or h.version == version)]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        names = ", ".join(f"{h.site!r} version {h.version!r}" for h in named)
         raise ConfigurationError(f"The store holds {names}: say which with --site and --docs-version.")
     if heads:
         names = ", ".join(f"{h.site!r} version {h.version!r}" for h in heads)

@@ -105,11 +105,11 @@ PATHOLOGICAL = {
 @pytest.mark.parametrize("frame", [(b"", b""), (b'{"a":"', b'"}'), (b'{"a":[', b"]}"), (b'{"a":"', b"")])
 def test_the_largest_body_takes_no_time_to_read(unit: bytes, frame: tuple[bytes, bytes]) -> None:
     raw = frame[0] + unit * ((body.LIMIT - 16) // len(unit)) + frame[1]
-    begin = time.perf_counter()
+    begin = time.process_time()
     with contextlib.suppress(Refusal):
         body.parse(raw)
     # Linear is some 20 ms; quadratic would be minutes.
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 5
 
 
 def _sized(size: int) -> bytes:
