@@ -37,7 +37,7 @@ format: ## mend what can be mended by itself
 lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	@$(SETUP) lock
 	$(LOCK) requirements/uv.in -o requirements/uv.txt
-	$(LOCK) pyproject.toml requirements/test.in --extra api --extra build -o requirements/test.txt
+	$(LOCK) pyproject.toml requirements/test.in --extra api --extra aws --extra build --extra postgres -o requirements/test.txt
 	$(LOCK) pyproject.toml requirements/demo.in --extra api -c requirements/test.txt -o requirements/demo.txt
 
 clean: ## remove everything that the other tasks made

@@ -25,6 +25,7 @@ import yaml
 from mkdocs.__main__ import cli
 
 from chapterverse.model import Chunk, Head
+from chapterverse.settings import Settings
 from chapterverse.store import open_store
 
 STORE = ".cache/plugin/chapterverse"
@@ -84,11 +85,11 @@ class Site:
         return done.stdout
 
     def heads(self, store: str = STORE) -> list[Head]:
-        return open_store(f"edge:{self.root / store}").heads()
+        return open_store(Settings(store=f"edge:{self.root / store}")).heads()
 
     def chunks(self, store: str = STORE) -> list[Chunk]:
         """Return what the only head of the store holds."""
-        opened = open_store(f"edge:{self.root / store}")
+        opened = open_store(Settings(store=f"edge:{self.root / store}"))
         (head,) = opened.heads()
         return [point.chunk for point in opened.snapshot(head.scope).points()]
 

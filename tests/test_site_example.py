@@ -49,7 +49,7 @@ class Built:
 
     @cached_property
     def chunks(self) -> tuple[Chunk, ...]:
-        store = open_store(self.settings.store)
+        store = open_store(self.settings)
         return tuple(p.chunk for p in store.snapshot(only_scope(store)).points())
 
     @cached_property

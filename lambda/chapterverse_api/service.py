@@ -43,7 +43,7 @@ def open_service(settings: Settings) -> Service:
     """
     if settings.reranker != "none":
         raise ConfigurationError(f"There is no reranker named {settings.reranker!r}: use none.")
-    return Service(settings, open_store(settings.store), open_embedder(settings), open_generator(settings))
+    return Service(settings, open_store(settings), open_embedder(settings), open_generator(settings))
 
 
 class Service:

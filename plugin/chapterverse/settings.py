@@ -34,15 +34,16 @@ class Settings:
     """Everything that is configurable at run time; secrets are left out of `repr`.
 
     Attributes:
-        store: `edge:PATH`, later also `qdrant:URL` and `s3://bucket/prefix`.
-        ledger: `sqlite:PATH`; empty means a file inside the embedded store.
+        store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
+        ledger: `sqlite:PATH` or `postgresql://…`; empty means a file of its own for each store.
         base_url: address of the published site; rewrites citations when it differs from the index's own.
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
         publish: whether a build may write the index; None means yes for the embedded store, no for a remote one.
         endpoint: address of the API that the widget calls.
-        embedder: `none`, `cohere[:MODEL]`, `fastembed:MODEL-or-PATH`.
+        embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`.
+        qdrant_url: the server that the store `qdrant:` without an address means.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
     """
 
@@ -60,6 +61,10 @@ class Settings:
     log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")
     cohere_url: str = _setting("https://api.cohere.com", "CHAPTERVERSE_COHERE_URL")
     cohere_api_key: str = _secret("COHERE_API_KEY")
+    openai_url: str = _setting("https://api.openai.com", "CHAPTERVERSE_OPENAI_URL")
+    openai_api_key: str = _secret("OPENAI_API_KEY")
+    qdrant_url: str = _setting("", "QDRANT_URL")
+    qdrant_api_key: str = _secret("QDRANT_API_KEY")
 
     @property
     def origins(self) -> tuple[str, ...]:

@@ -61,8 +61,8 @@ class Target:
             raise ConfigurationError(f"chunk_tokens must be between 32 and {CAP}.")
         if sound(str(scope)) != str(scope):
             raise ConfigurationError("The names of a site and of its version must be text without control characters.")
-        store = open_store(settings.store)
-        ledger = open_ledger(settings.ledger, settings.store)
+        store = open_store(settings)
+        ledger = open_ledger(settings)
         embedder = open_embedder(settings)
         # A model counts tokens in its own way, but a text far over its limit would only be sent to be refused.
         limit = (embedder.card.limit if embedder else 0) or CAP

@@ -161,8 +161,8 @@ def publish(
     settings = Settings(store=f"edge:{root}")
     target = sync.Target(
         scope,
-        open_store(settings.store),
-        open_ledger("", settings.store),
+        open_store(settings),
+        open_ledger(settings),
         embedder,
         Budget(),
         base,
@@ -173,7 +173,7 @@ def publish(
 
 
 def service(settings: Settings, *, embedder: Embedder | None = None, generator: Generator | None = None) -> Service:
-    return Service(settings, open_store(settings.store), embedder, generator or open_generator(settings))
+    return Service(settings, open_store(settings), embedder, generator or open_generator(settings))
 
 
 def ask(service: Service, query: str | None = None, **fields: object) -> ChatResponse:

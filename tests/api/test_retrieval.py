@@ -16,7 +16,7 @@ SAME = {"vanish": "uninstalling"}
 
 
 def opened(settings: Settings) -> Snapshot:
-    store = open_store(settings.store)
+    store = open_store(settings)
     return store.snapshot(only_scope(store))
 
 

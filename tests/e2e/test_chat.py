@@ -114,10 +114,11 @@ def test_every_anchor_of_the_index_is_in_the_built_page(
     served: Callable[[str, str], Site], theme: str, generator: str
 ) -> None:
     from chapterverse.model import Scope
+    from chapterverse.settings import Settings
     from chapterverse.store import open_store
 
     site = served(theme, generator)
-    store = open_store(f"edge:{site.folder.parent / 'index'}")
+    store = open_store(Settings(store=f"edge:{site.folder.parent / 'index'}"))
     urls = {point.chunk.url for point in store.snapshot(Scope("harbor")).points()}
     assert any("#" in url for url in urls)
     for url in urls:

@@ -15,8 +15,8 @@ import pytest
 
 from chapterverse.embedding import open_embedder
 from chapterverse.embedding.cohere import MODELS, CohereEmbedder
-from chapterverse.embedding.rest import JsonClient
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.rest import JsonClient
 from chapterverse.settings import Settings
 from fakes.cohere_server import KEY, CohereServer, Fault, failing, rate_limited, vector, with_vectors
 

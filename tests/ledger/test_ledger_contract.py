@@ -28,6 +28,7 @@ from chapterverse.errors import (
 from chapterverse.ledger import Ledger, Record, open_ledger
 from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.model import Scope
+from chapterverse.settings import Settings
 
 #: Makes the address of a ledger in a folder of the test's own.
 LEDGERS: dict[str, Callable[[Path], str]] = {"sqlite": lambda folder: f"sqlite:{folder / 'deep' / 'ledger.sqlite'}"}
@@ -51,7 +52,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def ledger(address: str) -> Ledger:
-    return open_ledger(address, "edge:unused")
+    return open_ledger(Settings(ledger=address))
 
 
 def test_a_new_ledger_is_empty(ledger: Ledger) -> None:
@@ -102,7 +103,7 @@ def test_the_generation_can_be_saved_alone(ledger: Ledger) -> None:
 
 
 def test_what_one_connection_saves_the_other_sees(ledger: Ledger, address: str) -> None:
-    other = open_ledger(address, "edge:unused")
+    other = open_ledger(Settings(ledger=address))
     ledger.save(DOCS, 1, [A], [])
     assert other.records(DOCS) == {"a.md": A}
     other.save(DOCS, 2, [B], ["a.md"])
@@ -156,7 +157,7 @@ def test_any_history_is_what_a_dictionary_would_hold(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[dict[str, int], set[str]]]
 ) -> None:
     for make in LEDGERS.values():
-        ledger = open_ledger(make(tmp_path_factory.mktemp("history")), "edge:unused")
+        ledger = open_ledger(Settings(ledger=make(tmp_path_factory.mktemp("history"))))
         model: dict[str, Record] = {}
         for generation, (changed, removed) in enumerate(steps, 1):
             rows = {p: row(p, chunk_count=n, generation=generation) for p, n in changed.items()}
@@ -332,7 +333,7 @@ for i in range(20):
 
 
 def test_an_empty_address_is_a_file_in_the_embedded_store(tmp_path: Path) -> None:
-    open_ledger("", f"edge:{tmp_path}").save(DOCS, 1, [A], [])
+    open_ledger(Settings(store=f"edge:{tmp_path}")).save(DOCS, 1, [A], [])
     assert path_of(tmp_path).exists()
 
 
@@ -341,4 +342,4 @@ def test_an_empty_address_is_a_file_in_the_embedded_store(tmp_path: Path) -> Non
 )
 def test_an_address_that_no_ledger_has(uri: str, store: str) -> None:
     with pytest.raises(ConfigurationError, match="There is no ledger"):
-        open_ledger(uri, store)
+        open_ledger(Settings(ledger=uri, store=store))

@@ -13,6 +13,7 @@ from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
 from chapterverse.readers import SlugRule, read_document, read_site, read_sources
 from chapterverse.readers.site import Reading
+from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from readers.golden import SITES
 
@@ -162,8 +163,10 @@ def test_a_page_that_turns_bad_keeps_its_last_good_version(tmp_path: Path) -> No
     site = tmp_path / "site"
     site.mkdir()
     write(site, a_html=page("<h1>A</h1><p>Anchors are weighed at dawn.</p>"), b_html=page("<h1>B</h1><p>Other.</p>"))
-    store = open_store(f"edge:{tmp_path / 'index'}")
-    target = sync.Target(Scope("s"), store, open_ledger("", f"edge:{tmp_path / 'index'}"), base_url="https://e.com/")
+    store = open_store(Settings(store=f"edge:{tmp_path / 'index'}"))
+    target = sync.Target(
+        Scope("s"), store, open_ledger(Settings(store=f"edge:{tmp_path / 'index'}")), base_url="https://e.com/"
+    )
     sync.index(read_site(site, "https://e.com/").sources, target)
     (site / "a.html").write_bytes(b"\x00\x01")
     report = sync.index(read_site(site, "https://e.com/").sources, target)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from chapterverse.errors import IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.lexical import document_vector, query_vector
 from chapterverse.model import EmbedderCard, Head, Point, Scope, SparseVector
+from chapterverse.settings import Settings
 from chapterverse.store import Publication, Store, open_store
 from fakes.docs import SCOPE, point, prose
 
@@ -33,7 +34,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(address: str) -> Store:
-    return open_store(address)
+    return open_store(Settings(store=address))
 
 
 def next_head(store: Store, publication: Publication, scope: Scope = SCOPE, **fields: object) -> Head:
@@ -177,7 +178,7 @@ def test_nothing_is_seen_before_the_commit(store: Store, address: str) -> None:
         publication.write([B])
         publication.delete([A.chunk.chunk_id])
         publication.preview()
-        assert ids(list(open_store(address).snapshot(SCOPE).points())) == ids([A])
+        assert ids(list(open_store(Settings(store=address)).snapshot(SCOPE).points())) == ids([A])
         assert publication.previous is not None
         assert ids(list(publication.previous.points())) == ids([A])
 
@@ -279,7 +280,7 @@ def test_a_snapshot_stays_while_newer_ones_are_published(store: Store) -> None:
 
 def test_two_snapshots_of_one_generation_are_the_same(store: Store, address: str) -> None:
     publish(store, [A, B])
-    one, other = store.snapshot(SCOPE), open_store(address).snapshot(SCOPE)
+    one, other = store.snapshot(SCOPE), open_store(Settings(store=address)).snapshot(SCOPE)
     assert list(one.points()) == list(other.points())
     del one
     assert ids(list(other.points())) == ids([A, B])
@@ -340,11 +341,11 @@ def test_a_second_publisher_is_turned_away(store: Store, address: str) -> None:
     with store.publish(SCOPE, NONE) as publication:
         assert store.publishing(SCOPE)
         with pytest.raises(IndexLocked, match="Another process is publishing docs"):
-            open_store(address).publish(SCOPE, NONE).__enter__()
+            open_store(Settings(store=address)).publish(SCOPE, NONE).__enter__()
         publication.write([A])
         publication.commit(next_head(store, publication))
     assert not store.publishing(SCOPE)
-    assert publish(open_store(address), [B]).generation == 2
+    assert publish(open_store(Settings(store=address)), [B]).generation == 2
 
 
 def test_asking_whether_somebody_publishes_never_turns_a_publisher_away(store: Store) -> None:
@@ -381,7 +382,7 @@ def test_scores_forget_what_was_deleted(store: Store, address: str) -> None:
     made = [point(name, text) for name, text in TEXTS.items()]
     publish(store, made)
     publish(store, [point("x", "chunk chunk"), made[0]], ids(made[20:]))
-    fresh = open_store(address + "-fresh")
+    fresh = open_store(Settings(store=address + "-fresh"))
     publish(fresh, [*made[:20], point("x", "chunk chunk")])
     query = query_vector("chunk index publish webhook anchor")
     again, clean = (s.snapshot(SCOPE).search_lexical(query, 30) for s in (store, fresh))
@@ -523,7 +524,7 @@ def test_any_history_is_what_a_dictionary_would_hold(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[list[tuple[int, int]], list[int]]]
 ) -> None:
     for make in STORES.values():
-        store = open_store(make(tmp_path_factory.mktemp("history")))
+        store = open_store(Settings(store=make(tmp_path_factory.mktemp("history"))))
         model: dict[str, Point] = {}
         for writes, deletes in steps:
             # The id is the page's, so that a page written again is replaced.
@@ -551,4 +552,4 @@ def test_an_address_that_no_store_has(uri: str) -> None:
     from chapterverse.errors import ConfigurationError
 
     with pytest.raises(ConfigurationError, match="There is no store"):
-        open_store(uri)
+        open_store(Settings(store=uri))

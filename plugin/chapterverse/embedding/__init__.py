@@ -20,6 +20,11 @@ class Embedder(Protocol):
         """What the index remembers of this embedder."""
         ...
 
+    @property
+    def price(self) -> float:
+        """US dollars for a million tokens as listed by the provider, by which a cost is estimated; 0 where none is."""
+        ...
+
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector of `card.size` finite numbers for each text, in order.
 
@@ -47,10 +52,19 @@ def open_embedder(settings: Settings) -> Embedder | None:
         from chapterverse.embedding.cohere import CohereEmbedder
 
         return CohereEmbedder.from_settings(settings, model)
+    if kind == "bedrock":
+        from chapterverse.embedding.bedrock import BedrockEmbedder
+
+        return BedrockEmbedder.open(model)
+    if kind == "openai":
+        from chapterverse.embedding.openai import OpenAIEmbedder
+
+        return OpenAIEmbedder.from_settings(settings, model)
     if kind == "fastembed":
         from chapterverse.embedding.fastembed import FastEmbedder
 
         return FastEmbedder(model)
     raise ConfigurationError(
-        f"There is no embedder named {kind!r}: use none, cohere[:MODEL] or fastembed:MODEL-or-PATH."
+        f"There is no embedder named {kind!r}: use none, cohere[:MODEL], bedrock:MODEL, openai:MODEL or "
+        "fastembed:MODEL-or-PATH."
     )

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
-from chapterverse.embedding.rest import JsonClient
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.model import EmbedderCard
+from chapterverse.rest import JsonClient
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ carries the generation it was written for and is worth nothing when the head's d
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Protocol
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import Scope
+from chapterverse.settings import DEFAULT_STORE, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,29 @@ class Ledger(Protocol):
         ...
 
 
-def open_ledger(uri: str, store: str) -> Ledger:
-    """Return the ledger at `uri`; an empty one means a file inside the embedded store.
+def open_ledger(settings: Settings) -> Ledger:
+    """Return the ledger that `settings.ledger` names; nothing is opened yet.
+
+    Without a name it is a file: inside an embedded store, else in the folder of the default one, where every remote
+    store has a file of its own.
 
     Raises:
-        ConfigurationError: the scheme is not one that this release knows.
+        ConfigurationError: the scheme is not one that this release knows, or its package is missing.
     """
     from chapterverse.ledger.sqlite import SqliteLedger
 
-    kind, _, place = uri.partition(":")
+    kind, _, place = settings.ledger.partition(":")
     if kind == "sqlite" and place:
         return SqliteLedger(Path(place))
-    store_kind, _, folder = store.partition(":")
-    if not uri and store_kind == "edge":
+    if kind in ("postgres", "postgresql") and place:
+        from chapterverse.ledger.postgres import PostgresLedger
+
+        return PostgresLedger.open(settings.ledger)
+    if settings.ledger:
+        # An address may hold a password.
+        raise ConfigurationError(f"There is no ledger of the kind {kind!r}: use sqlite:PATH or postgresql://HOST/NAME.")
+    store_kind, _, folder = settings.store.partition(":")
+    if store_kind == "edge":
         return SqliteLedger(Path(folder) / "ledger.sqlite")
-    raise ConfigurationError(f"There is no ledger {uri!r}: use sqlite:PATH.")
+    name = hashlib.sha256(settings.store.encode(errors="surrogatepass")).hexdigest()[:16]
+    return SqliteLedger(Path(DEFAULT_STORE.partition(":")[2]) / f"ledger-{name}.sqlite")

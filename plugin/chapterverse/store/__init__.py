@@ -13,6 +13,7 @@ from typing import Protocol
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
+from chapterverse.settings import Settings
 
 #: Payload fields with an index in every store, by which a query may be filtered.
 INDEXED_FIELDS = (
@@ -77,6 +78,14 @@ class Publication(Protocol):
         """What readers see until the commit; None for a first publication."""
         ...
 
+    def renew(self) -> None:
+        """Say that this publisher is still at work; cheap, and called often while pages are read and embedded.
+
+        Raises:
+            IndexLocked: another process took over, because this one was silent for too long.
+        """
+        ...
+
     def write(self, points: Sequence[Point]) -> None:
         """Add points, or replace those with the same chunk id."""
         ...
@@ -136,19 +145,37 @@ class Store(Protocol):
         """
         ...
 
+    def sweep(self, scope: Scope) -> int:
+        """Remove everything of the scope that its head doesn't reach, whatever its age; return how much there was.
 
-def open_store(uri: str) -> Store:
-    """Return the store at `uri`.
+        Unlike the clean-up after a publication this waits for no reader, so it is for `repair` alone.
+
+        Raises:
+            IndexLocked: another process is publishing to the scope.
+        """
+        ...
+
+
+def open_store(settings: Settings) -> Store:
+    """Return the store that `settings.store` names; nothing is read or sent yet.
 
     Raises:
-        ConfigurationError: the scheme is not one that this release knows.
+        ConfigurationError: the scheme is not one that this release knows, or its place, key or package is missing.
     """
-    kind, _, place = uri.partition(":")
+    kind, _, place = settings.store.partition(":")
     if kind == "edge" and place:
         from chapterverse.store.edge import EdgeStore
 
         return EdgeStore(Path(place))
-    raise ConfigurationError(f"There is no store {uri!r}: use edge:PATH, such as edge:.cache/plugin/chapterverse.")
+    if kind == "qdrant":
+        from chapterverse.store.qdrant import QdrantStore
+
+        return QdrantStore.open(place, settings)
+    if kind == "s3":
+        from chapterverse.store.s3 import S3Store
+
+        return S3Store.open(settings.store)
+    raise ConfigurationError(f"There is no store {settings.store!r}: use edge:PATH, qdrant:URL or s3://BUCKET/PREFIX.")
 
 
 def only_scope(store: Store, site: str = "", version: str | None = None) -> Scope:

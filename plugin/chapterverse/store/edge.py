@@ -106,6 +106,17 @@ class EdgeStore:
             finally:
                 publication.discard()
 
+    def sweep(self, scope: Scope) -> int:
+        folder = self._folder(scope)
+        if not folder.is_dir():
+            return 0
+        with _writing(folder), _locked(folder / _LOCK, scope):
+            live = folder / live_name(folder)
+            lost = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
+            for path in lost:
+                _remove(path)
+            return len(lost)
+
     def _previous(self, scope: Scope) -> EdgeSnapshot | None:
         # What is damaged can't be continued, only replaced as a whole.
         with contextlib.suppress(IndexMissing, IndexCorrupt):
@@ -146,6 +157,9 @@ class EdgePublication:
         self._embedder = embedder
         self._name = f"{secrets.token_hex(6)}.new"
         self._opened: Draft | None = None
+
+    def renew(self) -> None:
+        """Do nothing: the lock holds as long as this process lives."""
 
     def write(self, points: Sequence[Point]) -> None:
         with _writing(self._folder):
@@ -237,7 +251,11 @@ def _sweep(folder: Path) -> None:
     # A kill between the rename and the head leaves a generation that no head ever named.
     unnamed = [p for p, number in generations.items() if p != live and number >= generations.get(live, 0)]
     for path in [*unnamed, *folder.glob("*.new")]:
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

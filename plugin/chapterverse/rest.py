@@ -1,6 +1,6 @@
-"""JSON over HTTP by the standard library alone: the way to a model on the query path.
+"""JSON over HTTP by the standard library alone: the way to models and to the store on the query path.
 
-A model's SDK costs about 0.3 s and 60 MB where it is constructed, which a cold Lambda would pay for its first question;
+An SDK costs 0.3 s and more where it is constructed, which a cold Lambda would pay for its first question;
 `http.client` with one TLS context costs 40 ms. Connections stay open between requests and are shared by threads.
 """
 
@@ -46,7 +46,7 @@ class Reply:
 
 
 class JsonClient:
-    """Posts JSON to one server."""
+    """Sends JSON to one server; every request must be one that may be sent twice."""
 
     def __init__(
         self,
@@ -69,30 +69,36 @@ class JsonClient:
         # Nobody has to close a client: its idle connections go with it.
         weakref.finalize(self, _close, self._idle)
 
+    def get(self, path: str) -> Reply:
+        """Return the reply to a GET; else as `post`."""
+        return self._request("GET", path, None)
+
     def post(self, path: str, body: Mapping[str, Any]) -> Reply:
         """Send `body` and return the reply; 429 and 5xx are tried once more after a short wait.
 
         Raises:
             ProviderError: no complete reply came within the time; always worth another try later.
         """
-        data = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        return self._request("POST", path, _encoded(body))
+
+    def _request(self, method: str, path: str, data: bytes | None) -> Reply:
         deadline = time.monotonic() + self._total_seconds
-        reply = self._once(path, data, deadline)
+        reply = self._once(method, path, data, deadline)
         if reply.status in _RETRIED and reply.pause <= min(_LONGEST_PAUSE, deadline - time.monotonic()):
             time.sleep(reply.pause)
-            reply = self._once(path, data, deadline)
+            reply = self._once(method, path, data, deadline)
         return reply
 
-    def _once(self, path: str, data: bytes, deadline: float) -> Reply:
+    def _once(self, method: str, path: str, data: bytes | None, deadline: float) -> Reply:
         try:
             while self._idle:
                 connection = self._idle.pop()
                 try:
-                    return self._exchange(connection, path, data, deadline)
+                    return self._exchange(connection, method, path, data, deadline)
                 except (http.client.RemoteDisconnected, ConnectionError):
                     # The server closed it while it was idle, as they do; that says nothing about a fresh one.
                     continue
-            return self._exchange(self._connect(deadline), path, data, deadline)
+            return self._exchange(self._connect(deadline), method, path, data, deadline)
         except TimeoutError as error:
             raise ProviderError(f"{self._host} did not answer in time.", retryable=True) from error
         except (OSError, http.client.HTTPException) as error:
@@ -110,11 +116,13 @@ class JsonClient:
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def _exchange(self, connection: http.client.HTTPConnection, path: str, data: bytes, deadline: float) -> Reply:
+    def _exchange(
+        self, connection: http.client.HTTPConnection, method: str, path: str, data: bytes | None, deadline: float
+    ) -> Reply:
         try:
             connection.response_class = functools.partial(_Response, deadline=deadline)  # type: ignore[assignment]
             connection.sock.settimeout(_left(deadline))
-            connection.request("POST", self._prefix + path, body=data, headers=self._headers)
+            connection.request(method, self._prefix + path, body=data, headers=self._headers)
             response = connection.getresponse()
             raw = response.read(_MOST_BYTES + 1)
             if len(raw) > _MOST_BYTES:
@@ -155,6 +163,10 @@ class _Timed(io.RawIOBase):
         super().close()
 
 
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
 def _close(connections: deque[http.client.HTTPConnection]) -> None:
     while connections:
         connections.pop().close()
@@ -174,7 +186,7 @@ def _address(base_url: str) -> tuple[str, str, int | None, str]:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigurationError(f"{base_url!r} is no address of a model service: use https://HOST.")
+        raise ConfigurationError(f"{base_url!r} is no address of a service: use https://HOST.")
     return parts.scheme, parts.hostname, port, parts.path.rstrip("/")
 
 

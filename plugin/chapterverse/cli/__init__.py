@@ -1,0 +1,61 @@
+"""The command line: results go to standard output (with `--json` exactly one document), all else to standard error.
+
+Exit codes: 0 done, 1 failed, 2 usage.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from chapterverse import __version__
+from chapterverse.cli import answering, indexing
+from chapterverse.errors import ChapterVerseError
+
+app = typer.Typer(
+    name="chapterverse",
+    help="A chat for your documentation site that answers with chapter-and-section citations.",
+    epilog="Start with `chapterverse index site/`, then `chapterverse ask QUESTION`. Every setting has an environment "
+    "variable: --store is CHAPTERVERSE_STORE. Keys come from there only.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    # Plain text: a frame around a sentence is in the way of everything that reads it but a person.
+    rich_markup_mode=None,
+)
+
+for command in (indexing.index, answering.search, answering.ask, answering.serve, indexing.status):
+    app.command()(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line: a user's mistake gets one sentence on standard error and never a traceback."""
+    try:
+        app(arguments)
+    except ChapterVerseError as error:
+        sys.exit(_failed(str(error)))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.exit(_failed(f"{place}{error.strerror or error}."))
+
+
+def _failed(sentence: str) -> int:
+    typer.echo(f"Error: {sentence}", err=True)
+    return 1
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None: ...

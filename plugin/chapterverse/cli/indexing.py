@@ -1,0 +1,90 @@
+"""`index` and `status`: making an index true to its site, and seeing whether it is."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chapterverse import progress, states, sync
+from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.errors import IndexCorrupt
+from chapterverse.ledger import open_ledger
+from chapterverse.model import Head, Scope, slug
+from chapterverse.readers.site import Reading, read_site, read_sources
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.settings import Settings
+from chapterverse.store import only_scope, open_store
+
+
+def index(
+    path: Annotated[Path, typer.Argument(help="A built site, or with --source a folder of Markdown.", metavar="PATH")],
+    source: Annotated[bool, typer.Option("--source", help="PATH holds Markdown and not HTML.")] = False,
+    slugs: Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")] = SlugRule.MKDOCS,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
+    ] = None,
+    ledger: Ledger = None,
+    embedder: Embedder = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done and change nothing.")] = False,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Make the index hold exactly this site.
+
+    Only what changed is read, only what is new is embedded, and what is gone is removed.
+    """
+    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    address = settings.base_url or None
+    reading = read_sources(path, address, slugs) if source else read_site(path, address)
+    target = sync.Target.open(settings, _scope(settings, reading), reading.base_url)
+    with progress.bar() as report:
+        run = sync.preview if dry_run else sync.index
+        done = run(reading.sources, target, report)
+    done = done.warned(reading.warnings)
+    for warning in done.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    typer.echo(f"{'Would index' if dry_run else 'Indexed'} {done}", err=True)
+    if as_json:
+        print_json(done.to_json())
+
+
+def status(
+    path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
+    ledger: Ledger = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Show what is indexed.
+
+    With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
+    """
+    settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
+    opened = open_store(settings)
+    scope = only_scope(opened, settings.site, settings.docs_version)
+    sources = read_site(path, settings.base_url or None).sources if path else None
+    report = states.derive(opened, open_ledger(settings), scope, sources)
+    if as_json:
+        print_json(report.to_json())
+        return
+    typer.echo(report.summary)
+    for file in report.files:
+        typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
+
+
+def _scope(settings: Settings, reading: Reading) -> Scope:
+    """Return what to index into: by name, else what holds the site at that address, else named by the address."""
+    heads: list[Head] = []
+    # A damaged head names nothing, and is replaced by what is about to be indexed.
+    with contextlib.suppress(IndexCorrupt):
+        heads = open_store(settings).heads()
+    known = {h.site for h in heads if h.base_url.rstrip("/") + "/" == reading.base_url}
+    site = settings.site or (known.pop() if len(known) == 1 else slug(reading.site))
+    return Scope(site, settings.docs_version or "")

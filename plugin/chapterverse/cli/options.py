@@ -1,0 +1,39 @@
+"""What the commands share: their common options, the settings these make, and how a document is printed."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from chapterverse.settings import Settings
+
+Store = Annotated[
+    str | None,
+    typer.Option("--store", help="Where the index lives: edge:PATH, qdrant:URL, s3://BUCKET/PREFIX.", metavar="URI"),
+]
+Site = Annotated[str | None, typer.Option("--site", help="Name of the site's index; needed where there are several.")]
+Version = Annotated[str | None, typer.Option("--docs-version", help="Docs version; needed where there are several.")]
+Embedder = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        help="none, cohere[:MODEL], bedrock:MODEL, openai:MODEL or fastembed:MODEL-or-PATH.",
+        metavar="NAME",
+    ),
+]
+Ledger = Annotated[
+    str | None,
+    typer.Option("--ledger", help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+
+
+def settings_from(store: str | None, site: str | None, docs_version: str | None, **others: Any) -> Settings:
+    """Return the environment's settings with a command's options over them."""
+    return Settings.from_environment(store=store, site=site, docs_version=docs_version, **others)
+
+
+def print_json(document: object) -> None:
+    typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
