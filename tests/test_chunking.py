@@ -170,12 +170,12 @@ def test_what_no_store_can_hold_is_replaced(lines: list[str], title: str) -> Non
 
 
 def test_small_blocks_share_a_chunk_up_to_the_target() -> None:
-    found = chunks_of(*(paragraph(prose(i, 40)) for i in range(9)))
+    found = chunks_of(*(paragraph(prose(i, 20)) for i in range(9)))
     assert len(found) == 2
-    assert all(tokens.count(c.embed_text) <= TARGET for c in found)
+    assert all(len(c.embed_text) <= 4 * TARGET for c in found)
     # As full as whole blocks allow: the next one would not have fitted.
     first = found[1].text.partition("\n\n")[0]
-    assert tokens.count(f"{found[0].embed_text}\n\n{first}") > TARGET - 10
+    assert len(f"{found[0].embed_text}\n\n{first}") > 4 * (TARGET - 10)
 
 
 def test_a_paragraph_put_first_moves_few_borders_of_a_long_section() -> None:
@@ -189,6 +189,14 @@ def test_a_paragraph_put_first_moves_few_borders_of_a_long_section() -> None:
     assert min(lengths) >= 25
     assert sum(changed) / len(changed) <= 2
     assert max(changed) <= 6
+
+
+def test_blocks_of_many_tokens_a_byte_are_packed_again_at_half_the_target() -> None:
+    blocks = [paragraph(" ".join(f"{i}.{n}" for n in range(30))) for i in range(20)]
+    assert len(blocks[0].text) < 2 * tokens.count(blocks[0].text)
+    found = [c.text for c in chunks_of(*blocks)]
+    assert "\n\n".join(found) == join_blocks(blocks)
+    assert all(CAP / 8 < tokens.count(text) <= CAP for text in found)
 
 
 def test_sections_are_never_merged() -> None:

@@ -19,17 +19,19 @@ def test_without_variables_everything_is_embedded() -> None:
 
 
 def test_every_setting_has_a_variable_of_its_own() -> None:
-    names = [f.metadata["env"] for f in fields(Settings)]
+    names = [f.metadata["env"] for f in fields(Settings) if f.metadata]
     assert len(set(names)) == len(names)
-    assert all(name.startswith("CHAPTERVERSE_") or name.endswith("_API_KEY") for name in names)
+    assert all(n.startswith("CHAPTERVERSE_") or n.endswith("_API_KEY") or n == "QDRANT_URL" for n in names)
 
 
-@pytest.mark.parametrize("field", [f for f in fields(Settings) if "bool" not in str(f.type)], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "field", [f for f in fields(Settings) if f.metadata and "bool" not in str(f.type)], ids=lambda f: f.name
+)
 def test_a_variable_sets_its_setting(field: object) -> None:
     name, variable = field.name, field.metadata["env"]  # type: ignore[attr-defined]
     settings = Settings.from_environment({variable: "value"})
     assert getattr(settings, name) == "value"
-    others = [f.name for f in fields(Settings) if f.name != name]
+    others = [f.name for f in fields(Settings) if f.metadata and f.name != name]
     assert all(getattr(settings, other) == getattr(Settings(), other) for other in others)
 
 
@@ -49,7 +51,7 @@ def test_a_switch_that_is_neither_on_nor_off(word: str) -> None:
 
 
 def test_an_empty_variable_is_not_set() -> None:
-    empty = {f.metadata["env"]: "" for f in fields(Settings)}
+    empty = {f.metadata["env"]: "" for f in fields(Settings) if f.metadata}
     assert Settings.from_environment(empty) == Settings()
 
 
@@ -89,6 +91,33 @@ def test_only_the_embedded_store_is_published_without_being_asked(
     store: str, publish: bool | None, allowed: bool
 ) -> None:
     assert Settings(store=store, publish=publish).may_publish is allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GITHUB_EVENT_NAME", "pull_request"),
+        ("GITHUB_EVENT_NAME", "pull_request_target"),
+        ("CI_MERGE_REQUEST_IID", "7"),
+        ("CIRCLE_PULL_REQUEST", "https://example.com/pull/7"),
+        ("BUILD_REASON", "PullRequest"),
+        ("PULL_REQUEST", "true"),
+        ("VERCEL_GIT_PULL_REQUEST_ID", "7"),
+        ("READTHEDOCS_VERSION_TYPE", "external"),
+    ],
+)
+def test_a_pull_request_never_writes_a_remote_index(name: str, value: str) -> None:
+    settings = Settings.from_environment({name: value, "CHAPTERVERSE_PUBLISH": "1"}, store="qdrant:http://x")
+    assert settings.pull_request
+    assert not settings.may_publish
+    assert settings.override(store="edge:x").may_publish
+
+
+@pytest.mark.parametrize(
+    "env", [{"GITHUB_EVENT_NAME": "push"}, {"PULL_REQUEST": "false"}, {"CI_MERGE_REQUEST_IID": ""}]
+)
+def test_what_is_no_pull_request(env: dict[str, str]) -> None:
+    assert not Settings.from_environment(env).pull_request
 
 
 @pytest.mark.parametrize(

@@ -80,11 +80,12 @@ def index(sources: Iterable[Source], settings: Settings, base_url: str | None, c
         ChapterVerseError: as `sync.index` says; the index stays as it was.
     """
     from chapterverse import progress, sync
+    from chapterverse.target import Target
 
     if not base_url:
         raise ConfigurationError("site_url is not set, so a citation would have no address.")
     scope = Scope(settings.site, settings.docs_version or "")
-    target = sync.Target.open(settings, scope, base_url, chunk_tokens)
+    target = Target.open(settings, scope, base_url, chunk_tokens)
     with contextlib.ExitStack() as shown:
         bars: list[progress.Progress] = []
 
@@ -95,6 +96,13 @@ def index(sources: Iterable[Source], settings: Settings, base_url: str | None, c
             bars[0](stage, done, total)
 
         return sync.index(sources, target, report)
+
+
+def withheld(settings: Settings) -> str:
+    """Say why a build doesn't write a remote index that nobody told it to leave alone."""
+    if settings.publish and settings.pull_request:
+        return "a pull request is being built, and its author may be a stranger."
+    return f"{settings.store!r} is not embedded and needs `publish: true`."
 
 
 def explained(error: Exception) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chapterverse.model import Chunk, Scope
+
+#: Pages of one kind that a plan for people names.
+_MOST_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,15 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run did.
+    """What a run did, or would do.
 
     Attributes:
         total: chunks that the index holds.
         skipped: pages that were offered and could not be indexed; `warnings` says why.
-        embedded: chunks whose vectors had to be made.
+        embedded: chunks whose vectors the run had to make; below `diff.embed` where an earlier run had been cut short.
+        tokens: cl100k tokens sent to a model that has a price.
+        price: US dollars for a million of them.
+        renamed: the new paths of files whose content is that of a removed one, with the old paths.
     """
 
     scope: Scope
@@ -68,15 +74,20 @@ class Report:
     total: int
     skipped: int = 0
     seconds: float = 0.0
+    embedded: int = 0
+    tokens: int = 0
+    price: float = 0.0
+    renamed: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-
-    @property
-    def embedded(self) -> int:
-        return len(self.diff.embed)
 
     @property
     def kept(self) -> int:
         return self.total - len(self.diff.embed) - self.diff.moved
+
+    @property
+    def cost(self) -> float:
+        """US dollars, estimated: a model counts tokens in its own way."""
+        return self.tokens * self.price / 1_000_000
 
     def warned(self, warnings: Sequence[str]) -> Report:
         """Return the report with what was noticed before the run in front: pages that could not even be offered."""
@@ -109,11 +120,41 @@ class Report:
             "warnings": list(self.warnings),
         }
 
+    def plan_json(self) -> dict[str, Any]:
+        """Return what `index --dry-run --json` adds: every page by what would happen to it, and the cost."""
+        files = self.files
+        return {
+            "new": [path for path in files.new if path not in self.renamed],
+            "changed": list(files.changed),
+            "moved": [{"from": self.renamed[path], "to": path} for path in files.new if path in self.renamed],
+            "removed": self._removed,
+            "tokens": self.tokens,
+            "cost_usd": round(self.cost, 6),
+        }
+
+    def plan_lines(self) -> Iterator[str]:
+        """Yield a line for each page that a run would touch, of many only the first, and one for what it would cost."""
+        renamed = [f"{self.renamed[path]} -> {path}" for path in self.files.new if path in self.renamed]
+        new = [path for path in self.files.new if path not in self.renamed]
+        kinds = {"new": new, "moved": renamed, "changed": self.files.changed, "removed": self._removed}
+        for kind, paths in kinds.items():
+            yield from (f"{kind:8} {path}" for path in paths[:_MOST_LINES])
+            if len(paths) > _MOST_LINES:
+                yield f"{kind:8} … and {len(paths) - _MOST_LINES:,} more; --json lists them all"
+        if self.price and self.embedded:
+            yield f"{self.embedded} texts of about {self.tokens:,} tokens would be embedded for about ${self.cost:.4f}."
+
+    @property
+    def _removed(self) -> list[str]:
+        moved = set(self.renamed.values())
+        return [path for path in self.files.removed if path not in moved]
+
     def __str__(self) -> str:
         files, diff = self.files, self.diff
+        cost = f" for about ${self.cost:.4f}" if self.tokens and self.price else ""
         return (
             f"{len(files.new) + len(files.changed) + len(files.unchanged)} pages ({len(files.new)} new, "
             f"{len(files.changed)} changed, {len(files.removed)} removed), {self.total} chunks ({len(diff.embed)} new, "
-            f"{self.kept} kept, {diff.moved} moved, {diff.removed} removed), {self.embedded} embedded, "
+            f"{self.kept} kept, {diff.moved} moved, {diff.removed} removed), {self.embedded} embedded{cost}, "
             f"{self.seconds:.1f} s"
         )

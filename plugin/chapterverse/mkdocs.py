@@ -149,8 +149,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         if self._settings.may_publish:
             self._index(list(self._sources.values()), self._build)
-        elif self._settings.publish is None:
-            log.info(f"Nothing was indexed: {self._settings.store!r} is not embedded and needs `publish: true`.")
+        elif self._settings.publish is not False:
+            log.info(f"Nothing was indexed: {builds.withheld(self._settings)}")
 
     def _excluded(self, page: BuiltPage) -> bool:
         """Whether the author keeps the page out of search, out of our index, or out of the site."""

@@ -17,6 +17,16 @@ from chapterverse.errors import ConfigurationError
 #: Where the embedded index lives unless told otherwise: MkDocs plugins share `.cache/plugin/<name>` by convention.
 DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
 
+#: How build services say that they build a pull request, whose author may be a stranger.
+_PULL_REQUEST = {
+    "GITHUB_EVENT_NAME": {"pull_request", "pull_request_target"},
+    "BUILD_REASON": {"PullRequest"},
+    "PULL_REQUEST": {"true"},
+    "READTHEDOCS_VERSION_TYPE": {"external"},
+}
+#: These are set for nothing else.
+_PULL_REQUEST_NUMBER = ("CI_MERGE_REQUEST_IID", "CIRCLE_PULL_REQUEST", "VERCEL_GIT_PULL_REQUEST_ID")
+
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -40,6 +50,7 @@ class Settings:
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
         publish: whether a build may write the index; None means yes for the embedded store, no for a remote one.
+        pull_request: whether this is the build of a pull request, which never writes a remote index.
         endpoint: address of the API that the widget calls.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`.
@@ -65,6 +76,7 @@ class Settings:
     openai_api_key: str = _secret("OPENAI_API_KEY")
     qdrant_url: str = _setting("", "QDRANT_URL")
     qdrant_api_key: str = _secret("QDRANT_API_KEY")
+    pull_request: bool = False
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -73,7 +85,9 @@ class Settings:
     @property
     def may_publish(self) -> bool:
         """Whether a build may write the index: by default the embedded one, and a remote one only when told to."""
-        return self.store.startswith("edge:") if self.publish is None else self.publish
+        if self.store.startswith("edge:"):
+            return self.publish is not False
+        return self.publish is True and not self.pull_request
 
     def resolved(self, root: Path) -> Settings:
         """Return the settings with a relative `edge:` path taken from `root` instead of the working directory."""
@@ -95,13 +109,19 @@ class Settings:
             ConfigurationError: a switch is neither true nor false.
         """
         env = os.environ if environ is None else environ
-        values: dict[str, Any] = {}
-        for f in fields(cls):
+        values: dict[str, Any] = {"pull_request": _is_pull_request(env)}
+        for f in (f for f in fields(cls) if f.metadata):
             raw = env.get(f.metadata["env"])
             # An empty variable is how CI systems spell "not set".
             if raw:
                 values[f.name] = _switch(f.metadata["env"], raw) if "bool" in str(f.type) else raw
         return cls(**values).override(**overrides)
+
+
+def _is_pull_request(env: Mapping[str, str]) -> bool:
+    return any(env.get(name) in said for name, said in _PULL_REQUEST.items()) or any(
+        env.get(name) for name in _PULL_REQUEST_NUMBER
+    )
 
 
 def _switch(name: str, raw: str) -> bool:

@@ -10,6 +10,10 @@ from chapterverse.errors import IndexMissing
 from chapterverse.ledger import Ledger, Record
 from chapterverse.model import Head, Scope, Source
 from chapterverse.store import Store
+from chapterverse.target import row_pipeline
+
+#: Looks at head and ledger until they fit.
+_TRIES = 3
 
 State = Literal["Unindexed", "Indexed", "Stale", "Indexing", "Re-indexing", "Removed"]
 
@@ -55,27 +59,44 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     Raises:
         IndexMissing: nothing was published for the scope.
     """
-    head = next((h for h in store.heads() if h.scope == scope), None)
-    if head is None:
-        raise IndexMissing(f"Nothing was published for {scope} yet.")
-    # Rows written for another head describe another index.
-    described = ledger.generation(scope) == head.generation and ledger.token(scope) == head.token
-    records = ledger.records(scope) if described else {}
     busy = store.publishing(scope)
+    head, records = _described(store, ledger, scope)
     if sources is None:
         return States(head, tuple(_state(record, "Indexed") for record in records.values()))
     offered = {s.file_path: s for s in sources}
-    return States(head, tuple(_compared(p, offered, records, busy) for p in sorted(offered.keys() | records.keys())))
+    files = (_compared(p, offered.get(p), records.get(p), head, busy) for p in sorted(offered.keys() | records.keys()))
+    return States(head, tuple(files))
 
 
-def _compared(path: str, offered: Mapping[str, Source], records: Mapping[str, Record], busy: bool) -> FileState:
-    source, record = offered.get(path), records.get(path)
+def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head, Mapping[str, Record]]:
+    """Return the head and its rows; none where the ledger describes another index."""
+    head = _head(store, scope)
+    for _ in range(_TRIES):
+        records = ledger.records(scope)
+        if (ledger.generation(scope), ledger.token(scope)) == (head.generation, head.token):
+            return head, records
+        # A publication may have ended between the two looks; where the head did not move, the ledger is another's.
+        latest = _head(store, scope)
+        if latest == head:
+            break
+        head = latest
+    return head, {}
+
+
+def _head(store: Store, scope: Scope) -> Head:
+    head = next((h for h in store.heads() if h.scope == scope), None)
+    if head is None:
+        raise IndexMissing(f"Nothing was published for {scope} yet.")
+    return head
+
+
+def _compared(path: str, source: Source | None, record: Record | None, head: Head, busy: bool) -> FileState:
     if record is None:
         content_hash = source.content_hash if source else ""
         return FileState(path, "Indexing" if busy else "Unindexed", content_hash, 0, "")
     if source is None:
         return _state(record, "Removed")
-    if source.content_hash == record.content_hash:
+    if source.content_hash == record.content_hash and record.pipeline == row_pipeline(head.pipeline, source):
         return _state(record, "Indexed")
     return _state(record, "Re-indexing" if busy else "Stale")
 

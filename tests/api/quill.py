@@ -17,6 +17,7 @@ from chapterverse.model import EmbedderCard, Page, Scope, Source
 from chapterverse.readers.markdown import read_markdown
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
+from chapterverse.target import Target
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
 from chapterverse_api.generation import Generator, open_generator
 from chapterverse_api.service import Service
@@ -159,7 +160,7 @@ def publish(
 ) -> Settings:
     """Index the pages below `root` and return the settings that read them."""
     settings = Settings(store=f"edge:{root}")
-    target = sync.Target(
+    target = Target(
         scope,
         open_store(settings),
         open_ledger(settings),

@@ -88,6 +88,26 @@ def test_the_same_model_is_the_same_space_wherever_it_lies(minilm: FastEmbedder,
         assert other.embed_query("same") == minilm.embed_query("same")
 
 
+def test_weights_in_a_file_of_their_own_are_part_of_the_space(
+    minilm: FastEmbedder, folder: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    # The graph's documentation string now names a file, as its tensors do where they are kept outside.
+    with (copy / "model.onnx").open("ab") as graph:
+        graph.write(b"\x32\x0bweights.bin")
+    spaces = {minilm.card.space, FastEmbedder(str(copy)).card.space}
+    for content in ("one", "other"):
+        (copy / "weights.bin").write_text(content, encoding="utf-8")
+        spaces.add(FastEmbedder(str(copy)).card.space)
+    assert len(spaces) == 4
+    (copy / "README.md").write_text("not of the model", encoding="utf-8")
+    assert FastEmbedder(str(copy)).card.space in spaces
+
+
+def test_a_local_model_costs_nothing(minilm: FastEmbedder) -> None:
+    assert minilm.price == 0
+
+
 def test_it_is_opened_by_name(folder: Path) -> None:
     embedder = open_embedder(Settings(embedder=f"fastembed:{folder}"))
     assert embedder is not None

@@ -90,6 +90,8 @@ class CountingEmbedder:
         limit: characters above which a text is refused; 0 for none.
     """
 
+    price = 0.0
+
     def __init__(self, space: str = "counting", size: int = 4, limit: int = 0) -> None:
         self.card = EmbedderCard(f"counting:{space}", size, 0, space)
         self.seen: list[str] = []

@@ -1,5 +1,7 @@
-"""An independent look at a page, by the standard library's parser: its ids, its headings, the text that a "
-"reader sees."""
+"""An independent look at a page, by the standard library's parser: the oracle for what a reader of HTML must find.
+
+Only for markup that is well formed; the library's parser is neither linear nor the same in all patch releases.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,12 @@ from html.parser import HTMLParser
 from chapterverse.model import Section
 
 _VOID = set("area base br col embed hr img input link meta param source track wbr".split())
-_UNSEEN = {"script", "style", "svg", "nav", "button", "template", "noscript", "form", "iframe", "select"}
-_SIGNS = {
+
+#: What is no content of the page: elements, and signs that lead to themselves or number lines.
+UNSEEN = {"script", "style", "svg", "nav", "button", "template", "noscript", "form", "iframe", "select"}
+SIGNS = {
     "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-backref", "linenos", "lang",
-    "mkdocstrings-source", "fn-bracket",
+    "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden",
 }  # fmt: skip
 
 
@@ -22,6 +26,8 @@ class Seen(HTMLParser):
     Attributes:
         ids: every id, in order.
         headings: (name, id) of h1 to h6.
+        anchors: what must be linked to, in order: the id of each heading, or of the section that it opens, and of each
+            documented name (`dt`) that has a link of its own.
         text: the visible text, without signs that link to themselves.
     """
 
@@ -29,8 +35,10 @@ class Seen(HTMLParser):
         super().__init__()
         self.ids: list[str] = []
         self.headings: list[tuple[str, str | None]] = []
+        self.anchors: list[str] = []
         self._pieces: list[str] = []
-        self._open: list[tuple[str, bool]] = []
+        self._open: list[tuple[str, bool, str]] = []
+        self._headed: set[str] = set()
         self.feed(html)
         self.close()
 
@@ -40,28 +48,50 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
-        if attributes.get("id"):
-            self.ids.append(attributes["id"] or "")
-        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
+        name = attributes.get("id") or ""
+        classes = set((attributes.get("class") or "").split())
+        if name:
+            self.ids.append(name)
+        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and not classes & SIGNS:
             self.headings.append((tag, attributes.get("id")))
+            self._anchor(name or self._section())
+        elif tag == "dt" and "sig" in classes:
+            self._anchor(name)
+        elif tag == "a" and "headerlink" in classes:
+            self._anchor(next((opened for kind, _, opened in reversed(self._open) if kind == "dt"), ""))
         if tag not in _VOID:
-            classes = set((attributes.get("class") or "").split())
-            self._open.append((tag, tag in _UNSEEN or bool(classes & _SIGNS)))
+            self._open.append((tag, tag in UNSEEN or bool(classes & SIGNS), name))
 
     def handle_endtag(self, tag: str) -> None:
         while self._open and self._open.pop()[0] != tag:
             pass
 
     def handle_data(self, data: str) -> None:
-        if not any(unseen for _, unseen in self._open):
+        if not any(unseen for _, unseen, _ in self._open):
             self._pieces.append(data)
+
+    def _section(self) -> str:
+        """Return the id of the innermost open section if this is its first heading."""
+        name = next((opened for kind, _, opened in reversed(self._open) if kind == "section"), "")
+        first = name not in self._headed
+        self._headed.add(name)
+        return name if first else ""
+
+    def _anchor(self, name: str) -> None:
+        if name and name not in self.anchors:
+            self.anchors.append(name)
 
 
 def characters(text: str) -> Counter[str]:
-    """Return how often each letter and digit occurs: what no change of markup may lose."""
-    return Counter(c for c in text if c.isalnum())
+    """Return how often each letter and digit occurs, whatever its case: what no change of markup may lose."""
+    return Counter(c for c in text.lower() if c.isalnum())
 
 
 def words_of(sections: tuple[Section, ...]) -> str:
     """Return all text of sections, headings included."""
     return "\n".join([s.heading or "" for s in sections] + [b.text for s in sections for b in s.blocks])
+
+
+def lost(html: str, sections: tuple[Section, ...]) -> Counter[str]:
+    """Return the visible letters and digits of a content root that stand in no heading and no block."""
+    return characters(Seen(html).text) - characters(words_of(sections))

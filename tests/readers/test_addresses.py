@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.addresses import clean_base, clean_url, page_paths, read_sitemap, site_base, source_path
+from chapterverse.readers.addresses import clean_base, clean_url, page_paths, read_sitemap, site_base
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,8 @@ from chapterverse.readers.addresses import clean_base, clean_url, page_paths, re
         (" https://e.com/ä b/?q=1#frag ", None, "https://e.com/%C3%A4%20b/"),
         ("https://e.com/%C3%A4/", None, "https://e.com/%C3%A4/"),
         ("https://e.com", None, "https://e.com/"),
+        (r"https:\\e.com\docs\a", None, "https://e.com/docs/a"),
+        ("https://e.com/docs//a///b/", None, "https://e.com/docs/a/b/"),
         ("https://bücher.example/", None, "https://xn--bcher-kva.example/"),
         ("/a/", "https://e.com/docs/", "https://e.com/a/"),
         ("/a/", None, None),
@@ -36,20 +38,6 @@ def test_page_paths() -> None:
     assert page_paths("index.html") == ("", "index.html")
     assert page_paths("a b/index.html") == ("a%20b/", "a%20b/index.html", "a%20b")
     assert page_paths("a/100%.html") == ("a/100%25.html", "a/100%25", "a/100%25/")
-
-
-@pytest.mark.parametrize(
-    ("file_path", "expected"),
-    [
-        ("index.md", ""),
-        ("guide/index.md", "guide/"),
-        ("guide/README.md", "guide/"),
-        ("guide/ä b.md", "guide/%C3%A4%20b/"),
-        ("v1.2.md", "v1.2/"),
-    ],
-)
-def test_source_path(file_path: str, expected: str) -> None:
-    assert source_path(file_path) == expected
 
 
 def test_a_sitemap_is_read_literally() -> None:

@@ -156,3 +156,40 @@ def test_decoding() -> None:
         decode("a.html", b"\xe4")
     with pytest.raises(UnreadablePage, match=r"^a\.html is not a text file\.$"):
         decode("a.html", b"PK\x03\x04\x00")
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (b"<meta charset=iso-8859-1>\xe4\x80", "ä€"),
+        (b'<meta http-equiv="Content-Type" content="text/html; charset=windows-1251">\xc4', "Д"),
+        ("<meta charset='Shift_JIS'>灯台".encode("cp932"), "灯台"),
+        ("<meta charset=utf-8>ä".encode(), "ä"),
+    ],
+)
+def test_a_page_is_read_in_the_encoding_that_it_declares(html: bytes, text: str) -> None:
+    assert decode("a.html", html).endswith(f">{text}")
+
+
+@pytest.mark.parametrize("charset", [b"rot13", b"utf-7", b"idna", b"utf-8", b"nonsense", b"x" * 50, b""])
+def test_a_declared_encoding_that_browsers_do_not_know(charset: bytes) -> None:
+    with pytest.raises(UnreadablePage, match=r"^a\.html is not encoded in UTF-8\.$"):
+        decode("a.html", b"<meta charset=" + charset + b">\xe4")
+
+
+def test_a_declared_encoding_that_the_page_is_not_in() -> None:
+    with pytest.raises(UnreadablePage, match=r"^a\.html is encoded neither in UTF-8 nor in cp932, as it says\.$"):
+        decode("a.html", b"<meta charset=shift_jis>\x81")
+    with pytest.raises(UnreadablePage, match="is not encoded in UTF-8"):
+        decode("a.md", b"<meta charset=iso-8859-1>\xe4")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read everything")
+def test_files_and_folders_that_may_not_be_read(site: Path) -> None:
+    (site / "index.html").chmod(0)
+    (site / "guide").chmod(0)
+    listing = list_files(site, PAGES)
+    (site / "guide").chmod(0o700)
+    assert listing.warnings == ["The folder guide/ can't be read: Permission denied."]
+    with pytest.raises(UnreadablePage, match=r"^index\.html can't be read: Permission denied\.$"):
+        read_page(site, "index.html")

@@ -34,9 +34,20 @@ def test_only_the_first_heading_of_a_section_takes_its_id() -> None:
     assert [s.anchor for s in sections] == ["s", None]
 
 
-def test_a_heading_without_text_loses_no_content() -> None:
-    sections = read_fragment('<h2 id="a">A</h2><p>a</p><h3 id="e"></h3><p>b</p><h3><img alt=""></h3><p>c</p>', "T")
-    assert [(s.heading, [b.text for b in s.blocks]) for s in sections] == [("A", ["a", "b", "c"])]
+def test_a_heading_without_text_keeps_its_anchor_and_has_the_name_of_the_one_above() -> None:
+    sections = read_fragment(
+        '<h2 id="a">A</h2><p>a</p><h3 id="e"><a class="headerlink" href="#e">¶</a></h3><p>b</p>'
+        '<h3><img alt=""></h3><p>c</p>',
+        "T",
+    )
+    assert [(s.heading, s.anchor, s.path, [b.text for b in s.blocks]) for s in sections] == [
+        ("A", "a", ("T", "A"), ["a"]),
+        ("A", "e", ("T", "A"), ["b", "c"]),
+    ]
+    (image,) = read_fragment('<h2 id="i"><img alt="Compass rose"><a class="headerlink" href="#i">#</a></h2>', "T")
+    assert (image.heading, image.anchor) == ("Compass rose", "i")
+    (untitled,) = read_fragment('<h2 id="i"></h2><p>x</p>', "")
+    assert (untitled.heading, untitled.anchor) == ("i", "i")
 
 
 def test_an_excluded_section() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.errors import InputError, UnreadablePage
+from chapterverse.errors import UnreadablePage
 from chapterverse.model import BlockKind
 from chapterverse.readers import SlugRule, read_fragment, read_markdown
 from chapterverse.readers.markdown import name_of
@@ -95,11 +95,25 @@ def test_a_name_for_every_path() -> None:
     assert (name_of("a/b_c.html"), name_of("index.html"), name_of("-.md")) == ("B c", "Index", "-.md")
 
 
-def test_mdx_is_refused() -> None:
-    with pytest.raises(
-        InputError, match=r"^guide/a\.mdx is MDX, which can't be read from source yet: index the built site"
-    ):
-        read_markdown("x", "guide/a.mdx")
+@pytest.mark.parametrize(
+    ("file_path", "slug", "text", "shown"),
+    [
+        ("a.mdx", SlugRule.MKDOCS, "{/* x */}\n\n    text", "text"),
+        ("a.md", SlugRule.GITHUB, "<Tip>\n\ntext\n\n</Tip>", "**Tip**\n\ntext"),
+        ("a.md", SlugRule.GITHUB, "    text", "```\ntext\n```"),
+        ("a.md", SlugRule.MKDOCS, "<Tip>\n\n{text}\n\n</Tip>", "{text}"),
+    ],
+)
+def test_which_files_are_mdx(file_path: str, slug: SlugRule, text: str, shown: str) -> None:
+    (section,) = read_markdown(text, file_path, "T", slug).sections
+    assert [block.text for block in section.blocks] == [shown]
+
+
+def test_an_id_is_made_of_an_expression_and_not_of_its_value() -> None:
+    (section,) = read_markdown(
+        "export const v = '3.2';\n\n## Version {v} *now*", "a.mdx", "T", SlugRule.GITHUB
+    ).sections
+    assert (section.heading, section.anchor) == ("Version 3.2 now", "version-v-now")
 
 
 def test_broken_front_matter_is_refused() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,10 @@ from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
 from chapterverse.readers import SlugRule, read_document, read_site, read_sources
-from chapterverse.readers.site import Reading
+from chapterverse.readers.reading import Reading
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
+from chapterverse.target import Target
 from readers.golden import SITES
 
 
@@ -24,7 +27,7 @@ def page(body: str, head: str = "") -> str:
 
 def write(folder: Path, **files: str | bytes) -> Path:
     for name, content in files.items():
-        path = folder / name.replace("__", "/").replace("_html", ".html").replace("_md", ".md").replace("_xml", ".xml")
+        path = folder / re.sub("_(html|mdx|md|xml)$", r".\1", name.replace("__", "/"))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return folder
@@ -164,7 +167,7 @@ def test_a_page_that_turns_bad_keeps_its_last_good_version(tmp_path: Path) -> No
     site.mkdir()
     write(site, a_html=page("<h1>A</h1><p>Anchors are weighed at dawn.</p>"), b_html=page("<h1>B</h1><p>Other.</p>"))
     store = open_store(Settings(store=f"edge:{tmp_path / 'index'}"))
-    target = sync.Target(
+    target = Target(
         Scope("s"), store, open_ledger(Settings(store=f"edge:{tmp_path / 'index'}")), base_url="https://e.com/"
     )
     sync.index(read_site(site, "https://e.com/").sources, target)
@@ -230,19 +233,143 @@ def test_markdown_folder(tmp_path: Path) -> None:
         guide__setup_md="---\ntags: [a]\ndate: 2024-01-02\n---\n# Set up\n\n## Über\n\ntext\n",
         draft_md="---\ndraft: true\n---\nx",
         broken_md="---\na: [\n---\nx",
-        **{"page.mdx": "x", "more.mdx": "y"},
+        **{"page.mdx": "export const tide = 'high';\n\n<Note>The tide is {tide}.</Note>\n"},
     )
     reading = read_sources(tmp_path, "https://e.com/docs", SlugRule.VITEPRESS)
-    assert reading.skipped == ("draft.md",)
-    assert reading.warnings == (
-        "more.mdx and 1 more: MDX can't be read from source yet, index the built site instead.",
-    )
+    assert (reading.skipped, reading.warnings) == (("draft.md",), ())
     assert complaints(reading) == {"broken.md": "The front matter of broken.md is not valid YAML."}
-    _, setup, home = reading.sources
+    _, setup, home, mdx = reading.sources
+    assert [block.text for block in mdx.read().sections[0].blocks] == ["The tide is high."]
     assert setup.content_hash == hashlib.sha256((tmp_path / "guide/setup.md").read_bytes()).hexdigest()
     read = setup.read()
     assert (read.url, read.title, read.tags, read.created_at) == (
-        "https://e.com/docs/guide/setup/", "Set up", ("a",), "2024-01-02T00:00:00Z",
+        "https://e.com/docs/guide/setup.html", "Set up", ("a",), "2024-01-02T00:00:00Z",
     )  # fmt: skip
     assert [(s.anchor, s.anchor_verified) for s in read.sections] == [("set-up", False), ("uber", False)]
     assert home.read().url == "https://e.com/docs/"
+
+
+def test_the_language_and_the_place_of_a_source(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        index_md="# Home",
+        fr__index_md="# Accueil",
+        de__index_md="---\nlang: de_AT\n---\n# Start",
+        **{"02-tour/_part.mdx": "x", "02-tour/01-leg.mdx": "---\nslug: one\n---\nx", "02-tour/last.md": "x"},
+    )
+    reading = read_sources(tmp_path, "https://e.com/", SlugRule.GITHUB)
+    assert {s.file_path: (s.read().url, s.read().language) for s in reading.sources} == {
+        "02-tour/01-leg.mdx": ("https://e.com/tour/one/", "en"),
+        "02-tour/last.md": ("https://e.com/tour/last/", "en"),
+        "de/index.md": ("https://e.com/de/", "de-AT"),
+        "fr/index.md": ("https://e.com/fr/", "fr"),
+        "index.md": ("https://e.com/", "en"),
+    }
+    assert reading.skipped == ("02-tour/_part.mdx",)
+
+
+def test_what_a_page_says_about_its_publication(tmp_path: Path) -> None:
+    head = (
+        "<meta property=article:published_time content=2024-01-02T03:04:05+01:00>"
+        "<meta property=article:tag content=ropes><meta property=article:tag content=tides>"
+    )
+    (source,) = read_site(write(tmp_path, a_html=page("x", head)), "https://e.com/").sources
+    assert (source.read().created_at, source.read().tags) == ("2024-01-02T02:04:05Z", ("ropes", "tides"))
+    (bare,) = read_site(write(tmp_path, a_html=page("x")), "https://e.com/").sources
+    assert bare.content_hash == source.content_hash
+    assert bare.context != source.context
+
+
+def test_sources_survive_the_way_to_another_process(tmp_path: Path) -> None:
+    write(tmp_path, a_html=page("<h1>A</h1>x"), b_html=b"\x00", a_md="# A", b_mdx="x")
+    for reading in (read_site(tmp_path, "https://e.com/"), read_sources(tmp_path, "https://e.com/")):
+        sent = pickle.loads(pickle.dumps(reading.sources))
+        assert sent[0].read() == reading.sources[0].read()
+        assert [s.file_path for s in sent] == [s.file_path for s in reading.sources]
+
+
+# Sites that lie
+
+
+def urls(reading: Reading) -> list[str]:
+    return [source.read().url for source in reading.sources]
+
+
+@pytest.mark.parametrize("told", ["https://e.com/", "https://elsewhere.example/", "https://e.com/docs/a/"])
+def test_one_address_on_every_page_does_not_make_one_page_of_the_site(tmp_path: Path, told: str) -> None:
+    link = f"<link rel=canonical href={told}>"
+    write(tmp_path, **{f"{name}__index_html": page(name, link) for name in "abcd"})
+    reading = read_site(tmp_path, "https://e.com/docs/")
+    assert urls(reading) == [f"https://e.com/docs/{name}/" for name in "abcd"]
+    assert reading.warnings == (f"4 pages state one address, {told}: they are placed by their paths instead.",)
+
+
+def test_one_page_on_a_foreign_host(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        **{f"{n}_html": page(n, f"<link rel=canonical href=https://e.com/{n}.html>") for n in "abc"},
+        d_html=page("d", "<link rel=canonical href=https://phish.example/d.html>"),
+    )
+    reading = read_site(tmp_path)
+    assert urls(reading) == [f"https://e.com/{n}.html" for n in "abcd"]
+    assert reading.warnings == (
+        "A page states an address on another host than the rest, https://phish.example/d.html: it is placed by its "
+        "path instead.",
+    )
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        "<loc>https://other.example/x/</loc>",
+        "<loc>/a.html</loc><loc>a.html</loc><loc>//</loc>",
+        '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]><loc>&b;</loc>',
+        "<loc>" * 100_000,
+        "not xml \\ at all",
+        "",
+    ],
+)
+def test_a_sitemap_without_this_site_changes_nothing(tmp_path: Path, xml: str) -> None:
+    reading = read_site(write(tmp_path, a_html=page("1"), sitemap_xml=xml), "https://e.com/")
+    assert urls(reading) == ["https://e.com/a.html"]
+    assert reading.warnings in ((), ("sitemap.xml names no page of this folder: it is left out.",))
+
+
+def test_a_sitemap_that_cannot_be_read(tmp_path: Path) -> None:
+    write(tmp_path, a_html=page("1"), sitemap_xml=b"\x00")
+    assert read_site(tmp_path, "https://e.com/").warnings == ("sitemap.xml is not a text file.",)
+    with (tmp_path / "sitemap.xml").open("wb") as file:
+        file.truncate(50_000_001)
+    (said,) = read_site(tmp_path, "https://e.com/").warnings
+    assert said == "sitemap.xml is larger than 50 MB, too large for a page."
+
+
+@pytest.mark.parametrize(
+    ("head", "url"),
+    [
+        ('<base href="https://e.com/v2/"><link rel=canonical href="a/">', "https://e.com/v2/a/"),
+        ('<base href="/v3/"><link rel=canonical href="a/">', "https://e.com/v3/a/"),
+        ("<link rel=canonical href=../up/>", "https://e.com/docs/up/"),
+        ("<link rel=canonical href=javascript:alert(1)>", "https://e.com/docs/guide/a.html"),
+        (r"<link rel=canonical href=https:\\e.com\docs\\a>", "https://e.com/docs/a"),
+    ],
+)
+def test_relative_and_odd_canonical_links(tmp_path: Path, head: str, url: str) -> None:
+    write(tmp_path, guide__a_html=page("1", head))
+    assert urls(read_site(tmp_path, "https://e.com/docs/")) == [url]
+
+
+def test_odd_bytes_in_pages(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a_html=b"<html><head><meta charset=windows-1252></head><body><main>gr\xfc\xdfe</main></body>",
+        b_html=page("&#xD800;&#0;x\u202e<p>" + "y" * 100_000),
+        c_html="<div>" * 10_000 + "deep" + "</div>" * 10_000,
+    )
+    texts = [
+        "".join(b.text for s in p.read().sections for b in s.blocks)
+        for p in read_site(tmp_path, "https://e.com/").sources
+    ]
+    assert texts[0] == "grüße"
+    assert texts[1].startswith("\ufffd\ufffdx") and "\u202e" not in texts[1]
+    assert texts[2] == "deep"

@@ -21,7 +21,8 @@ from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, Ind
 from chapterverse.lexical import query_vector
 from chapterverse.model import FORMAT, EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.edge import EdgeStore, _folder_name
+from chapterverse.store.edge import EdgeStore
+from chapterverse.store.heads import folder_name
 from chapterverse.store.shard import engine_at
 from chapterverse.store.terms import Terms
 from fakes.docs import SCOPE, point, prose
@@ -120,7 +121,7 @@ def test_folders_that_are_not_ours_stay(store: EdgeStore) -> None:
 def test_names_of_folders_are_safe_short_and_different() -> None:
     names = ["", ".", "..", "../x", "a/b", "a\\b", "ünï", "日本語" * 40, "日本語" * 41, "x" * 300, "@", "%40", " ", "A",
              "a", "nul\n\x00", "=", "~", "\ud800", "x" * 64 + "=" + "0" * 32]  # fmt: skip
-    made = [_folder_name(name) for name in names]
+    made = [folder_name(name) for name in names]
     assert len(set(made)) == len(names)
     assert all(0 < len(name) <= 100 and name.isascii() and not set(name) & set("/\\\n\0") for name in made)
     assert not {".", ".."} & set(made)

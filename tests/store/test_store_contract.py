@@ -4,37 +4,90 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
+import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from qdrant_client import QdrantClient
 
 from chapterverse.errors import IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.lexical import document_vector, query_vector
 from chapterverse.model import EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
 from chapterverse.store import Publication, Store, open_store
+from chapterverse.store.qdrant import Place as QdrantPlace
 from fakes.docs import SCOPE, point, prose
+from fakes.qdrant_server import KEY, QdrantServer
 
-#: Makes the address of a store in a folder of the test's own.
-STORES: dict[str, Callable[[Path], str]] = {"edge": lambda folder: f"edge:{folder / 'index'}"}
+#: Gives the settings of the store of this name: the same store for the same name, another one for another.
+Place: TypeAlias = Callable[[str], Settings]
+
+
+@contextlib.contextmanager
+def edge_stores(folder: Path) -> Iterator[Place]:
+    yield lambda name: Settings(store=f"edge:{folder / name}")
+
+
+@contextlib.contextmanager
+def qdrant_stores(_: Path) -> Iterator[Place]:
+    with QdrantServer() as server:
+        yield lambda name: Settings(store=f"qdrant:{server.url}?collection={name}", qdrant_api_key=KEY)
+
+
+@contextlib.contextmanager
+def s3_stores(folder: Path) -> Iterator[Place]:
+    from fakes.s3_server import shared
+
+    with shared().entered(folder) as server:
+        bucket = server.bucket()
+        yield lambda name: Settings(store=f"s3://{bucket}/{name}")
+
+
+@contextlib.contextmanager
+def server_stores(_: Path) -> Iterator[Place]:
+    """A real server, whose collections of this test are removed after it."""
+    mine = f"contract-{secrets.token_hex(6)}"
+    options = f"{os.environ['QDRANT_URL']}?collection={mine}"
+    keyed = Settings(qdrant_api_key=os.environ.get("QDRANT_API_KEY", ""))
+    try:
+        yield lambda name: keyed.override(store=f"qdrant:{options}-{name}")
+    finally:
+        place = QdrantPlace.parse(options, keyed)
+        client = QdrantClient(place.url, api_key=place.key or None)
+        for found in client.get_collections().collections:
+            if found.name.startswith(mine):
+                client.delete_collection(found.name)
+
+
+#: Brings up, for one test with a folder of its own, what stores live on, and takes it down again.
+STORES: dict[str, Callable[[Path], AbstractContextManager[Place]]] = {
+    "edge": edge_stores,
+    "qdrant": qdrant_stores,
+    "s3": s3_stores,
+    **({"server": server_stores} if os.environ.get("QDRANT_URL") else {}),
+}
 
 NONE = EmbedderCard()
 DENSE = EmbedderCard("counting:a", 4, 0, "a")
 
 
 @pytest.fixture(params=STORES)
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return STORES[request.param](tmp_path)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    with STORES[request.param](tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
-def store(address: str) -> Store:
-    return open_store(Settings(store=address))
+def store(place: Place) -> Store:
+    return open_store(place("index"))
 
 
 def next_head(store: Store, publication: Publication, scope: Scope = SCOPE, **fields: object) -> Head:
@@ -63,7 +116,7 @@ def ids(points: Sequence[Point]) -> list[str]:
     return sorted(p.chunk.chunk_id for p in points)
 
 
-A, B, C = (point(name, prose(name)) for name in "abc")
+A, B, C, D = (point(name, prose(name)) for name in "abcd")
 
 
 # Publishing
@@ -172,13 +225,13 @@ def test_a_preview_is_what_would_be_published(store: Store) -> None:
     assert ids(list(store.snapshot(SCOPE).points())) == ids([A, B, C])
 
 
-def test_nothing_is_seen_before_the_commit(store: Store, address: str) -> None:
+def test_nothing_is_seen_before_the_commit(store: Store, place: Place) -> None:
     publish(store, [A])
     with store.publish(SCOPE, NONE) as publication:
         publication.write([B])
         publication.delete([A.chunk.chunk_id])
         publication.preview()
-        assert ids(list(open_store(Settings(store=address)).snapshot(SCOPE).points())) == ids([A])
+        assert ids(list(open_store(place("index")).snapshot(SCOPE).points())) == ids([A])
         assert publication.previous is not None
         assert ids(list(publication.previous.points())) == ids([A])
 
@@ -278,9 +331,9 @@ def test_a_snapshot_stays_while_newer_ones_are_published(store: Store) -> None:
     assert store.snapshot(SCOPE).head.generation == 5
 
 
-def test_two_snapshots_of_one_generation_are_the_same(store: Store, address: str) -> None:
+def test_two_snapshots_of_one_generation_are_the_same(store: Store, place: Place) -> None:
     publish(store, [A, B])
-    one, other = store.snapshot(SCOPE), open_store(Settings(store=address)).snapshot(SCOPE)
+    one, other = store.snapshot(SCOPE), open_store(place("index")).snapshot(SCOPE)
     assert list(one.points()) == list(other.points())
     del one
     assert ids(list(other.points())) == ids([A, B])
@@ -337,15 +390,15 @@ def test_a_store_that_does_not_exist_is_empty(store: Store) -> None:
 # One publisher
 
 
-def test_a_second_publisher_is_turned_away(store: Store, address: str) -> None:
+def test_a_second_publisher_is_turned_away(store: Store, place: Place) -> None:
     with store.publish(SCOPE, NONE) as publication:
         assert store.publishing(SCOPE)
         with pytest.raises(IndexLocked, match="Another process is publishing docs"):
-            open_store(Settings(store=address)).publish(SCOPE, NONE).__enter__()
+            open_store(place("index")).publish(SCOPE, NONE).__enter__()
         publication.write([A])
         publication.commit(next_head(store, publication))
     assert not store.publishing(SCOPE)
-    assert publish(open_store(Settings(store=address)), [B]).generation == 2
+    assert publish(open_store(place("index")), [B]).generation == 2
 
 
 def test_asking_whether_somebody_publishes_never_turns_a_publisher_away(store: Store) -> None:
@@ -354,6 +407,62 @@ def test_asking_whether_somebody_publishes_never_turns_a_publisher_away(store: S
         assert not store.publishing(SCOPE)
         with store.publish(SCOPE, NONE):
             assert store.publishing(SCOPE)
+
+
+def test_a_publisher_may_say_at_any_time_that_it_is_at_work(store: Store) -> None:
+    with store.publish(SCOPE, NONE) as publication:
+        for _ in range(1000):
+            publication.renew()
+        publication.write([A])
+        publication.renew()
+        publication.commit(next_head(store, publication))
+        publication.renew()
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([A])
+
+
+# Sweeping
+
+
+def test_a_sweep_keeps_what_the_head_reaches(store: Store) -> None:
+    assert store.sweep(SCOPE) == 0
+    publish(store, [A, B])
+    publish(store, [C])
+    publish(store, [], [A.chunk.chunk_id])
+    head = publish(store, [D])
+    publish(store, [A], scope=Scope("docs", "other"))
+    assert store.sweep(SCOPE) > 0
+    assert store.sweep(SCOPE) == 0
+    snapshot = store.snapshot(SCOPE)
+    assert snapshot.head == head
+    assert ids(list(snapshot.points())) == ids([B, C, D])
+    assert store.intact(SCOPE)
+    assert ids(list(store.snapshot(Scope("docs", "other")).points())) == ids([A])
+    assert publish(store, [A]).generation == head.generation + 1
+
+
+def test_a_sweep_forgets_another_embedders_index(store: Store) -> None:
+    publish(store, [replace(A, dense=(0.1, 0.2, 0.3, 0.4))], embedder=DENSE)
+    publish(store, [B])
+    assert store.sweep(SCOPE) > 0
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([B])
+    assert store.intact(SCOPE)
+
+
+def test_nobody_sweeps_under_a_publisher(store: Store) -> None:
+    publish(store, [A])
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([B])
+        with pytest.raises(IndexLocked, match="Another process is publishing docs"):
+            store.sweep(SCOPE)
+        publication.commit(next_head(store, publication))
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([A, B])
+
+
+def test_what_was_published_is_intact(store: Store) -> None:
+    assert store.intact(SCOPE)
+    publish(store, [A, B])
+    publish(store, [C], [A.chunk.chunk_id])
+    assert store.intact(SCOPE)
 
 
 # Search
@@ -378,11 +487,11 @@ def test_lexical_scores_are_idf_times_weights(store: Store) -> None:
     assert all(h.lexical.indices == document_vector((), h.chunk.text).indices for h in hits)
 
 
-def test_scores_forget_what_was_deleted(store: Store, address: str) -> None:
+def test_scores_forget_what_was_deleted(store: Store, place: Place) -> None:
     made = [point(name, text) for name, text in TEXTS.items()]
     publish(store, made)
     publish(store, [point("x", "chunk chunk"), made[0]], ids(made[20:]))
-    fresh = open_store(Settings(store=address + "-fresh"))
+    fresh = open_store(place("fresh"))
     publish(fresh, [*made[:20], point("x", "chunk chunk")])
     query = query_vector("chunk index publish webhook anchor")
     again, clean = (s.snapshot(SCOPE).search_lexical(query, 30) for s in (store, fresh))
@@ -523,22 +632,28 @@ STEPS = st.lists(
 def test_any_history_is_what_a_dictionary_would_hold(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[list[tuple[int, int]], list[int]]]
 ) -> None:
-    for make in STORES.values():
-        store = open_store(Settings(store=make(tmp_path_factory.mktemp("history"))))
-        model: dict[str, Point] = {}
-        for writes, deletes in steps:
-            # The id is the page's, so that a page written again is replaced.
-            made = [replace(p, chunk=replace(p.chunk, chunk_id=NAMES[n])) for n, v in writes for p in [VARIANTS[n, v]]]
-            gone = [NAMES[n] for n in deletes]
-            publish(store, made, gone)
-            model.update({p.chunk.chunk_id: p for p in made})
-            model = {i: p for i, p in model.items() if i not in gone}
-            snapshot = store.snapshot(SCOPE)
-            assert {p.chunk.chunk_id: p.chunk for p in snapshot.points()} == {i: p.chunk for i, p in model.items()}
-            counts = Counter(t for p in model.values() for t in p.lexical.indices)
-            every = sorted({t for p in VARIANTS.values() for t in p.lexical.indices})
-            assert snapshot.document_frequencies(every) == [counts[t] for t in every]
-            assert snapshot.head.pages == len({p.chunk.source_file_path for p in model.values()})
+    for stores in STORES.values():
+        with stores(tmp_path_factory.mktemp("history")) as place:
+            store = open_store(place("index"))
+            model: dict[str, Point] = {}
+            for writes, deletes in steps:
+                # The id is the page's, so that a page written again is replaced.
+                variants = [(NAMES[n], VARIANTS[n, v]) for n, v in writes]
+                made = [replace(p, chunk=replace(p.chunk, chunk_id=name)) for name, p in variants]
+                gone = [NAMES[n] for n in deletes]
+                publish(store, made, gone)
+                model.update({p.chunk.chunk_id: p for p in made})
+                model = {i: p for i, p in model.items() if i not in gone}
+                holds(store, model)
+
+
+def holds(store: Store, model: dict[str, Point]) -> None:
+    snapshot = store.snapshot(SCOPE)
+    assert {p.chunk.chunk_id: p.chunk for p in snapshot.points()} == {i: p.chunk for i, p in model.items()}
+    counts = Counter(t for p in model.values() for t in p.lexical.indices)
+    every = sorted({t for p in VARIANTS.values() for t in p.lexical.indices})
+    assert snapshot.document_frequencies(every) == [counts[t] for t in every]
+    assert snapshot.head.pages == len({p.chunk.source_file_path for p in model.values()})
 
 
 NAMES = [point(f"n{i}", "").chunk.chunk_id for i in range(10)]
@@ -547,7 +662,7 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("uri", ["", "edge:", "edge", "nowhere:place", "file:///tmp", "s3://bucket/prefix"])
+@pytest.mark.parametrize("uri", ["", "edge:", "edge", "nowhere:place", "file:///tmp", "s3:", "s3:bucket"])
 def test_an_address_that_no_store_has(uri: str) -> None:
     from chapterverse.errors import ConfigurationError
 

@@ -13,7 +13,8 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.model import Chunk, Page, Source
 from chapterverse.store.edge import EdgeStore
-from chapterverse.sync import Target, index
+from chapterverse.sync import index
+from chapterverse.target import Target
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, section, source
 
 

@@ -10,7 +10,8 @@ from chapterverse.chunking import Budget
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
-from chapterverse.sync import Target, index
+from chapterverse.sync import index
+from chapterverse.target import Target
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, prose
 from syncing.site import Site, assert_is_a_clean_build, bare
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse import sync
 from chapterverse.diff import FileDiff
 from chapterverse.ledger import Record
 from chapterverse.model import Chunk, Source
 from chapterverse.sync import compare, plan
+from chapterverse.target import row_pipeline
 from fakes.docs import page, point
 
 CHUNKS = {
@@ -86,7 +86,7 @@ def record(path: str, **fields: object) -> Record:
 @given(st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)))
 def test_files_are_sorted_by_what_the_ledger_knows(offered: set[int], known: set[int], edited: set[int]) -> None:
     sources = {f"{i}.md": Source(f"{i}.md", ("b" if i in edited else "a") * 64, "", page) for i in offered}
-    unchanged = sync._row_pipeline("pipeline", Source("", "", "", page))
+    unchanged = row_pipeline("pipeline", Source("", "", "", page))
     found = compare(sources, {f"{i}.md": record(f"{i}.md", pipeline=unchanged) for i in known}, "pipeline")
     assert found == FileDiff(
         new=tuple(f"{i}.md" for i in sorted(offered - known)),
@@ -98,7 +98,7 @@ def test_files_are_sorted_by_what_the_ledger_knows(offered: set[int], known: set
 
 def test_another_context_or_pipeline_is_a_change() -> None:
     same = Source("a.md", "a" * 64, "context", page)
-    records = {"a.md": record("a.md", pipeline=sync._row_pipeline("one", same))}
+    records = {"a.md": record("a.md", pipeline=row_pipeline("one", same))}
     assert compare({"a.md": same}, records, "one").changed == ()
     assert compare({"a.md": replace(same, context="other")}, records, "one").changed == ("a.md",)
     assert compare({"a.md": same}, records, "two").changed == ("a.md",)

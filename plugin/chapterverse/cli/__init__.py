@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import answering, indexing
+from chapterverse.cli import answering, indexing, moving, sites
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -27,8 +27,20 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for command in (indexing.index, answering.search, answering.ask, answering.serve, indexing.status):
-    app.command()(command)
+for command in (
+    indexing.index,
+    answering.search,
+    answering.ask,
+    answering.serve,
+    indexing.status,
+    sites.check,
+    sites.inject,
+    sites.widget,
+    moving.export,
+    moving.import_,
+    moving.repair,
+):
+    app.command(command.__name__.rstrip("_"))(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

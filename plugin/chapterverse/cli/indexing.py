@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from chapterverse.readers.site import Reading, read_site, read_sources
 from chapterverse.readers.slugs import SlugRule
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
+from chapterverse.target import Target
 
 
 def index(
@@ -41,16 +43,18 @@ def index(
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
     address = settings.base_url or None
     reading = read_sources(path, address, slugs) if source else read_site(path, address)
-    target = sync.Target.open(settings, _scope(settings, reading), reading.base_url)
+    target = Target.open(settings, _scope(settings, reading), reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
         done = run(reading.sources, target, report)
     done = done.warned(reading.warnings)
     for warning in done.warnings:
         typer.echo(f"Warning: {warning}", err=True)
+    for line in done.plan_lines() if dry_run else ():
+        typer.echo(line, err=True)
     typer.echo(f"{'Would index' if dry_run else 'Indexed'} {done}", err=True)
     if as_json:
-        print_json(done.to_json())
+        print_json({**done.to_json(), "plan": done.plan_json()} if dry_run else done.to_json())
 
 
 def status(

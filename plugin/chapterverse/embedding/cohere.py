@@ -6,14 +6,21 @@ Both send the body that `_body` makes, so that a question and the documents meet
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import weakref
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
-from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.embedding.models import Choice, Model
+from chapterverse.embedding.patience import BusyError, Pace, Patience
+from chapterverse.embedding.reply import checked
+from chapterverse.embedding.slices import RefusedError, embed_in_slices
+from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
-from chapterverse.rest import JsonClient
+from chapterverse.rest import JsonClient, asked_pause, bearer
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -21,43 +28,25 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "embed-english-v3.0"
 
-#: Texts that one request may hold; the SDK's `ClientV2.embed` doesn't cut a longer list itself.
-SLICE = 96
+#: Inputs that any key may send in a minute. A second more, as requests don't all travel equally fast.
+INPUTS = 2000
+_MINUTE = 61.0
 
-#: A build waits as `Retry-After` says, or 1 s doubling up to 60 s, and gives up after the sixth try.
-_TRIES = 6
+#: Seconds for one reply while building.
 _BUILD_SECONDS = 60.0
 
+_V5 = (256, 512, 768, 1024, 1536, 2048)
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """What Cohere documents of one model.
-
-    Attributes:
-        size: dimensions of its vectors.
-        limit: tokens that it reads of one text.
-        family: models of one family share a vector space; empty for a model with a space of its own.
-        sized: whether it takes `output_dimension`, which we then send, so that a new default can't change the size.
-    """
-
-    size: int
-    limit: int
-    family: str = ""
-    sized: bool = True
-
-
+#: Prices are listings of November 2026 by others than Cohere, good for an estimate and no more.
 MODELS = {
-    "embed-english-v3.0": Model(1024, 512, sized=False),
-    "embed-multilingual-v3.0": Model(1024, 512, sized=False),
-    "embed-english-light-v3.0": Model(384, 512, sized=False),
-    "embed-multilingual-light-v3.0": Model(384, 512, sized=False),
-    "embed-v4.0": Model(1536, 128_000),
-    "embed-v5.0-pro": Model(2048, 128_000, family="embed-v5.0"),
-    "embed-v5.0-fast": Model(2048, 128_000, family="embed-v5.0"),
+    "embed-english-v3.0": Model(1024, 512, 0.10),
+    "embed-multilingual-v3.0": Model(1024, 512, 0.10),
+    "embed-english-light-v3.0": Model(384, 512),
+    "embed-multilingual-light-v3.0": Model(384, 512),
+    "embed-v4.0": Model(1536, 128_000, 0.12, sizes=(256, 512, 1024, 1536)),
+    "embed-v5.0-pro": Model(2048, 128_000, 0.12, sizes=_V5, family="embed-v5.0"),
+    "embed-v5.0-fast": Model(2048, 128_000, 0.08, sizes=_V5, family="embed-v5.0"),
 }
-
-#: No 32-bit float is larger.
-_LARGEST = 3.4e38
 
 _REASONS = {
     400: "refused the request as malformed",
@@ -68,15 +57,29 @@ _REASONS = {
     429: "has a rate limit that was reached: try again later",
 }
 
+#: What passes: a timeout, a conflict, a rate limit, and everything from 500 on.
+_PASSING = {408, 409, 429}
 
-@dataclass(frozen=True, slots=True)
+#: Headers by which Cohere tells a trial key's limits: calls in a month, and in a minute.
+_LIMITS = ("x-endpoint-monthly-call-limit", "x-trial-endpoint-call-limit")
+
+
+@dataclass(frozen=True)
 class CohereEmbedder:
-    """One Cohere model behind one address. Safe to share between threads."""
+    """One Cohere model behind one address. Safe to share between threads.
 
-    model: str
+    Attributes:
+        choice: `MODEL[/SIZE][@int8]`; documents and questions are embedded alike.
+        trial: what the last good reply said of a trial key's limits; Cohere sends them with no refusal.
+    """
+
+    choice: Choice
     key: str = field(repr=False)
     url: str
     rest: JsonClient = field(repr=False)
+    patience: Patience = field(default_factory=Patience, repr=False)
+    pace: Pace = field(default_factory=lambda: Pace(INPUTS, _MINUTE), repr=False)
+    trial: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereEmbedder:
@@ -85,126 +88,122 @@ class CohereEmbedder:
         Raises:
             ConfigurationError: the model is unknown, or the key is missing or malformed.
         """
-        name = model or DEFAULT_MODEL
-        if name not in MODELS:
-            raise ConfigurationError(f"There is no Cohere embedding model {name!r}: use one of {', '.join(MODELS)}.")
+        choice = Choice.of(model or DEFAULT_MODEL, MODELS, "Cohere")
         key = settings.cohere_api_key.strip()
         if not key:
             raise ConfigurationError("The embedder cohere needs a key: set COHERE_API_KEY in the environment.")
-        # Checked here because the HTTP layer would quote the offending key in its own message.
-        if not (key.isascii() and key.isprintable()):
-            raise ConfigurationError("COHERE_API_KEY holds characters that no key has: copy it again.")
-        return cls(name, key, settings.cohere_url, JsonClient(settings.cohere_url, {"Authorization": f"Bearer {key}"}))
+        return cls(choice, key, settings.cohere_url, JsonClient(settings.cohere_url, bearer(key, "COHERE_API_KEY")))
 
     @property
     def card(self) -> EmbedderCard:
-        known = MODELS[self.model]
-        space = f"cohere:{known.family or self.model}"
-        return EmbedderCard(f"cohere:{self.model}", known.size, known.limit, space)
+        choice = self.choice
+        return EmbedderCard(f"cohere:{choice}", choice.size, choice.model.limit, f"cohere:{choice.space}")
+
+    @property
+    def price(self) -> float:
+        return self.choice.model.price
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, sent in slices of 96; see `Embedder`.
-
-        A text over the limit is refused by Cohere without saying which it is, so the refused slice is bisected.
+        """Return one vector a text, in slices of 96 and at most 2,000 texts a minute; see `Embedder`.
 
         Raises:
             ConfigurationError: the package `cohere` is not installed.
             TextTooLong: one text is over the model's limit.
-            ProviderError: Cohere could not be reached, refused six times, or answered with something that is no vector.
+            ProviderError: Cohere could not be reached, refused, or answered with something that is no vector.
         """
         if not texts:
             return []
-        with self._sdk() as client:
-            vectors: list[Vector] = []
-            for start in range(0, len(texts), SLICE):
-                vectors += self._embed_slice(client, texts[start : start + SLICE], start)
-            return vectors
+        # What is taken when it may be cut was refused for its length alone.
+        return embed_in_slices(texts, partial(self._ask, "NONE"), partial(self._ask, "END"), self.choice.name)
 
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
         reply = self.rest.post("/v2/embed", self._body([text], "search_query"))
         if reply.status != 200:
-            raise _failure(reply.status)
-        vectors = reply.body.get("embeddings") if isinstance(reply.body, dict) else None
-        return self._checked(vectors.get("float") if isinstance(vectors, dict) else None, 1)[0]
+            raise self._failure(reply.status, reply.body, reply.headers)
+        self._note_limits(reply.headers)
+        return self._checked(reply.body, 1)[0]
 
     def _body(self, texts: Sequence[str], input_type: str, truncate: str = "NONE") -> dict[str, Any]:
         body = {
             "texts": list(texts),
-            "model": self.model,
+            "model": self.choice.name,
             "input_type": input_type,
-            "embedding_types": ["float"],
+            "embedding_types": [self.choice.numbers],
             "truncate": truncate,
         }
-        return {**body, "output_dimension": MODELS[self.model].size} if MODELS[self.model].sized else body
+        return {**body, "output_dimension": self.choice.size} if self.choice.model.sizes else body
 
+    @cached_property
     def _sdk(self) -> ClientV2:
         try:
+            import httpx
             from cohere import ClientV2
         except ImportError as error:
             raise ConfigurationError(
                 'The embedder cohere needs a package to index with: pip install "chapterverse[build]".'
             ) from error
-        return ClientV2(self.key, base_url=self.url.rstrip("/"), timeout=_BUILD_SECONDS, max_retries=_TRIES - 1)
+        # Kept, as one takes a third of a second to make; its connections go with the embedder.
+        http = httpx.Client(timeout=_BUILD_SECONDS, follow_redirects=True)
+        weakref.finalize(self, http.close)
+        # The SDK's own retries leave out timeouts and broken replies, and know nothing of the pace.
+        return ClientV2(
+            self.key, base_url=self.url.rstrip("/"), timeout=_BUILD_SECONDS, max_retries=0, httpx_client=http
+        )
 
-    def _embed_slice(self, client: ClientV2, texts: Sequence[str], start: int) -> list[Vector]:
-        try:
-            return self._send(client, texts)
-        except _BadRequestError:
-            at = self._first_refused(client, texts)
-            # Taken when it may be cut, so its length was all that was wrong with it.
-            self._send(client, texts[at : at + 1], truncate="END")
-            message = f"Text {start + at} is over the {self.card.limit} tokens of {self.model}."
-            raise TextTooLong(message, position=start + at) from None
+    def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
+        body, client = self._body(texts, "search_document", truncate), self._sdk
+        return self.patience.ask(lambda: self._send(client, body))
 
-    def _first_refused(self, client: ClientV2, texts: Sequence[str]) -> int:
-        low, high = 0, len(texts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            try:
-                self._send(client, texts[low:middle])
-                low = middle
-            except _BadRequestError:
-                high = middle
-        return low
-
-    def _send(self, client: ClientV2, texts: Sequence[str], truncate: str = "NONE") -> list[Vector]:
+    def _send(self, client: ClientV2, body: dict[str, Any]) -> list[Vector]:
         import httpx
         from cohere.core.api_error import ApiError
         from cohere.core.parse_error import ParsingError
 
+        self.pace.wait(len(body["texts"]))
         try:
-            reply = client.embed(**self._body(texts, "search_document", truncate))
+            reply = client.with_raw_response.embed(**body)
+            # As it came: the SDK's own value has 0 where the reply has 0.5, and 1 where it has true.
+            said = reply._response.json()
+        # The SDK's errors print the whole reply, which may quote what was sent, so none is left as a cause.
         except ApiError as error:
-            raise _failure(error.status_code or 0) from error
-        except httpx.HTTPError as error:
-            raise ProviderError("Cohere could not be reached or broke off.", retryable=True) from error
+            raise self._failure(error.status_code or 0, error.body, error.headers or {}) from None
+        except httpx.HTTPError:
+            raise ProviderError("Cohere could not be reached or broke off.", retryable=True) from None
         # The SDK builds its values from whatever came, unchecked, and stumbles in these ways.
-        except (ParsingError, TypeError, ValueError) as error:
-            raise ProviderError("Cohere answered with something that is no reply.", retryable=True) from error
-        return self._checked(getattr(reply.embeddings, "float_", None), len(texts))
+        except (ParsingError, TypeError, ValueError, RecursionError):
+            raise ProviderError("Cohere answered with something that is no reply.", retryable=True) from None
+        self._note_limits(reply.headers)
+        return self._checked(said, len(body["texts"]))
 
-    def _checked(self, vectors: Any, count: int) -> list[Vector]:
-        """Return the vectors of a reply, or refuse the reply whole: nothing doubtful is ever stored."""
-        size = MODELS[self.model].size
-        if not isinstance(vectors, list) or len(vectors) != count:
-            raise ProviderError(f"Cohere did not answer with {count} vectors.")
-        if not all(isinstance(v, list) and len(v) == size and all(map(_usable, v)) for v in vectors):
-            raise ProviderError(f"Cohere answered with something that is no vector of {size} numbers.")
-        return [tuple(map(float, v)) for v in vectors]
+    def _checked(self, said: Any, count: int) -> list[Vector]:
+        vectors = said.get("embeddings") if isinstance(said, dict) else None
+        found = vectors.get(self.choice.numbers) if isinstance(vectors, dict) else None
+        return checked(found, count, self.choice.size, "Cohere", int8=self.choice.int8)
 
+    def _note_limits(self, headers: Mapping[str, str]) -> None:
+        self.trial.update({name: headers[name] for name in _LIMITS if headers.get(name, "").isdigit()})
 
-class _BadRequestError(ProviderError):
-    """Status 400: Cohere will never take the request as it is."""
+    def _failure(self, status: int, body: Any, headers: Mapping[str, str]) -> ProviderError:
+        # Cohere's own message is left out: it may quote what was sent, and ours are printed and logged.
+        if 200 <= status < 300:
+            return ProviderError("Cohere answered with something that is no reply.", retryable=True)
+        said = str(body).lower()
+        if status == 429 and (self.trial or "trial key" in said):
+            return self._trial_is_over(said, headers)
+        message = f"Cohere {_REASONS.get(status, f'failed with status {status}')}."
+        if status in _PASSING or status >= 500:
+            return BusyError(message, pause=asked_pause(headers))
+        return RefusedError(message) if status == 400 else ProviderError(message)
 
-
-def _failure(status: int) -> ProviderError:
-    # Cohere's own message is left out: it may quote what was sent, and ours are printed and logged.
-    kind = _BadRequestError if status == 400 else ProviderError
-    reason = _REASONS.get(status, f"failed with status {status}")
-    return kind(f"Cohere {reason}.", retryable=status == 429 or status >= 500)
-
-
-def _usable(number: Any) -> bool:
-    # False for NaN and infinity too; stores keep 32-bit floats.
-    return isinstance(number, int | float) and -_LARGEST < number < _LARGEST
+    def _trial_is_over(self, said: str, headers: Mapping[str, str]) -> ProviderError:
+        month, minute = (f"{self.trial[name]} calls" if name in self.trial else "calls" for name in _LIMITS)
+        if re.search(r"/ ?month|per month", said):
+            return ProviderError(
+                f"Cohere's trial key has used up its {month} of this month: use a production key, or wait for the next."
+            )
+        return BusyError(
+            f"Cohere's trial key has used up its {minute} of this minute, or its {month} of this month: "
+            "try again later, or use a production key.",
+            pause=asked_pause(headers),
+        )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
+from chapterverse.embedding.reply import checked
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.model import EmbedderCard
 
@@ -28,6 +29,9 @@ _registering = threading.Lock()
 
 class FastEmbedder:
     """A model from a local folder or from fastembed's own list, which is downloaded once."""
+
+    #: The processor is one's own.
+    price = 0.0
 
     def __init__(self, model_or_path: str) -> None:
         """Load the model and embed one word to learn its size.
@@ -48,9 +52,10 @@ class FastEmbedder:
             self._model, space = _load_local(path)
         else:
             self._model, space = _load_named(model_or_path)
-        size = len(self._probe(model_or_path))
+        self._size = 0  # until the first answer tells
+        self._size = len(self._probe(model_or_path))
         limit = int(self._tokenizer.truncation["max_length"])
-        self._card = EmbedderCard(f"fastembed:{model_or_path}", size, limit, f"fastembed:{space}")
+        self._card = EmbedderCard(f"fastembed:{model_or_path}", self._size, limit, f"fastembed:{space}")
 
     @property
     def card(self) -> EmbedderCard:
@@ -64,12 +69,12 @@ class FastEmbedder:
         """
         for position, text in enumerate(texts):
             self._check_length(text, position)
-        return _vectors(self._model.passage_embed(texts, batch_size=1))
+        return self._vectors(self._model.passage_embed(texts, batch_size=1), len(texts))
 
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector; see `Embedder`."""
         self._check_length(text, 0)
-        return _vectors(self._model.query_embed(text, batch_size=1))[0]
+        return self._vectors(self._model.query_embed(text, batch_size=1), 1)[0]
 
     @property
     def _tokenizer(self) -> Any:
@@ -80,6 +85,10 @@ class FastEmbedder:
         if self._tokenizer.encode(text).overflowing:
             raise TextTooLong(f"Text {position} is over the {self._card.limit} tokens of the model.", position=position)
 
+    def _vectors(self, arrays: Iterable[Any], count: int) -> list[Vector]:
+        found = [array.tolist() for array in arrays]
+        return checked(found, count, self._size or len(found[0]), "The local model")
+
     def _probe(self, name: str) -> Vector:
         try:
             return self.embed_query("size")
@@ -87,10 +96,6 @@ class FastEmbedder:
         except Exception as error:
             reason = "its graph must answer with one pooled vector for each text"
             raise ConfigurationError(f"The model {name!r} can't be used: {reason}.") from error
-
-
-def _vectors(arrays: Iterable[Any]) -> list[Vector]:
-    return [tuple(array.tolist()) for array in arrays]
 
 
 def _library() -> type[TextEmbedding]:
@@ -106,9 +111,7 @@ def _library() -> type[TextEmbedding]:
 def _load_local(path: Path) -> tuple[TextEmbedding, str]:
     library = _library()
     folder, file = _located(path)
-    # Named by its content: the same model is the same space on every machine, wherever it lies.
-    digest = hashlib.sha256((folder / file).read_bytes() + (folder / "tokenizer.json").read_bytes()).hexdigest()[:16]
-    space = f"local/{digest}"
+    space = f"local/{_digest(folder, file)}"
     try:
         return library(_registered(library, f"{space}/{file}", file), specific_model_path=str(folder)), space
     except Exception as error:
@@ -125,6 +128,21 @@ def _located(path: Path) -> tuple[Path, str]:
     if missing:
         raise ConfigurationError(f"There is no complete model at {str(path)!r}: {' and '.join(missing)} missing.")
     return folder, file
+
+
+def _digest(folder: Path, file: str) -> str:
+    """Name a model by its content: the same model is the same space on every machine, wherever it lies."""
+    graph = (folder / file).read_bytes()
+    content = hashlib.sha256(graph)
+    content.update((folder / "tokenizer.json").read_bytes())
+    beside = sorted(
+        path for path in (folder / file).parent.iterdir() if path.is_file() and path.name != Path(file).name
+    )
+    for path in beside:
+        # Large models keep their weights in files of their own, which the graph names.
+        if path.name == "special_tokens_map.json" or path.name.encode() in graph:
+            content.update(path.read_bytes())
+    return content.hexdigest()[:16]
 
 
 def _registered(library: type[TextEmbedding], name: str, file: str) -> str:
@@ -149,12 +167,14 @@ def _load_named(name: str) -> tuple[TextEmbedding, str]:
             f"fastembed knows no model {name!r}, and there is no such folder: use a name from its list of models."
         )
     try:
-        return library(name, cache_dir=str(_cache())), known[name.lower()]
+        model = library(name, cache_dir=str(_cache()))
     # fastembed reports a failed download as ValueError, OSError or the error of an HTTP library.
     except Exception as error:
         raise ProviderError(
             f"The model {name!r} could not be downloaded: check the network, or name a local folder.", retryable=True
         ) from error
+    # Releases of fastembed have changed how they pool a model's output, which is what its class tells.
+    return model, f"{known[name.lower()]} {type(model.model).__name__}"
 
 
 def _cache() -> Path:

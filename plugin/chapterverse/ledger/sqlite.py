@@ -9,6 +9,7 @@ from pathlib import Path
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
 from chapterverse.ledger import Record
+from chapterverse.ledger.rows import checked
 from chapterverse.model import Scope
 
 #: Each entry brings the schema from its own position to the next; `user_version` counts those applied.
@@ -17,8 +18,8 @@ _MIGRATIONS = (
         """
         CREATE TABLE document_metadata (
             id INTEGER PRIMARY KEY,
-            site VARCHAR(255) NOT NULL,
-            version VARCHAR(64) NOT NULL,
+            site TEXT NOT NULL,
+            version TEXT NOT NULL,
             file_path VARCHAR(512) NOT NULL CHECK (length(file_path) BETWEEN 1 AND 512),
             content_hash CHAR(64) NOT NULL CHECK (length(content_hash) = 64),
             last_indexed_at TEXT NOT NULL,
@@ -32,8 +33,8 @@ _MIGRATIONS = (
         "CREATE INDEX document_metadata_last_indexed_at ON document_metadata (last_indexed_at DESC)",
         """
         CREATE TABLE ledger_generation (
-            site VARCHAR(255) NOT NULL,
-            version VARCHAR(64) NOT NULL,
+            site TEXT NOT NULL,
+            version TEXT NOT NULL,
             generation INTEGER NOT NULL,
             token TEXT NOT NULL,
             PRIMARY KEY (site, version)
@@ -110,7 +111,7 @@ class SqliteLedger:
                 " last_indexed_at = excluded.last_indexed_at",
                 [
                     (*key, r.file_path, r.content_hash, r.chunk_count, r.pipeline, r.generation, r.last_indexed_at)
-                    for r in changed
+                    for r in checked(changed)
                 ],
             )
             db.execute(
@@ -131,6 +132,8 @@ class SqliteLedger:
             raise IndexFault(f"The ledger {self._path} can't be used ({error.strerror}).") from error
         except sqlite3.Error as error:
             raise self._explained(error) from error
+        except UnicodeError as error:
+            raise IndexFault(f"The ledger {self._path} can't store the text of a name or a path.") from error
 
     def _migrate(self, db: sqlite3.Connection) -> None:
         if _applied(db) > len(_MIGRATIONS):

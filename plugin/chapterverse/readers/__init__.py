@@ -2,8 +2,10 @@
 
 from chapterverse.readers.html import Document, read_document, read_fragment
 from chapterverse.readers.markdown import MarkdownPage, read_markdown
-from chapterverse.readers.site import Reading, read_site, read_sources
+from chapterverse.readers.reading import Reading
+from chapterverse.readers.site import read_site
 from chapterverse.readers.slugs import Slugger, SlugRule
+from chapterverse.readers.sources import read_sources
 
 __all__ = (
     "Document",

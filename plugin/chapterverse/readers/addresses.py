@@ -8,21 +8,23 @@ import re
 from collections.abc import Collection, Iterable
 from urllib.parse import quote, urljoin, urlsplit
 
-# In a path these stand for themselves; "%" because what is already encoded stays as it is.
-_SAFE = "/~:@!$&'()*+,;=%-._"
+#: In a path these stand for themselves; "%" because what is already encoded stays as it is.
+SAFE = "/~:@!$&'()*+,;=%-._"
+_SLASHES = re.compile("//+")
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
 
 
 def clean_url(url: str, base: str | None = None) -> str | None:
     """Return an absolute http(s) address percent-encoded and without query and fragment; None if `url` is none."""
     try:
-        parts = urlsplit(urljoin(base or "", url.strip()))
+        # Browsers take a backslash for a slash, and servers two slashes for one.
+        parts = urlsplit(urljoin(base or "", url.strip().replace("\\", "/")))
         host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
     except ValueError:
         return None
     if parts.scheme not in ("http", "https") or not host:
         return None
-    return f"{parts.scheme}://{host}{quote(parts.path or '/', safe=_SAFE)}"
+    return f"{parts.scheme}://{host}{quote(_SLASHES.sub('/', parts.path) or '/', safe=SAFE)}"
 
 
 def clean_base(base: str) -> str | None:
@@ -39,21 +41,12 @@ def read_sitemap(xml: str) -> list[str]:
 
 def page_paths(file_path: str) -> tuple[str, ...]:
     """Return how a built file may be addressed, relative to the site, the likeliest first."""
-    quoted = quote(file_path, safe=_SAFE.replace("%", ""))
+    quoted = quote(file_path, safe=SAFE.replace("%", ""))
     folder, _, name = quoted.rpartition("/")
     stem = quoted.rpartition(".")[0]
     if name.lower() in ("index.html", "index.htm"):
         return (f"{folder}/", quoted, folder) if folder else ("", quoted)
     return (quoted, stem, f"{stem}/")
-
-
-def source_path(file_path: str) -> str:
-    """Return where a Markdown file is published: "guide/setup.md" at "guide/setup/", an index at its folder."""
-    quoted = quote(file_path.rpartition(".")[0], safe=_SAFE.replace("%", ""))
-    folder, _, name = quoted.rpartition("/")
-    if name.lower() in ("index", "readme"):
-        return f"{folder}/" if folder else ""
-    return f"{quoted}/"
 
 
 def site_base(urls: Collection[str], files: Iterable[str]) -> str | None:

@@ -67,10 +67,10 @@ class BlockReader:
     # Elements that mean something by their name
 
     def _heading(self, node: Node, out: list[Item], _lang: str) -> None:
-        text = self._inline.heading(node.children)
-        if text:
+        text, anchor = self._inline.heading(node.children), self._anchor(node)
+        if text or anchor:
             excluded = node.get("data-search-exclude") is not None
-            out.append(Heading(text, int(node.name[1]), self._anchor(node), excluded))
+            out.append(Heading(text, int(node.name[1]), anchor, excluded))
         self._refer(out)
 
     def _anchor(self, node: Node) -> str | None:

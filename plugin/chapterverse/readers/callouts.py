@@ -12,7 +12,7 @@ _TITLES = frozenset(
      "starlight-aside__title")
 )  # fmt: skip
 #: Remarks that authors can make in all generators together; on a `details` any other class is styling.
-_KINDS = frozenset(
+KINDS = frozenset(
     "abstract attention bug caution danger deprecated error example fail failure faq help hint important info note"
     " question quote seealso success summary tip tldr todo versionadded versionchanged warning".split()
 )
@@ -37,7 +37,7 @@ def kind_of(box: Node) -> str:
     for name in box.classes:
         for prefix in _PREFIXES:
             name = name.removeprefix(prefix)
-        if name in _KINDS or (box.name != "details" and "admonition" in box.classes and _is_own_kind(name)):
+        if name in KINDS or (box.name != "details" and "admonition" in box.classes and _is_own_kind(name)):
             return name.replace("-", " ").capitalize()
     return ""
 

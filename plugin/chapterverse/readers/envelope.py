@@ -9,6 +9,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from chapterverse.model import stated_date
 from chapterverse.readers.markup import ATTRIBUTES, parse_attributes, start_tags
 from chapterverse.readers.visible import collapse, strip_invisible, unescape
 
@@ -19,6 +20,9 @@ class Envelope:
 
     Attributes:
         title: of the `<title>` element.
+        base: of `<base href>`, what relative addresses start from.
+        created_at: ISO 8601 UTC, where the page says when it was published (Open Graph).
+        tags: its subjects, as it says there.
     """
 
     title: str = ""
@@ -27,6 +31,9 @@ class Envelope:
     noindex: bool = False
     start: int = 0
     end: int = 0
+    base: str = ""
+    created_at: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 # Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
@@ -120,13 +127,26 @@ def _note(envelope: Envelope, name: str, raw: str, text: str) -> None:
         envelope.language = attributes.get("lang", "").strip() or envelope.language
     elif name == "link" and "canonical" in attributes.get("rel", "").lower().split():
         envelope.canonical = envelope.canonical or attributes.get("href", "").strip() or None
+    elif name == "base":
+        envelope.base = envelope.base or attributes.get("href", "").strip()
     elif name == "meta":
-        robots = attributes.get("name", "").lower() == "robots" and _NOINDEX.search(attributes.get("content", ""))
-        # A page that only sends its reader elsewhere is no page either.
-        if robots or attributes.get("http-equiv", "").lower() == "refresh":
-            envelope.noindex = True
+        _note_meta(envelope, attributes)
+
+
+def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
+    name = (attributes.get("name") or attributes.get("property", "")).lower()
+    content = attributes.get("content", "")
+    # A page that only sends its reader elsewhere is no page either.
+    if (name == "robots" and _NOINDEX.search(content)) or attributes.get("http-equiv", "").lower() == "refresh":
+        envelope.noindex = True
+    elif name == "article:published_time":
+        envelope.created_at = envelope.created_at or stated_date(content.strip())
+    elif name == "article:tag" and len(envelope.tags) < _MAX_TAGS:
+        tag = collapse(strip_invisible(content))
+        envelope.tags += (tag,) if tag and tag not in envelope.tags else ()
 
 
 _NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
 _MAX_TITLE = 2000
+_MAX_TAGS = 50
 _HEAD = frozenset("html head base link meta noscript script style template title".split())

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
+from chapterverse.readers.charsets import declared_charset
 
 #: Larger files are no pages.
 MAX_BYTES = 50_000_000
@@ -88,17 +89,23 @@ def read_page(folder: Path, path: str) -> bytes:
 
 
 def decode(path: str, content: bytes) -> str:
-    """Return a page's text.
+    """Return a page's text: UTF-8, or what an HTML page says that it is encoded in.
 
     Raises:
-        UnreadablePage: it is binary, or not UTF-8.
+        UnreadablePage: it is binary, or encoded in neither.
     """
     if b"\0" in content:
         raise UnreadablePage(f"{path} is not a text file.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UnreadablePage(f"{path} is not encoded in UTF-8.") from None
+        declared = declared_charset(content) if path.lower().endswith((".html", ".htm")) else ""
+    try:
+        if declared:
+            return content.decode(declared)
+    except UnicodeDecodeError:
+        raise UnreadablePage(f"{path} is encoded neither in UTF-8 nor in {declared}, as it says.") from None
+    raise UnreadablePage(f"{path} is not encoded in UTF-8.")
 
 
 _SPECIAL = "{} is a pipe, a device or something else that is no regular file: remove it."

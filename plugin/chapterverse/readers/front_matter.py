@@ -14,6 +14,8 @@ from chapterverse.readers.visible import collapse, strip_invisible
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:\r?\n|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
+_TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
+
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
@@ -22,6 +24,8 @@ class FrontMatter:
     Attributes:
         created_at: ISO 8601 UTC, None where it states no date.
         excluded: it is a draft, or takes itself out of search or out of this index.
+        language: BCP 47 tag of `lang` or `language`, "" where it names none.
+        slug: where Docusaurus is asked to publish it; `id` what to call it there.
     """
 
     title: str = ""
@@ -29,6 +33,9 @@ class FrontMatter:
     tags: tuple[str, ...] = ()
     created_at: str | None = None
     excluded: bool = False
+    language: str = ""
+    slug: str = ""
+    id: str = ""
 
 
 def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
@@ -55,7 +62,15 @@ def _front_matter(values: dict[Any, Any]) -> FrontMatter:
         tags=_tags(values.get("tags")),
         created_at=_created(values.get("date")),
         excluded=values.get("draft") is True or any(_excludes(values.get(k)) for k in ("chapterverse", "search")),
+        language=_language(values),
+        slug=_line(values.get("slug")),
+        id=_line(values.get("id")),
     )
+
+
+def _language(values: dict[Any, Any]) -> str:
+    stated = (_line(values.get(key)).replace("_", "-") for key in ("lang", "language"))
+    return next((tag for tag in stated if _TAG.fullmatch(tag)), "")
 
 
 def _excludes(value: Any) -> bool:

@@ -28,6 +28,7 @@ class Document:
         canonical: its own address as it states it, None if it doesn't.
         noindex: it asks not to be indexed, or only redirects.
         fragment: the HTML that was read: what stands in the content root.
+        created_at: ISO 8601 UTC, None where the page states no date.
     """
 
     sections: tuple[Section, ...]
@@ -36,6 +37,8 @@ class Document:
     canonical: str | None
     noindex: bool
     fragment: str
+    tags: tuple[str, ...] = ()
+    created_at: str | None = None
 
 
 def read_fragment(html: str, title: str) -> tuple[Section, ...]:
@@ -53,7 +56,7 @@ def read_document(html: str) -> Document:
     fragment = html[envelope.start : envelope.end]
     reader = _read(fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
-    title = next(first, envelope.title)
+    title = next(filter(None, first), envelope.title)
     return Document(
         sections=build_sections(reader.items, title, reader.notes),
         title=title,
@@ -61,6 +64,8 @@ def read_document(html: str) -> Document:
         canonical=envelope.canonical,
         noindex=envelope.noindex,
         fragment=fragment,
+        tags=envelope.tags,
+        created_at=envelope.created_at,
     )
 
 

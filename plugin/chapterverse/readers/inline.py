@@ -62,9 +62,12 @@ class Inline:
         return line
 
     def heading(self, children: Iterable[Child]) -> str:
-        """Return plain text without marks, footnote references and permalinks."""
+        """Return plain text without marks, footnote references and permalinks; "" for a heading of signs alone."""
         children = list(children)
-        return collapse(self._plain(children, False)) or collapse(self._plain(children, True))
+        text = collapse(self._plain(children, False))
+        linked = "" if text else collapse(self._plain(children, True))
+        # Some themes make the whole heading its own permalink; a mere "¶" names nothing.
+        return linked if any(c.isalnum() for c in linked) else text
 
     def _raw(self, children: Iterable[Child]) -> str:
         out: list[str] = []

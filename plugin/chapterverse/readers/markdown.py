@@ -22,16 +22,20 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from chapterverse.errors import InputError
 from chapterverse.model import Section
 from chapterverse.readers.directives import directives_plugin
 from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.html import read_fragment
+from chapterverse.readers.mdx import to_markdown
 from chapterverse.readers.slugs import Slugger, SlugRule, slugify
-from chapterverse.readers.visible import collapse, strip_invisible
+from chapterverse.readers.visible import collapse, strip_invisible, unescape
 
 # `{#id}`, `{ #id .class }`, `{: #id}` and Docusaurus' comment form `{/* #id */}`: the last braces of a heading.
 _EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*\s)?\s*#([^\s{}*]+)[^{}]*\}")
+_LOOKS_LIKE_MDX = re.compile(
+    r"""^(?:import\s[^\n]{1,500}\sfrom\s+['"]|[ \t]*</?[A-Z]\w*[\s/>]|[ \t]*`{3,}mdx-code-block)""", re.MULTILINE
+)
+_EXPRESSION = re.compile(r'<data value="([^"]*)">')
 _MYST_TARGET = re.compile(r"\(([^()]+)\)=$")
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
 _FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]+)\]""")
@@ -60,13 +64,13 @@ def read_markdown(
         title: what the navigation calls the page.
 
     Raises:
-        InputError: the file is MDX.
         UnreadablePage: its front matter is no valid YAML.
     """
-    if file_path.lower().endswith(".mdx"):
-        raise InputError(f"{file_path} is MDX, which can't be read from source yet: index the built site instead.")
     front_matter, body = split_front_matter(text, file_path)
-    parser = _parser(slug)
+    mdx = _is_mdx(body, file_path, slug)
+    if mdx:
+        body = to_markdown(body)
+    parser = _parser(slug, mdx)
     env: dict[str, Any] = {}
     tokens = parser.parse(body, env)
     _set_ids(tokens, slug)
@@ -85,9 +89,16 @@ def name_of(file_path: str) -> str:
     return strip_invisible(words[:1].upper() + words[1:]) or file_path
 
 
+def _is_mdx(body: str, file_path: str, slug: SlugRule) -> bool:
+    # Docusaurus reads ".md" as MDX too; other readers of GitHub's Markdown don't, so such a file must look like it.
+    return file_path.lower().endswith(".mdx") or (slug is SlugRule.GITHUB and _LOOKS_LIKE_MDX.search(body) is not None)
+
+
 @functools.cache
-def _parser(slug: SlugRule) -> MarkdownIt:
+def _parser(slug: SlugRule, mdx: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
+    if mdx:
+        parser.disable(["code", "autolink"])
     for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
         parser.use(plugin)
     parser.core.ruler.before("inline", "explicit_ids", functools.partial(_take_explicit_ids, slug=slug))
@@ -144,8 +155,20 @@ def _text(inline: Token, *, images: bool) -> str:
     words = {"text", "text_special", "code_inline"} | ({"image"} if images else set())
     return "".join(
         child.content if child.type in words else " " if child.type in ("softbreak", "hardbreak") else ""
-        for child in inline.children or ()
+        for child in _with_sources(inline.children or ())
     )
+
+
+def _with_sources(children: Sequence[Token]) -> Iterator[Token]:
+    """Yield inline tokens with the source of an MDX expression in the place of its value: ids are made of that."""
+    inside = False
+    for child in children:
+        source = _EXPRESSION.match(child.content) if child.type == "html_inline" else None
+        if source:
+            yield Token("text", "", 0, content=unescape(source.group(1)))
+        inside = source is not None or (inside and child.content != "</data>")
+        if not inside:
+            yield child
 
 
 def _render_fence(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:

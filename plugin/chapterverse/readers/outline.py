@@ -22,6 +22,8 @@ class Heading:
     """A rendered heading.
 
     Attributes:
+        text: "" where it shows nothing that could be read, as an image without a description: its section has the name
+            of the one above.
         level: 1 to 6; 0 for one that ranks right below the heading of the scope it stands in.
         excluded: its author took it and all below it out of search.
     """
@@ -135,10 +137,11 @@ class _Outline:
         ranks = tuple(r for r in place.ranks if r[0] < rank)
         above = ranks[-1][1] if ranks else (self.title,)
         repeats = above == (self.title,) and heading.text == collapse(self.title)
-        path = above if repeats else (*above, heading.text)
+        path = above if repeats or not heading.text else (*above, heading.text)
         place.ranks = (*ranks, (rank, path))
         if not heading.excluded:
-            place.draft = _Draft(Heading(heading.text, min(6, int(rank)), heading.anchor), path)
+            text = heading.text or above[-1] or heading.anchor or ""
+            place.draft = _Draft(Heading(text, min(6, int(rank)), heading.anchor), path)
             self.drafts.append(place.draft)
 
 

@@ -1,6 +1,7 @@
-"""Folders to pages: a built site of HTML, or a folder of Markdown.
+"""A built site to pages: listed and hashed at once, parsed page by page.
 
-Both are listed and hashed at once and parsed page by page, so that a build that changes nothing parses nothing.
+A build that changes nothing parses nothing. What a site says about its own addresses is believed as far as it agrees
+with itself; a template that writes one address into every page must not make one page of a site.
 """
 
 from __future__ import annotations
@@ -9,52 +10,29 @@ import functools
 import hashlib
 import json
 import os.path
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
-from chapterverse.errors import InputError, UnreadablePage
+from chapterverse.errors import InputError
 from chapterverse.model import Page, Source
-from chapterverse.readers.addresses import clean_base, clean_url, page_paths, read_sitemap, site_base, source_path
+from chapterverse.readers.addresses import clean_url, page_paths, read_sitemap, site_base
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.folder import decode, list_files, read_page
-from chapterverse.readers.front_matter import split_front_matter
 from chapterverse.readers.html import read_document
-from chapterverse.readers.markdown import name_of, read_markdown
-from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.markdown import name_of
+from chapterverse.readers.reading import Draft, File, Reading, draft, require_unchanged, stated_base
+from chapterverse.readers.sources import read_sources
+
+__all__ = ("Reading", "read_site", "read_sources")
 
 #: Pages that generators write for their own use, by name; Sphinx splits a large index by letter.
 _GENERATED = ("404.html", "search.html", "genindex", "py-modindex.html", "http-routingtable.html")
 
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a folder offers.
-
-    Attributes:
-        sources: its pages, sorted by path; one that can't be read says so when it is read.
-        warnings: one sentence for every other file that should have been a page and isn't.
-        skipped: paths left out on purpose: pages that ask for it, drafts, error, search and index pages.
-        base_url: address of the site, with a slash at its end.
-    """
-
-    sources: tuple[Source, ...]
-    base_url: str
-    warnings: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
-
-    @property
-    def site(self) -> str:
-        """What tells the site from others: its address without the scheme, "example.com/docs"."""
-        return self.base_url.partition("://")[2].strip("/")
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    path: str
-    content: bytes
-    text: str
+#: So many pages with one stated address are copies of one another; more are a template's mistake.
+_MAX_COPIES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +40,7 @@ class _Built:
     """What is kept of a built page until its address is known: not its text, a site may have 100,000."""
 
     content_hash: str
-    title: str
-    language: str
+    facts: tuple[str | None, ...]
     canonical: str | None
 
 
@@ -77,117 +54,78 @@ def read_site(folder: Path, base_url: str | None = None) -> Reading:
         InputError: no folder, no pages, or no address for a page; `base_url` is no address.
         UnsafePath: a file leads out of the folder.
     """
-    base = _base(base_url)
+    base = stated_base(base_url)
     listing = list_files(folder, (".html", ".htm"))
-    warnings, skipped, failed = list(listing.warnings), list[str](), dict[str, UnreadablePage]()
+    made = draft(folder, listing)
     built: dict[str, _Built] = {}
-    for file in _open(folder, listing.files, failed):
+    for file in made.open(listing.files):
         envelope = open_envelope(file.text)
         if envelope.noindex or file.path.rpartition("/")[2].lower().startswith(_GENERATED):
-            skipped.append(file.path)
-            continue
-        canonical = clean_url(envelope.canonical, base) if envelope.canonical else None
-        built[file.path] = _Built(_fragment_hash(envelope, file.text), envelope.title, envelope.language, canonical)
+            made.skipped.append(file.path)
+        else:
+            built[file.path] = _built(file, envelope, base)
     if not built:
-        what = "no HTML page to index: is it the folder that the build writes?"
-        raise InputError(_nothing(folder, what, [*map(str, failed.values()), *warnings]))
-    sitemap = _sitemap(folder, warnings)
-    base = _site_address(built, sitemap, base)
-    urls = _addresses(built, set(sitemap), base)
-    sources = [(url, _built_source(folder, path, built[path], url)) for path, url in urls]
-    offered = [*_one_for_each_address(sources, warnings), *_unreadable(failed)]
-    return Reading(_sorted(offered), base, tuple(warnings), tuple(skipped))
+        raise made.nothing("no HTML page to index: is it the folder that the build writes?")
+    sitemap = _sitemap(made)
+    built = _believed(built, made.warnings)
+    base = _site_address(built, sitemap, base, made.warnings)
+    sources = [
+        (url, _built_source(folder, path, built[path], url)) for path, url in _addresses(built, set(sitemap), base)
+    ]
+    return made.finish(sources, base)
 
 
-def read_sources(folder: Path, base_url: str | None = None, slugs: SlugRule = SlugRule.MKDOCS) -> Reading:
-    """Return the pages of a folder of Markdown; `content_hash` covers a file's bytes.
-
-    "guide/setup.md" is expected at `base_url` + "guide/setup/", "guide/index.md" at "guide/"; sections carry the
-    anchors that `slugs` computes, marked as not verified. MDX is refused with a warning.
-
-    Raises:
-        InputError: no folder, no Markdown in it, no `base_url`.
-        UnsafePath: a file leads out of the folder.
-    """
-    base = _base(base_url)
-    if base is None:
-        raise InputError("Markdown files don't say where they will be published: pass --base-url.")
-    listing = list_files(folder, (".md", ".markdown", ".mdx"))
-    warnings, skipped, failed = list(listing.warnings), list[str](), dict[str, UnreadablePage]()
-    markdown = [path for path in listing.files if not path.lower().endswith(".mdx")]
-    if len(markdown) < len(listing.files):
-        warnings.append(_mdx_refused([path for path in listing.files if path.lower().endswith(".mdx")]))
-    sources: list[tuple[str, Source]] = []
-    for file in _open(folder, markdown, failed):
-        try:
-            front_matter, _ = split_front_matter(file.text, file.path)
-        except UnreadablePage as error:
-            failed[file.path] = error
-            continue
-        if front_matter.excluded:
-            skipped.append(file.path)
-            continue
-        url = base + source_path(file.path)
-        content_hash = hashlib.sha256(file.content).hexdigest()
-        read = functools.partial(_read_markdown, folder, file.path, content_hash, url, slugs)
-        sources.append((url, Source(file.path, content_hash, json.dumps([url, slugs]), read)))
-    if not sources:
-        raise InputError(_nothing(folder, "no Markdown file to index.", [*map(str, failed.values()), *warnings]))
-    offered = [*_one_for_each_address(sources, warnings), *_unreadable(failed)]
-    return Reading(_sorted(offered), base, tuple(warnings), tuple(skipped))
-
-
-def _open(folder: Path, paths: Iterable[str], failed: dict[str, UnreadablePage]) -> Iterator[_File]:
-    for path in paths:
-        try:
-            content = read_page(folder, path)
-            yield _File(path, content, decode(path, content))
-        except UnreadablePage as error:
-            failed[path] = error
-
-
-def _unreadable(failed: Mapping[str, UnreadablePage]) -> Iterator[Source]:
-    """Yield sources that say so when they are read: the index keeps the last good version of such a page."""
-    for path, error in failed.items():
-        yield Source(path, "", "", functools.partial(_refuse, error))
-
-
-def _sorted(sources: Iterable[Source]) -> tuple[Source, ...]:
-    return tuple(sorted(sources, key=lambda source: source.file_path))
-
-
-def _refuse(error: UnreadablePage) -> Page:
-    raise error
+def _built(file: File, envelope: Envelope, base: str | None) -> _Built:
+    canonical = None
+    if envelope.canonical:
+        here = urljoin(base + page_paths(file.path)[0] if base else "", envelope.base)
+        canonical = clean_url(envelope.canonical, here)
+    facts = (envelope.title, envelope.language, envelope.created_at, *envelope.tags)
+    return _Built(_sha256(file.text[envelope.start : envelope.end]), facts, canonical)
 
 
 def _built_source(folder: Path, path: str, page: _Built, url: str) -> Source:
     read = functools.partial(_read_built, folder, path, page.content_hash, url)
-    return Source(path, page.content_hash, json.dumps([url, page.title, page.language]), read)
+    return Source(path, page.content_hash, json.dumps([url, *page.facts]), read)
 
 
 def _read_built(folder: Path, path: str, content_hash: str, url: str) -> Page:
-    html = decode(path, read_page(folder, path))
-    document = read_document(html)
-    _unchanged(path, content_hash, _sha256(document.fragment))
-    return Page(path, url, document.title or name_of(path), document.language, document.sections)
+    document = read_document(decode(path, read_page(folder, path)))
+    require_unchanged(path, content_hash, _sha256(document.fragment))
+    return Page(
+        path,
+        url,
+        document.title or name_of(path),
+        document.language,
+        document.sections,
+        tags=document.tags,
+        created_at=document.created_at,
+    )
 
 
-def _read_markdown(folder: Path, path: str, content_hash: str, url: str, slugs: SlugRule) -> Page:
-    content = read_page(folder, path)
-    _unchanged(path, content_hash, hashlib.sha256(content).hexdigest())
-    page = read_markdown(decode(path, content), path, slug=slugs)
-    matter = page.front_matter
-    return Page(path, url, page.title, "en", page.sections, tags=matter.tags, created_at=matter.created_at)
+def _believed(built: Mapping[str, _Built], warnings: list[str]) -> dict[str, _Built]:
+    """Return the pages without the addresses that can't be true: one for most of a site, one on a foreign host."""
+    stated = Counter(page.canonical for page in built.values() if page.canonical)
+    hosts = Counter(urlsplit(url).netloc for url in stated)
+    home = hosts.most_common(1)[0][0] if hosts else ""
+    lies: dict[str, str] = {}
+    for url, times in stated.items():
+        if times > _MAX_COPIES and times * 2 >= len(built):
+            lies[url] = f"{times} pages state one address, {url}: they are placed by their paths instead."
+        elif urlsplit(url).netloc != home and hosts[urlsplit(url).netloc] * 2 < hosts[home]:
+            lies[url] = (
+                f"A page states an address on another host than the rest, {url}: it is placed by its path instead."
+            )
+    warnings.extend(lies.values())
+    return {path: replace(page, canonical=None) if page.canonical in lies else page for path, page in built.items()}
 
 
-def _unchanged(path: str, listed: str, read: str) -> None:
-    if listed != read:
-        raise UnreadablePage(f"{path} changed while it was being indexed: run again when the build is done.")
-
-
-def _site_address(built: Mapping[str, _Built], sitemap: list[str], base: str | None) -> str:
+def _site_address(built: Mapping[str, _Built], sitemap: list[str], base: str | None, warnings: list[str]) -> str:
     stated = [page.canonical for page in built.values() if page.canonical]
-    found = site_base(sitemap, built) or base or site_base(stated, built)
+    mapped = site_base(sitemap, built)
+    if sitemap and not mapped:
+        warnings.append("sitemap.xml names no page of this folder: it is left out.")
+    found = mapped or base or site_base(stated, built)
     if found:
         return found
     silent = next((path for path, page in built.items() if page.canonical is None), None)
@@ -204,42 +142,13 @@ def _addresses(built: Mapping[str, _Built], known: set[str], base: str) -> Itera
         yield path, page.canonical or placed
 
 
-def _sitemap(folder: Path, warnings: list[str]) -> list[str]:
-    if not os.path.lexists(folder / "sitemap.xml"):
+def _sitemap(made: Draft) -> list[str]:
+    if not os.path.lexists(made.folder / "sitemap.xml"):
         return []
-    failed: dict[str, UnreadablePage] = {}
-    urls = [url for file in _open(folder, ["sitemap.xml"], failed) for url in read_sitemap(file.text)]
-    warnings.extend(map(str, failed.values()))
+    reading = Draft(made.folder, made.warnings)
+    urls = [url for file in reading.open(["sitemap.xml"]) for url in read_sitemap(file.text)]
+    made.warnings.extend(map(str, reading.failed.values()))
     return urls
-
-
-def _one_for_each_address(sources: Iterable[tuple[str, Source]], warnings: list[str]) -> tuple[Source, ...]:
-    kept: dict[str, Source] = {}
-    for url, source in sources:
-        other = kept.setdefault(url, source)
-        if other is not source:
-            warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
-    return tuple(kept.values())
-
-
-def _base(base_url: str | None) -> str | None:
-    base = clean_base(base_url) if base_url else None
-    if base_url and base is None:
-        raise InputError("The base URL must be an address like https://example.com/docs/.")
-    return base
-
-
-def _nothing(folder: Path, what: str, warnings: list[str]) -> str:
-    return f"{folder} holds {what}" + (f" ({warnings[0]})" if warnings else "")
-
-
-def _mdx_refused(paths: list[str]) -> str:
-    others = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return f"{paths[0]}{others}: MDX can't be read from source yet, index the built site instead."
-
-
-def _fragment_hash(envelope: Envelope, html: str) -> str:
-    return _sha256(html[envelope.start : envelope.end])
 
 
 def _sha256(text: str) -> str:

@@ -21,7 +21,7 @@ _REWRITTEN = {"edge_config.json", "segment.json"}
 def copy(source: Path, target: Path) -> None:
     """Copy a sealed folder; its files are mostly holes (160 MB that take 2), and stay so."""
     target.mkdir()
-    for folder, names in _folders(source):
+    for folder, names in folders(source):
         for name in names:
             _copy_file(source / folder / name, target / folder / name)
         for child in _children(source / folder):
@@ -30,7 +30,7 @@ def copy(source: Path, target: Path) -> None:
 
 def allocated(root: Path) -> int:
     """Return how many bytes the files below `root` take on the disk, without their holes."""
-    return sum((root / folder / name).stat().st_blocks * 512 for folder, names in _folders(root) for name in names)
+    return sum((root / folder / name).stat().st_blocks * 512 for folder, names in folders(root) for name in names)
 
 
 def need(folder: Path, size: int) -> None:
@@ -45,7 +45,7 @@ def need(folder: Path, size: int) -> None:
 def sizes(root: Path) -> dict[str, int]:
     """Return the size of every file by its path below `root`, but for those that readers rewrite."""
     found: dict[str, int] = {}
-    for folder, names in _folders(root):
+    for folder, names in folders(root):
         for name in names:
             if name not in _REWRITTEN:
                 found[(folder / name).as_posix()] = (root / folder / name).stat().st_size
@@ -54,7 +54,7 @@ def sizes(root: Path) -> dict[str, int]:
 
 def sync(root: Path) -> None:
     """Return when a power cut can't take anything below `root` any more."""
-    for folder, names in _folders(root):
+    for folder, names in folders(root):
         for name in names:
             _sync(root / folder / name)
         _sync(root / folder)
@@ -73,8 +73,8 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield each folder below `root`, relative to it, parents first, with the names of its files."""
+def folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield each folder from `root` down, relative to it, parents first, with the names of its files."""
     waiting = [Path()]
     while waiting:
         folder = waiting.pop()
@@ -90,15 +90,15 @@ def _copy_file(source: Path, target: Path) -> None:
     with source.open("rb", buffering=0) as original, target.open("xb", buffering=0) as twin:
         size = os.fstat(original.fileno()).st_size
         twin.truncate(size)
-        for start, end in _data(original.fileno(), size):
+        for start, end in extents(original.fileno(), size):
             original.seek(start)
             twin.seek(start)
             while start < end:
                 start += twin.write(original.read(min(_BLOCK, end - start)))
 
 
-def _data(handle: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield where a file holds data between its holes."""
+def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield where a file of this size holds data between its holes."""
     end = 0
     # The system says "no such address" when there is nothing but a hole up to the end.
     with contextlib.suppress(OSError):

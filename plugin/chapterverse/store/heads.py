@@ -1,12 +1,15 @@
-"""The file that names the live generation of one scope: replaced as a whole, and only when all it names is durable."""
+"""What names the live generation of one scope: replaced as a whole, and only when all it names is durable."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from chapterverse.errors import IndexCorrupt, IndexMismatch, IndexMissing
 from chapterverse.model import FORMAT, EmbedderCard, Head
@@ -14,28 +17,61 @@ from chapterverse.store import files
 
 HEAD = "head.json"
 _NEXT = "head.new"
+#: A site's or version's name may be empty or long; a folder's name may not.
+_NO_NAME = "@"
+_LONGEST_NAME = 100
 
 
-def read_head(path: Path) -> tuple[Head, str]:
-    """Return a head and the name of its generation's folder."""
+def folder_name(name: str) -> str:
+    """Return a name for a file system or bucket that no site or version can turn into a path, different for each."""
+    quoted = quote(name, safe="", errors="surrogatepass").replace(".", "%2E")
+    if len(quoted) > _LONGEST_NAME:
+        digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
+        return f"{quoted[:64]}={digest[:32]}"
+    return quoted or _NO_NAME
+
+
+def decode(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
+    """Return the head that a document holds, and the document.
+
+    Raises:
+        IndexMismatch: it is in a newer format.
+        IndexCorrupt: it is damaged; `place` is named as where it was found.
+    """
     try:
-        raw = json.loads(path.read_text("utf-8"))
-        fields = raw["head"]
+        document = json.loads(raw)
+        fields = document["head"]
         if int(fields["format"]) > FORMAT:
             raise IndexMismatch(
                 f"The index is in format {fields['format']}, this release reads up to {FORMAT}: upgrade chapterverse."
             )
         parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
-        return Head(**{**fields, **parts}), str(raw["folder"])
+        return Head(**{**fields, **parts}), document
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise IndexCorrupt(f"{place} can't be read ({type(error).__name__}): build it again.") from None
+
+
+def encode(head: Head, **more: Any) -> bytes:
+    return json.dumps({**more, "head": asdict(head)}, ensure_ascii=False, indent=1, sort_keys=True).encode()
+
+
+def read_head(path: Path) -> tuple[Head, str]:
+    """Return a head and the name of its generation's folder."""
+    try:
+        raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise IndexMissing("Nothing was published there yet.") from None
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except OSError as error:
         raise IndexCorrupt(f"{path} can't be read ({type(error).__name__}): build it again.") from None
+    head, document = decode(raw, path)
+    if not isinstance(document.get("folder"), str):
+        raise IndexCorrupt(f"{path} can't be read (KeyError): build it again.")
+    return head, document["folder"]
 
 
 def write_head(folder: Path, head: Head, name: str) -> None:
-    with (folder / _NEXT).open("w", encoding="utf-8") as file:
-        json.dump({"folder": name, "head": asdict(head)}, file, ensure_ascii=False, indent=1, sort_keys=True)
+    with (folder / _NEXT).open("wb") as file:
+        file.write(encode(head, folder=name))
         file.flush()
         os.fsync(file.fileno())
     (folder / _NEXT).replace(folder / HEAD)

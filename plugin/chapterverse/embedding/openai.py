@@ -1,0 +1,220 @@
+"""Embedding models behind any server with OpenAI's `POST /v1/embeddings`: OpenAI, Ollama, vLLM, LM Studio and others.
+
+    openai:text-embedding-3-small        OpenAI itself, which needs a key
+    openai:text-embedding-3-large/1024   with `dimensions`, where a model can be asked for shorter vectors
+    openai:nomic-embed-text              with CHAPTERVERSE_OPENAI_URL=http://localhost:11434, which needs none
+
+The address stands without `/v1`. A server's name for a model is taken at its word: what it calls by one name is one
+vector space. Some models were trained with a marker before each text and find little without; those of `_MARKERS` get
+theirs here, so a server must not add it once more. Fields and limits: OpenAI's API reference, November 2026.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from chapterverse.embedding import Vector
+from chapterverse.embedding.models import Model, Spelling
+from chapterverse.embedding.patience import BusyError, Patience
+from chapterverse.embedding.reply import checked
+from chapterverse.embedding.slices import RefusedError, embed_in_slices
+from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.model import EmbedderCard
+from chapterverse.rest import JsonClient, Reply, bearer
+from chapterverse.settings import Settings
+
+#: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
+MODELS = {
+    "text-embedding-3-small": Model(1536, 8191, 0.02),
+    "text-embedding-3-large": Model(3072, 8191, 0.13),
+    "text-embedding-ada-002": Model(1536, 8191, 0.10),
+}
+
+#: What a model's card says stands before a document and before a question, by a pattern of the model's name.
+_MARKERS = (
+    (r"nomic-embed-text", "search_document: ", "search_query: "),
+    (r"\be5-(small|base|large)(?!.*instruct)", "passage: ", "query: "),
+    (
+        r"mxbai-embed-large|snowflake-arctic-embed(?!2|.*v2)",
+        "",
+        "Represent this sentence for searching relevant passages: ",
+    ),
+)
+
+#: Seconds for one reply while building; a local model may have no more than a processor.
+_BUILD_SECONDS = 120.0
+
+#: Characters of a text that no model finds too long.
+_SHORT = 64
+
+_PROVIDER = "The embedding service"
+
+_REASONS = {
+    400: "refused the request as malformed",
+    401: "refused the key: check OPENAI_API_KEY",
+    402: "asks for payment: check the account's billing",
+    403: "refused the key: check OPENAI_API_KEY",
+    404: "does not know this model: check the embedder's name and CHAPTERVERSE_OPENAI_URL",
+    413: "refused the request as too large",
+    422: "refused the request as malformed",
+    429: "has a rate limit that was reached: try again later",
+}
+
+#: How servers say that they will never take a request as it is: 413 and 422 are those of text-embeddings-inference.
+_REFUSED = {400, 413, 422}
+_PASSING = {408, 409, 429}
+
+
+class OpenAIEmbedder:
+    """One model behind one address. Safe to share between threads."""
+
+    def __init__(self, spelling: Spelling, asking: JsonClient, building: JsonClient, patience: Patience) -> None:
+        self._name = spelling.name
+        self._asked_size = spelling.size
+        self._known = MODELS.get(spelling.name)
+        self._document, self._question = _markers(spelling.name)
+        self._asking = asking
+        self._building = building
+        self._patience = patience
+        self._size = spelling.size or (self._known.size if self._known else 0)
+        # A model of the table is known to refuse what is too long.
+        self._tells = self._known is not None
+
+    @classmethod
+    def from_settings(cls, settings: Settings, model: str, patience: Patience | None = None) -> OpenAIEmbedder:
+        """Return the embedder for a model; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: no model is named, it has no vectors of that size, or the key is missing or malformed.
+        """
+        spelling = Spelling.read(model)
+        if not spelling.name or spelling.int8:
+            raise ConfigurationError(
+                "The embedder openai needs a model: use openai:MODEL or openai:MODEL/SIZE, such as "
+                "openai:text-embedding-3-small."
+            )
+        known = MODELS.get(spelling.name)
+        if known and spelling.size > known.size:
+            raise ConfigurationError(f"{spelling.name} makes no vectors of over {known.size} numbers.")
+        url, key = settings.openai_url.rstrip("/").removesuffix("/v1"), settings.openai_api_key.strip()
+        headers = bearer(key, "OPENAI_API_KEY") if key else {}
+        asking, building = JsonClient(url, headers), JsonClient(url, headers, total_seconds=_BUILD_SECONDS, tries=1)
+        if not key and urlsplit(url).hostname == "api.openai.com":
+            raise ConfigurationError(
+                "The embedder openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL to "
+                "a server that needs none."
+            )
+        return cls(spelling, asking, building, patience or Patience())
+
+    @property
+    def card(self) -> EmbedderCard:
+        """See `Embedder`; the size of a model that is not of OpenAI is learned from its first vector.
+
+        Raises:
+            ProviderError: the service can't be asked for it.
+        """
+        size = self._learned_size()
+        name = f"{self._name}/{size}" if self._asked_size else self._name
+        space = f"{self._name} {self._document}".strip()
+        return EmbedderCard(f"openai:{name}", size, self._known.limit if self._known else 0, f"openai:{space}")
+
+    @property
+    def price(self) -> float:
+        return self._known.price if self._known else 0.0
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector a text, in slices of 96; see `Embedder`.
+
+        Raises:
+            ConfigurationError: the server drops the end of long texts in silence.
+            TextTooLong: one text is over the model's limit.
+            ProviderError: the service could not be reached, refused, or answered with something that is no vector.
+        """
+        if not texts:
+            return []
+        self._check_that_it_tells()
+        return embed_in_slices(texts, self._build, lambda one: self._build([one[0][:_SHORT]]), self._name)
+
+    def embed_query(self, text: str) -> Vector:
+        """Return a question's vector within ten seconds; see `Embedder`."""
+        size = self._learned_size()
+        return _vectors(self._asking.post("/v1/embeddings", self._body([self._question + text])), 1, size)[0]
+
+    def _learned_size(self) -> int:
+        if not self._size:
+            reply = self._asking.post("/v1/embeddings", self._body(["size"]))
+            self._size = len(_vectors(reply, 1)[0])
+        return self._size
+
+    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+        body = {"model": self._name, "input": list(texts), "encoding_format": "float"}
+        return {**body, "dimensions": self._asked_size} if self._asked_size else body
+
+    def _build(self, texts: Sequence[str]) -> list[Vector]:
+        size, body = self._learned_size(), self._body([self._document + text for text in texts])
+        return self._patience.ask(lambda: _vectors(self._building.post("/v1/embeddings", body), len(texts), size))
+
+    def _check_that_it_tells(self) -> None:
+        """Refuse a server that cuts what is too long without a word, as some do.
+
+        It gives one vector to two texts of about 512 tokens, the most that a chunk has, that differ in their last 32.
+        """
+        if self._tells:
+            return
+        start = "word " * 480
+        try:
+            one, other = self._build([start + "river " * 32, start + "seven " * 32])
+        except RefusedError:
+            pass  # it does tell
+        else:
+            if _cosine(one, other) > 1 - 1e-6:
+                raise ConfigurationError(
+                    f"The model {self._name!r} reads only the start of 512 tokens and drops the rest in silence: use "
+                    "one with a longer context, or give it one in the server's settings."
+                )
+        self._tells = True
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return next(((d, q) for pattern, d, q in _MARKERS if re.search(pattern, name.lower())), ("", ""))
+
+
+def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
+    """Return the vectors of a reply, each where its `index` says; without a `size` they have that of the first."""
+    if reply.status != 200:
+        raise _failure(reply)
+    if reply.body is None:
+        raise ProviderError(f"{_PROVIDER} answered with something that is no reply.", retryable=True)
+    data = reply.body.get("data") if isinstance(reply.body, dict) else None
+    entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
+    found = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}
+    # Each index once, and no other: else a vector might belong to another text.
+    whole = len(entries) == count and found.keys() == set(range(count))
+    ordered = [found[i] for i in range(count)] if whole else None
+    if not size and ordered and isinstance(ordered[0], list):
+        size = len(ordered[0])
+    return checked(ordered, count, size, _PROVIDER)
+
+
+def _failure(reply: Reply) -> ProviderError:
+    # The service's own message is left out: it may quote what was sent, or a part of the key.
+    status = reply.status
+    error = reply.body.get("error") if isinstance(reply.body, dict) else None
+    if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
+        status = 402
+    message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
+    if status in _PASSING or status >= 500:
+        return BusyError(message, pause=reply.pause)
+    return RefusedError(message) if status in _REFUSED else ProviderError(message)
+
+
+def _cosine(a: Vector, b: Vector) -> float:
+    return _dot(a, b) / math.sqrt(_dot(a, a) * _dot(b, b))
+
+
+def _dot(a: Vector, b: Vector) -> float:
+    return sum(x * y for x, y in zip(a, b, strict=True))

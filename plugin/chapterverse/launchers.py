@@ -1,0 +1,152 @@
+"""The script tag that loads the widget: found in a page of any generator, and put into one.
+
+A page is taken apart as browsers do it, so that a `</body>` in a comment, a script or an attribute is none.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chapterverse.readers.markup import END, RAW, START, TOKEN, after_raw, parse_attributes
+
+#: What tells a tag that `inject` wrote, and may replace, from one that a person or a generator did.
+MARK = "data-chapterverse"
+
+_LAUNCHER = re.compile(r"(?:^|/)launcher\.js$")
+#: Where the widget is delivered to: by plugin and `inject`, by the API, by `chapterverse widget`.
+_OURS = re.compile(r"chapterverse|(?:^|/)widget/launcher\.js$", re.IGNORECASE)
+_IMPORTED = re.compile(r"""["']([^"'\s]*(?:chapterverse[^"'\s]*|widget)/launcher\.js)(?:[?#][^"']*)?["']""")
+#: After a byte order mark, also one read as Latin-1.
+_DOCTYPE = re.compile(r"[\ufeff\xef\xbb\xbf\s]*<!doctype\s", re.IGNORECASE)
+_PLAIN = re.compile(r"</body>\s*</html>\s*\Z")
+_PAGE = frozenset(("html", "head", "body", "frameset"))
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A tag that loads the widget.
+
+    Attributes:
+        src: address of `launcher.js` as the page states it, without query.
+        injected: written by `inject`.
+        module: loaded as a module, as it must be; a browser refuses to run it as anything else.
+        start: position of the tag in the page; `end` is behind its end tag.
+    """
+
+    src: str
+    injected: bool
+    module: bool
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a page is to a tag that is to be put into it.
+
+    Attributes:
+        place: position before the last `</body>`; where there is none, before the last `</html>` or at the end.
+        base: `href` of `<base>`, None if the page has none.
+        whole: it is a page and not a fragment that some page includes.
+    """
+
+    launchers: tuple[Launcher, ...]
+    place: int
+    base: str | None
+    whole: bool
+
+
+def open_frame(page: str) -> Frame:
+    """Return the frame of a page. Never fails; takes time linear in the length of `page`."""
+    if _PLAIN.search(page, max(0, len(page) - 200)) and not _may_differ(page):
+        return Frame((), page.rindex("</body"), None, True)
+    launchers: list[Launcher] = []
+    ends: dict[str, int] = {}
+    base, whole, end = None, bool(_DOCTYPE.match(page)), len(page)
+    for start, behind, name, raw, after in _tags(page):
+        if raw is None:
+            ends[name] = start
+        elif name == "script":
+            launchers += _launcher(page, start, behind, raw, after)
+        elif name == "base" and base is None:
+            base = parse_attributes(raw).get("href")
+        elif not name:
+            # Whatever stands behind it would be a part of it.
+            end = start
+        whole = whole or name in _PAGE
+    return Frame(tuple(launchers), min(ends.get("body", ends.get("html", end)), end), base, whole)
+
+
+def _may_differ(page: str) -> bool:
+    """Whether a page that ends as pages do must still be taken apart: most need not, and it takes the most time."""
+    return (
+        "launcher.js" in page
+        or "<base" in page.lower()
+        or page.rfind("<!--") > page.rfind("-->")
+        or page.rfind("<script") > page.rfind("</script")
+    )
+
+
+def put(page: str, frame: Frame, src: str | None) -> str:
+    """Return the page with one tag for `src`, or for None without any, in place of those that `inject` once wrote."""
+    edits = [(tag.start, tag.end, "") for tag in frame.launchers if tag.injected]
+    if src is not None:
+        if len(edits) == 1 and page[edits[0][0] : edits[0][1]] == tag_for(src):
+            return page
+        edits.append((frame.place, frame.place, tag_for(src)))
+    for start, end, text in sorted(edits, reverse=True):
+        page = page[:start] + text + page[end:]
+    return page
+
+
+def plain_tag(src: str) -> str:
+    """Return the tag that a person puts into a site's configuration or template."""
+    return f'<script type="module" src="{html.escape(src)}"></script>'
+
+
+def tag_for(src: str) -> str:
+    """Return the tag that `inject` writes."""
+    return f'<script type="module" src="{html.escape(src)}" {MARK}></script>'
+
+
+def _launcher(page: str, start: int, behind: int, raw: str, after: int) -> Iterator[Launcher]:
+    """Yield the launcher that a script element loads: by its address, or by an import in its text."""
+    attributes = parse_attributes(raw)
+    module = attributes.get("type", "").strip().lower() == "module"
+    src = attributes.get("src", "").strip()
+    src = re.split("[?#]", src, maxsplit=1)[0]
+    if src:
+        if _LAUNCHER.search(src) and (_OURS.search(src) or MARK in attributes):
+            yield Launcher(src, MARK in attributes, module, start, after)
+    elif (found := _IMPORTED.search(page, behind, after)) and not _data(attributes.get("type", "")):
+        yield Launcher(found[1], False, True, start, after)
+
+
+def _data(kind: str) -> bool:
+    """Whether a script element holds something that no browser runs."""
+    return bool(kind) and not re.fullmatch(r"\s*(?:module|(?:text|application)/(?:java|ecma)script)\s*", kind)
+
+
+def _tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
+    """Yield start, end, name and attributes of each tag, and the end of its element if that holds no markup.
+
+    End tags have None for attributes. What never ends (a comment, a script, a tag) comes last and has no name.
+    """
+    position = page.find("<")
+    while position >= 0 and (token := TOKEN.match(page, position)):
+        start, position = position, token.end()
+        if position == len(page) and not page.endswith(("-->", "--!>") if token[0].startswith("<!--") else ">"):
+            yield start, position, "", "", position
+        elif token.lastindex == START:
+            name, behind = token[2].lower(), position
+            if name in RAW:
+                position = after_raw(page, name, behind) or len(page)
+            # An end tag that the file's end cuts short doesn't end a script.
+            unclosed = name in RAW and not page.endswith(">", behind, position)
+            yield start, behind, "" if unclosed else name, token[3], position
+        elif token.lastindex == END:
+            yield start, position, token[4].lower(), None, position
+        position = page.find("<", position)

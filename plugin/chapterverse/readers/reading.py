@@ -1,0 +1,115 @@
+"""What a folder of pages offers to the index, whatever its pages are written in."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chapterverse.errors import InputError, UnreadablePage
+from chapterverse.model import Page, Source
+from chapterverse.readers.addresses import clean_base
+from chapterverse.readers.folder import Listing, decode, read_page
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a folder offers.
+
+    Attributes:
+        sources: its pages, sorted by path; one that can't be read says so when it is read.
+        warnings: one sentence for every other file that should have been a page and isn't.
+        skipped: paths left out on purpose: pages that ask for it, drafts, error, search and index pages.
+        base_url: address of the site, with a slash at its end.
+    """
+
+    sources: tuple[Source, ...]
+    base_url: str
+    warnings: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def site(self) -> str:
+        """What tells the site from others: its address without the scheme, "example.com/docs"."""
+        return self.base_url.partition("://")[2].strip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the folder as read."""
+
+    path: str
+    content: bytes
+    text: str
+
+
+@dataclass(slots=True)
+class Draft:
+    """A reading in the making: what is said about files that are no pages, and why some can't be read."""
+
+    folder: Path
+    warnings: list[str]
+    skipped: list[str] = field(default_factory=list)
+    failed: dict[str, UnreadablePage] = field(default_factory=dict)
+
+    def open(self, paths: Iterable[str]) -> Iterator[File]:
+        """Yield the files that can be read; why another can't be is kept in `failed`."""
+        for path in paths:
+            try:
+                content = read_page(self.folder, path)
+                yield File(path, content, decode(path, content))
+            except UnreadablePage as error:
+                self.failed[path] = error
+
+    def nothing(self, what: str) -> InputError:
+        """Return the error for a folder without pages, with the first reason that is known."""
+        why = next(iter([*map(str, self.failed.values()), *self.warnings]), "")
+        return InputError(f"{self.folder} holds {what}" + (f" ({why})" if why else ""))
+
+    def finish(self, sources: Iterable[tuple[str, Source]], base: str) -> Reading:
+        """Return the reading of sources with their addresses: one source for each, and those that can't be read."""
+        offered = [*self._one_for_each_address(sources), *_unreadable(self.failed)]
+        offered.sort(key=lambda source: source.file_path)
+        return Reading(tuple(offered), base, tuple(self.warnings), tuple(self.skipped))
+
+    def _one_for_each_address(self, sources: Iterable[tuple[str, Source]]) -> Sequence[Source]:
+        kept: dict[str, Source] = {}
+        for url, source in sources:
+            other = kept.setdefault(url, source)
+            if other is not source:
+                self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
+        return list(kept.values())
+
+
+def draft(folder: Path, listing: Listing) -> Draft:
+    """Return the empty draft of a listed folder."""
+    return Draft(folder, list(listing.warnings))
+
+
+def stated_base(base_url: str | None) -> str | None:
+    """Return the base URL that a user stated, with a slash at its end; None if there is none.
+
+    Raises:
+        InputError: it is no address.
+    """
+    base = clean_base(base_url) if base_url else None
+    if base_url and base is None:
+        raise InputError("The base URL must be an address like https://example.com/docs/.")
+    return base
+
+
+def require_unchanged(path: str, listed: str, read: str) -> None:
+    """Raise `UnreadablePage` if a page's hash isn't the one it was listed with."""
+    if listed != read:
+        raise UnreadablePage(f"{path} changed while it was being indexed: run again when the build is done.")
+
+
+def _unreadable(failed: Mapping[str, UnreadablePage]) -> Iterator[Source]:
+    """Yield sources that say so when they are read: the index keeps the last good version of such a page."""
+    for path, error in failed.items():
+        yield Source(path, "", "", functools.partial(_refuse, error))
+
+
+def _refuse(error: UnreadablePage) -> Page:
+    raise error

@@ -1,0 +1,116 @@
+"""Writing on a private copy of the live shard: what the embedded and the S3 store have in common.
+
+Both publish whole folders that nobody writes to again. They differ in where the copy comes from and in how the head
+moves to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chapterverse.errors import ChapterVerseError, IndexFault, IndexLocked
+from chapterverse.model import EmbedderCard, Head, Point
+
+# The engine is loaded by whoever opens a shard: a build that changes nothing does not.
+if TYPE_CHECKING:
+    from chapterverse.store.draft import Draft
+    from chapterverse.store.shard import Shard
+
+_REWRITE_BATCH = 1000
+
+
+class ShardSnapshot:
+    """One generation in a folder. Implements `chapterverse.store.Snapshot`; searches are the shard's."""
+
+    def __init__(self, head: Head, shard: Shard) -> None:
+        self.head = head
+        self.search_lexical = shard.search_lexical
+        self.search_dense = shard.search_dense
+        self.document_frequencies = shard.document_frequencies
+        self.page = shard.page
+        self.points = shard.points
+        self.vectors = shard.vectors
+
+
+class DraftPublication:
+    """All of `chapterverse.store.Publication` but `renew` and `commit`.
+
+    Args:
+        place: where the draft shall stand, in a folder that is there.
+        live: the sealed folder of `previous`, to start from.
+        previous: what readers see; None for a first publication, or when that is damaged.
+    """
+
+    def __init__(self, place: Path, live: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:
+        self.previous = previous
+        self._place = place
+        self._live = live
+        self._embedder = embedder
+        self._opened: Draft | None = None
+
+    def write(self, points: Sequence[Point]) -> None:
+        with writing(self._place.parent):
+            self._draft().write(points)
+
+    def delete(self, chunk_ids: Sequence[str]) -> None:
+        with writing(self._place.parent):
+            self._draft().delete(chunk_ids)
+
+    def preview(self) -> ShardSnapshot:
+        with writing(self._place.parent):
+            self._draft().settle()
+        found = self._draft().census()
+        head = Head("", "", 0, found.pages, found.chunks, "", languages=found.languages)
+        return ShardSnapshot(head, self._draft())
+
+    def _check_next(self, head: Head) -> None:
+        """Raises `IndexLocked` if the head does not follow the live one."""
+        live = self.previous.head.generation if self.previous else 0
+        if head.generation != live + 1:
+            raise IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
+
+    def _seal(self) -> None:
+        self._draft().seal()
+        self._opened = None
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+    def _draft(self) -> Draft:
+        """Return the private copy, made at the first write: a publication that writes nothing copies nothing."""
+        if self._opened is None:
+            self._opened = self._new_draft()
+        return self._opened
+
+    def _new_draft(self) -> Draft:
+        from chapterverse.store.draft import Draft
+        from chapterverse.store.manifest import Manifest
+
+        size = self._embedder.size
+        if not self.previous or self.previous.head.embedder.fingerprint != self._embedder.fingerprint:
+            return Draft.create(self._place, size)
+        if not Manifest.load(self._live).worn(self.previous.head.chunks):
+            return Draft.copy(self._live, self._place, size)
+        draft = Draft.create(self._place, size)
+        points = self.previous.points()
+        while batch := list(islice(points, _REWRITE_BATCH)):
+            draft.write(batch)
+        return draft
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Say in one sentence why the disk refused; nothing that readers see has changed then."""
+    try:
+        yield
+    except (ChapterVerseError, KeyboardInterrupt, SystemExit):
+        raise
+    # The engine's panics are no `Exception`.
+    except BaseException as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise IndexFault(f"The index in {folder} can't be written ({reason}): nothing was published.") from error

@@ -1,0 +1,119 @@
+"""The server store: a Qdrant server, or a cluster of them, that many publishers and readers share.
+
+    collection SITE                 points of every version of a site, each with `head`, `born` and perhaps `died`
+    collection SITE-FINGERPRINT     the same with dense vectors, one collection for each vector space
+    collection chapterverse_heads   one point a scope: its head, its lease, what is retired (see `record`)
+
+Readers ask by REST (`server`, `snapshot`), publishers write through the official client (`writer`, `publication`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from chapterverse.errors import IndexCorrupt, IndexMissing
+from chapterverse.model import EmbedderCard, Head, Scope
+from chapterverse.settings import Settings
+from chapterverse.store.qdrant.garbage import collect, total, undo
+from chapterverse.store.qdrant.lease import Lease, Times
+from chapterverse.store.qdrant.patience import Patience
+from chapterverse.store.qdrant.place import Place
+from chapterverse.store.qdrant.publication import QdrantPublication
+from chapterverse.store.qdrant.record import Record, key_of
+from chapterverse.store.qdrant.server import NoCollection, Server
+from chapterverse.store.qdrant.snapshot import QdrantSnapshot
+from chapterverse.store.qdrant.writer import Writer
+
+__all__ = ["Patience", "Place", "QdrantPublication", "QdrantSnapshot", "QdrantStore", "Times"]
+
+
+class QdrantStore:
+    """All generations on one server. Implements `chapterverse.store.Store`."""
+
+    def __init__(self, place: Place, times: Times | None = None, patience: Patience | None = None) -> None:
+        self.place = place
+        self._times = times or Times()
+        self._patience = patience or Patience()
+        self._server = Server(place)
+
+    @classmethod
+    def open(cls, place: str, settings: Settings) -> QdrantStore:
+        """Return the store at `URL?option=value&…` (see `Place`); nothing is sent yet.
+
+        Raises:
+            ConfigurationError: the address or an option is wrong, or the key would travel in the clear.
+        """
+        return cls(Place.parse(place, settings))
+
+    def heads(self) -> list[Head]:
+        try:
+            points = self._server.scroll(self.place.heads, None, True, False)
+            records = [Record.of(p["payload"]) for p in points]
+        except NoCollection:
+            return []
+        return sorted((r.head for r in records if r.head is not None), key=lambda h: h.scope)
+
+    def snapshot(self, scope: Scope) -> QdrantSnapshot:
+        record = self._record(scope)
+        if record is None or record.head is None:
+            raise IndexMissing(f"Nothing was published for {scope} yet: index the site to this server first.")
+        return QdrantSnapshot.live(self._server, record.head, record.epoch, record.layout)
+
+    def intact(self, scope: Scope) -> bool:
+        try:
+            return self.snapshot(scope).whole()
+        except IndexMissing:
+            return True
+        except IndexCorrupt:
+            return False
+
+    def publishing(self, scope: Scope) -> bool:
+        record = self._record(scope)
+        return bool(record and record.lease and record.lease_until > self._times.clock())
+
+    @contextlib.contextmanager
+    def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[QdrantPublication]:
+        writer = self._writer()
+        with Lease.held(writer, scope, self._times) as lease:
+            undo(writer, lease.record)
+            server = Server(self.place, self._patience)
+            previous = _previous(server, lease.record)
+            publication = QdrantPublication(lease, writer, server, previous, embedder, self._times)
+            try:
+                yield publication
+            finally:
+                publication.discard()
+
+    def sweep(self, scope: Scope) -> int:
+        if self._record(scope) is None:
+            return 0
+        writer = self._writer()
+        with Lease.held(writer, scope, self._times) as lease:
+            record = lease.record
+            before = total(writer, record)
+            undo(writer, record)
+            collect(writer, self._server, record, ())
+            lost = before - total(writer, record)
+            lease.change(record.epoch, retired=[], draft="")
+            return lost
+
+    def _writer(self) -> Writer:
+        writer = Writer(self.place, self._patience)
+        writer.check_version()
+        return writer
+
+    def _record(self, scope: Scope) -> Record | None:
+        try:
+            found = self._server.retrieve(self.place.heads, [key_of(scope)], vectors=False)
+        except NoCollection:
+            return None
+        return Record.of(found[0]["payload"]) if found else None
+
+
+def _previous(server: Server, record: Record) -> QdrantSnapshot | None:
+    if record.head is None:
+        return None
+    live = QdrantSnapshot.live(server, record.head, record.epoch, record.layout)
+    # What is damaged can't be continued, only replaced as a whole.
+    return live if live.whole() else None

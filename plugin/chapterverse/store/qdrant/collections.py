@@ -1,0 +1,89 @@
+"""How collections are named, made and indexed; one that exists is taken as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from chapterverse.model import EmbedderCard
+from chapterverse.store import INDEXED_FIELDS
+from chapterverse.store.qdrant.place import Place
+from chapterverse.store.qdrant.record import Layout
+from chapterverse.store.qdrant.server import NoCollection
+from chapterverse.store.qdrant.writer import Writer
+
+if TYPE_CHECKING:
+    from qdrant_client.http.models import CollectionInfo
+
+_KEYWORD, _INTEGER = {"type": "keyword"}, {"type": "integer"}
+#: Every field that we filter by has an index, so that servers in strict mode take our requests.
+_POINT_INDEXES: Mapping[str, Mapping[str, Any]] = {
+    # Points of one scope lie together, for every query is within one.
+    "head": {"type": "keyword", "is_tenant": True},
+    **dict.fromkeys(INDEXED_FIELDS, _KEYWORD),
+    **dict.fromkeys(("chunk_id", "embed_hash"), _KEYWORD),
+    **dict.fromkeys(("chunk_index", "born", "died"), _INTEGER),
+}
+_HEAD_INDEXES: Mapping[str, Mapping[str, Any]] = {
+    "lease": _KEYWORD,
+    **dict.fromkeys(("lease_until", "epoch"), _INTEGER),
+}
+
+
+def name_of(place: Place, site: str, embedder: EmbedderCard) -> str:
+    """Return the name of a site's collection for one embedder: points of two vector spaces never share one."""
+    base = place.base(site)
+    if not embedder.size:
+        return base
+    return f"{base}-{hashlib.sha256(embedder.fingerprint.encode()).hexdigest()[:8]}"
+
+
+def ensure(writer: Writer, name: str, embedder: EmbedderCard) -> Layout:
+    """Make a collection of points with all its indexes, or what is lacking of it; return how it is laid out."""
+    info = _made(writer, name, _points_config(writer.place, embedder))
+    _index(writer, name, _POINT_INDEXES, info.payload_schema)
+    quantized = "scalar" if info.config.quantization_config else ""
+    return Layout(name, info.config.params.shard_number or 1, quantized)
+
+
+def ensure_heads(writer: Writer) -> None:
+    """Make the collection of heads: one shard, so that a conditional write sees every other one."""
+    name = writer.place.heads
+    info = _made(writer, name, {"vectors": {}, **_copies(1, writer.place.replicas)})
+    _index(writer, name, _HEAD_INDEXES, info.payload_schema)
+
+
+def _made(writer: Writer, name: str, config: Mapping[str, Any]) -> CollectionInfo:
+    with contextlib.suppress(NoCollection):
+        return writer.describe(name)
+    writer.create(name, config)
+    return writer.describe(name)
+
+
+def _index(writer: Writer, name: str, wanted: Mapping[str, Mapping[str, Any]], there: Mapping[str, Any]) -> None:
+    for field, schema in wanted.items():
+        if field not in there:
+            writer.index(name, field, schema)
+
+
+def _points_config(place: Place, embedder: EmbedderCard) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "vectors": {"dense": {"size": embedder.size, "distance": "Cosine"}} if embedder.size else {},
+        "sparse_vectors": {"lexical": {"modifier": "idf"}},
+        **_copies(place.shards, place.replicas),
+    }
+    if place.quantization:
+        return {**config, "quantization_config": {"scalar": {"type": "int8", "always_ram": True}}}
+    # Every search is exact, so a graph would only be built to be left unused.
+    return {**config, "hnsw_config": {"m": 0}}
+
+
+def _copies(shards: int, replicas: int) -> dict[str, int]:
+    """Return how a collection is spread; a write counts when most replicas have it."""
+    return {
+        "shard_number": shards,
+        "replication_factor": replicas,
+        "write_consistency_factor": replicas // 2 + 1,
+    }

@@ -1,0 +1,73 @@
+"""Filters in the server's own JSON: which points belong to a scope, live in a generation, or may be forgotten.
+
+A point is born in one generation and may die in a later one; it is in every generation between. A field that is absent
+matches no range, so "not died yet" is said by what must not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from chapterverse.store import Filters
+
+#: One filter as the server takes it in every request.
+Where: TypeAlias = Mapping[str, Any]
+
+_INTEGERS = range(-(2**63), 2**63)
+
+
+def match(key: str, value: str | int) -> dict[str, Any]:
+    return {"key": key, "match": {"value": value}}
+
+
+def among(key: str, values: Sequence[str | int]) -> dict[str, Any]:
+    return {"key": key, "match": {"any": list(values)}}
+
+
+def of_head(key: str) -> Where:
+    """Every point of a scope, dead and unborn ones too."""
+    return {"must": [match("head", key)]}
+
+
+def view(key: str, epoch: int) -> Where:
+    """What a reader of this generation sees."""
+    return {"must": [match("head", key), _range("born", "lte", epoch)], "must_not": [_range("died", "lte", epoch)]}
+
+
+def both(where: Where, *conditions: Mapping[str, Any]) -> Where:
+    """Return a filter with further conditions that must hold."""
+    return {**where, "must": [*where["must"], *conditions]}
+
+
+def narrowed(where: Where, filters: Filters | None) -> Where:
+    """Return a filter with a reader's own: every named field must hold one of its values."""
+    return both(where, *(_storable(name, values) for name, values in sorted((filters or {}).items())))
+
+
+def born_after(key: str, epoch: int) -> Where:
+    """What an unfinished publication added."""
+    return {"must": [match("head", key), _range("born", "gt", epoch)]}
+
+
+def died_after(key: str, epoch: int) -> Where:
+    """What an unfinished publication removed."""
+    return {"must": [match("head", key), _range("died", "gt", epoch)]}
+
+
+def died_until(key: str, epoch: int) -> Where:
+    """What no reader of this generation or a later one sees."""
+    return {"must": [match("head", key), _range("died", "lte", epoch)]}
+
+
+def _range(key: str, relation: str, epoch: int) -> dict[str, Any]:
+    return {"key": key, "range": {relation: epoch}}
+
+
+def _storable(name: str, values: Sequence[str | int]) -> dict[str, Any]:
+    # A value that can't be stored can't be found either, and the server refuses lists of two types.
+    texts = [v for v in values if isinstance(v, str) and not any("\ud800" <= c <= "\udfff" for c in v)]
+    numbers = [v for v in values if isinstance(v, int) and v in _INTEGERS]
+    if texts and numbers:
+        return {"should": [among(name, texts), among(name, numbers)]}
+    return among(name, texts or numbers)

@@ -1,0 +1,143 @@
+"""The right to publish to one scope: a token in the scope's record, which runs out unless it is renewed.
+
+Taken, renewed and used by conditional writes that are read back, so of two publishers exactly one has it. Between the
+last renewal and the end there is more time than one request may take with all its tries: what a publisher that lost
+its lease still has on the way has arrived before another one can take over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
+from chapterverse.model import Scope
+from chapterverse.store.qdrant.collections import ensure_heads
+from chapterverse.store.qdrant.filters import Where, match
+from chapterverse.store.qdrant.record import Record, key_of
+from chapterverse.store.qdrant.server import NoCollection
+from chapterverse.store.qdrant.writer import Writer
+
+#: A lease is renewed when this share of it has passed.
+_RENEWED_AFTER = 1 / 6
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds that a lease and a retired generation last, and the clock that counts them (seconds of the epoch).
+
+    Publishers compare each other's clocks, so these may differ by half a minute at most.
+    """
+
+    lease: int = 120
+    grace: int = 900
+    clock: Callable[[], float] = time.time
+
+
+class Lease:
+    """Held from `held` until its `with` is left; `record` is the scope's state as this publisher last saw it."""
+
+    def __init__(self, writer: Writer, times: Times, record: Record, token: str) -> None:
+        self.record = record
+        self._writer = writer
+        self._times = times
+        self._token = token
+        self._renewed = times.clock()
+
+    @classmethod
+    @contextlib.contextmanager
+    def held(cls, writer: Writer, scope: Scope, times: Times) -> Iterator[Lease]:
+        """Take it, or raise `IndexLocked`; let it go at the end, or let it run out where the server can't be told."""
+        lease = cls._take(writer, scope, times)
+        try:
+            yield lease
+        finally:
+            with contextlib.suppress(IndexFault, ConfigurationError):
+                lease._set({"lease": "", "lease_until": 0})
+
+    def keep(self) -> None:
+        """Renew if it is time; called before every write.
+
+        Raises:
+            IndexLocked: another process took over.
+        """
+        if not 0 <= self._times.clock() - self._renewed < self._times.lease * _RENEWED_AFTER:
+            self.confirm()
+
+    def confirm(self) -> Record:
+        """Renew now; return the record as it is. Raises as `keep`."""
+        now = self._times.clock()
+        self._set({"lease_until": int(now) + self._times.lease})
+        self.record = _read(self._writer, self.record.scope)
+        if self.record.lease != self._token:
+            raise self._lost()
+        self._renewed = now
+        return self.record
+
+    def change(self, epoch: int, **fields: Any) -> None:
+        """Write these fields of the record and the number of its live generation, both at once or none.
+
+        Raises:
+            IndexLocked: another process took over.
+        """
+        self._set({"epoch": epoch, **fields}, match("epoch", self.record.epoch))
+        self.record = _read(self._writer, self.record.scope)
+        if self.record.lease != self._token or self.record.epoch != epoch:
+            raise self._lost()
+
+    @classmethod
+    def _take(cls, writer: Writer, scope: Scope, times: Times) -> Lease:
+        record, now = _found(writer, scope), int(times.clock())
+        if record.lease and record.lease_until > now:
+            raise _busy(scope, writer, record.lease_until - now)
+        token = secrets.token_hex(16)
+        # As it was read: another publisher, or the owner who woke up, changes one of these.
+        seen = [match(f, getattr(record, f)) for f in ("lease", "lease_until", "epoch")]
+        _write(writer, scope, {"lease": token, "lease_until": now + times.lease}, *seen)
+        record = _read(writer, scope)
+        if record.lease != token:
+            raise _busy(scope, writer, times.lease)
+        return cls(writer, times, record, token)
+
+    def _set(self, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
+        _write(self._writer, self.record.scope, payload, match("lease", self._token), *conditions)
+
+    def _lost(self) -> IndexLocked:
+        return IndexLocked(
+            f"Another process took over publishing {self.record.scope}, for this one was silent too long: run it again."
+        )
+
+
+def _found(writer: Writer, scope: Scope) -> Record:
+    """Return a scope's record, made if there is none."""
+    with contextlib.suppress(NoCollection):
+        found = writer.payload(writer.place.heads, key_of(scope))
+        if found is not None:
+            return Record.of(found)
+    ensure_heads(writer)
+    blank = {"id": key_of(scope), "vector": {}, "payload": Record(scope).payload()}
+    writer.upsert(writer.place.heads, [blank], only_new=True)
+    return _read(writer, scope)
+
+
+def _read(writer: Writer, scope: Scope) -> Record:
+    found = writer.payload(writer.place.heads, key_of(scope))
+    if found is None:
+        raise IndexFault(f"The head of {scope} was removed from {writer.place.host} meanwhile: run it again.")
+    return Record.of(found)
+
+
+def _write(writer: Writer, scope: Scope, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
+    where: Where = {"must": [{"has_id": [key_of(scope)]}, *conditions]}
+    writer.set_payload(writer.place.heads, payload, where)
+
+
+def _busy(scope: Scope, writer: Writer, seconds: int) -> IndexLocked:
+    return IndexLocked(
+        f"Another process is publishing {scope} to {writer.place.host}: wait for it, then run again"
+        f" (if it died, in {seconds} seconds)."
+    )

@@ -1,0 +1,155 @@
+"""Writing one generation beside the live one, in the same collection. Implements `chapterverse.store.Publication`.
+
+New points are born in the next generation and removed ones die in it, so that readers of the live one see neither. The
+commit is one conditional write to the scope's record. An index by another embedder, or one that was damaged, is
+written anew, in a collection of its own where the vectors are of another space.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
+from chapterverse.model import EmbedderCard, Head, Point
+from chapterverse.store.qdrant.collections import ensure, name_of
+from chapterverse.store.qdrant.filters import among, both, view
+from chapterverse.store.qdrant.garbage import collect, undo
+from chapterverse.store.qdrant.lease import Lease, Times
+from chapterverse.store.qdrant.points import check, point_id, stored
+from chapterverse.store.qdrant.record import Layout, Record, Retired, key_of
+from chapterverse.store.qdrant.server import Server
+from chapterverse.store.qdrant.snapshot import QdrantSnapshot
+from chapterverse.store.qdrant.writer import Writer
+
+#: Points, and ids, of one request: about 2 MB with vectors of 1024 dimensions.
+_BATCH, _IDS = 100, 500
+
+
+class QdrantPublication:
+    """The next generation of one scope, under a lease."""
+
+    def __init__(
+        self,
+        lease: Lease,
+        writer: Writer,
+        server: Server,
+        previous: QdrantSnapshot | None,
+        embedder: EmbedderCard,
+        times: Times,
+    ) -> None:
+        self.previous = previous
+        self._lease = lease
+        self._writer = writer
+        self._server = server
+        self._embedder = embedder
+        self._times = times
+        self._key = key_of(lease.record.scope)
+        self._epoch = lease.record.epoch + 1
+        self._layout: Layout | None = None
+
+    def renew(self) -> None:
+        self._lease.keep()
+
+    def write(self, points: Sequence[Point]) -> None:
+        batch = {p.chunk.chunk_id: p for p in points}
+        for point in batch.values():
+            check(point, self._embedder.size)
+        for ids in _slices(list(batch), _BATCH):
+            self._bury(ids)
+            made = [stored(batch[i], self._key, self._epoch) for i in ids]
+            self._writer.upsert(self._collection(), made)
+
+    def delete(self, chunk_ids: Sequence[str]) -> None:
+        for ids in _slices(list(dict.fromkeys(chunk_ids)), _IDS):
+            self._bury(ids)
+            # What this very publication wrote was never seen by anybody.
+            self._writer.delete_points(self._collection(), [point_id(i, self._key, self._epoch) for i in ids])
+
+    def preview(self) -> QdrantSnapshot:
+        collection, where = self._collection(), view(self._key, self._epoch)
+        chunks = self._writer.count(collection, where)
+        names = ("source_file_path", "language")
+        pages, languages = (self._writer.values(collection, name, where, max(1, chunks)) for name in names)
+        found = Head("", "", 0, len(pages), chunks, "", self._embedder, tuple(sorted(languages)))
+        return QdrantSnapshot(self._server, found, self._key, self._epoch, self._opened())
+
+    def commit(self, head: Head) -> None:
+        live = self.previous.head.generation if self.previous else 0
+        if head.generation != live + 1:
+            raise IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
+        layout = self._opened()
+        record = self._lease.confirm()
+        found = self._writer.count(layout.collection, view(self._key, self._epoch))
+        if found != head.chunks:
+            raise IndexFault(
+                f"The server holds {found} chunks of {head.scope} where {head.chunks} were written:"
+                " nothing was published, run it again."
+            )
+        retired = [asdict(r) for r in self._retired(record)]
+        self._lease.change(self._epoch, head=asdict(head), layout=asdict(layout), retired=retired)
+        # Whoever looked a moment ago still reads; what was left over before them goes, and may also go next time.
+        with contextlib.suppress(IndexFault, ConfigurationError):
+            self._clean_up()
+
+    def discard(self) -> None:
+        """Take back what was written, unless it was committed; where that fails, the next publication does it."""
+        if self._layout is None:
+            return
+        with contextlib.suppress(IndexFault, ConfigurationError):
+            # As it is now: after a commit whose reply was lost there is nothing to take back.
+            record = self._lease.confirm()
+            if record.epoch < self._epoch:
+                undo(self._writer, record)
+
+    def _opened(self) -> Layout:
+        """Return where points go; prepared at the first write, for a publication that writes nothing needs nothing."""
+        self._lease.keep()
+        if self._layout is None:
+            self._layout = self._prepared()
+        return self._layout
+
+    def _prepared(self) -> Layout:
+        record = self._lease.record
+        name = name_of(self._server.place, record.scope.site, self._embedder)
+        if self._continues():
+            name = record.layout.collection
+        elif name != record.draft:
+            self._lease.change(record.epoch, draft=name)
+        layout = ensure(self._writer, name, self._embedder)
+        if not self._continues():
+            self._writer.set_payload(name, {"died": self._epoch}, view(self._key, record.epoch))
+        return layout
+
+    def _continues(self) -> bool:
+        """Whether the live points stay but for those that are written anew or deleted."""
+        return self.previous is not None and self.previous.head.embedder.fingerprint == self._embedder.fingerprint
+
+    def _collection(self) -> str:
+        return self._opened().collection
+
+    def _bury(self, chunk_ids: Sequence[str]) -> None:
+        """Let the live points of these chunks die with the next generation."""
+        collection = self._collection()
+        if self._continues():
+            living = both(view(self._key, self._epoch - 1), among("chunk_id", chunk_ids))
+            self._writer.set_payload(collection, {"died": self._epoch}, living)
+
+    def _retired(self, record: Record) -> list[Retired]:
+        """Return the generations that are retired once the next one is live."""
+        if record.head is None:
+            return []
+        until = int(self._times.clock()) + self._times.grace
+        return [*record.retired, Retired(record.epoch, record.layout.collection, until)]
+
+    def _clean_up(self) -> None:
+        record, now = self._lease.record, self._times.clock()
+        kept = [r for r in record.retired if r.until > now]
+        collect(self._writer, self._server, record, kept)
+        if record.draft or len(kept) < len(record.retired):
+            self._lease.change(record.epoch, retired=[asdict(r) for r in kept], draft="")
+
+
+def _slices(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (values[at : at + size] for at in range(0, len(values), size))

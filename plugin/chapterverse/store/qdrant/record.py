@@ -1,0 +1,127 @@
+"""One point in the collection of heads: what readers of a scope see, who is publishing, what is still to be forgotten.
+
+The point is changed by conditional writes alone, so it is at every moment what one publisher meant.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from chapterverse.errors import IndexCorrupt, IndexMismatch
+from chapterverse.model import FORMAT, NAMESPACE, EmbedderCard, Head, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where points lie and how they must be searched.
+
+    Attributes:
+        collection: its name; "" where nothing was published yet.
+        shards: with more than one, a term's statistics are of a part only.
+        quantization: as in `Place`.
+    """
+
+    collection: str = ""
+    shards: int = 1
+    quantization: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """A generation that is no longer live, and that readers may hold until `until` (seconds of the epoch)."""
+
+    epoch: int
+    collection: str
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The state of one scope.
+
+    Attributes:
+        epoch: number of the live generation in `born` and `died`. It is the head's own number, but where a damaged
+            index was built anew: there the head counts from 1 again and this goes on.
+        head: the live head; None before the first publication.
+        lease: who is publishing, a token; "" for nobody.
+        lease_until: when that token may be taken over, in seconds of the epoch.
+        draft: the collection that is being written, "" for none.
+        retired: former generations whose points are still there.
+    """
+
+    scope: Scope
+    epoch: int = 0
+    head: Head | None = None
+    layout: Layout = field(default_factory=Layout)
+    lease: str = ""
+    lease_until: int = 0
+    draft: str = ""
+    retired: tuple[Retired, ...] = ()
+
+    @property
+    def collections(self) -> list[str]:
+        """Every collection that may hold points of the scope."""
+        names = {self.layout.collection, self.draft, *(r.collection for r in self.retired)}
+        return sorted(names - {""})
+
+    def payload(self) -> dict[str, Any]:
+        """Return its stored form; `of` is the inverse."""
+        return {
+            "site": self.scope.site,
+            "version": self.scope.version,
+            "epoch": self.epoch,
+            "head": None if self.head is None else asdict(self.head),
+            "layout": asdict(self.layout),
+            "lease": self.lease,
+            "lease_until": self.lease_until,
+            "draft": self.draft,
+            "retired": [asdict(r) for r in self.retired],
+        }
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> Record:
+        """Read the stored form.
+
+        Raises:
+            IndexMismatch: it was written by a newer release.
+            IndexCorrupt: it is not what any release writes.
+        """
+        try:
+            return cls(
+                scope=Scope(_text(payload["site"]), _text(payload["version"])),
+                epoch=int(payload["epoch"]),
+                head=None if payload["head"] is None else _head(payload["head"]),
+                layout=Layout(**payload["layout"]),
+                lease=_text(payload["lease"]),
+                lease_until=int(payload["lease_until"]),
+                draft=_text(payload["draft"]),
+                retired=tuple(Retired(**r) for r in payload["retired"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise IndexCorrupt(
+                f"A head on the server can't be read ({type(error).__name__}): delete that point, then index again."
+            ) from None
+
+
+def key_of(scope: Scope) -> str:
+    """Return the id of a scope's record, which each of its points carries as `head`."""
+    # Length-prefixed, so that no two scopes share one name.
+    return str(uuid.uuid5(NAMESPACE, f"head {len(scope.site)}:{scope.site}{len(scope.version)}:{scope.version}"))
+
+
+def _head(fields: Mapping[str, Any]) -> Head:
+    if int(fields["format"]) > FORMAT:
+        raise IndexMismatch(
+            f"The index is in format {fields['format']}, this release reads up to {FORMAT}: upgrade chapterverse."
+        )
+    parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
+    return Head(**{**fields, **parts})
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value

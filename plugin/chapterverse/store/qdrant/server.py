@@ -1,0 +1,101 @@
+"""The read side: REST by the standard library, the same for the command line and for Lambda.
+
+Every body equals the one that `qdrant-client` sends for the same question (tested with the client as oracle).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, ProviderError
+from chapterverse.rest import JsonClient, Reply
+from chapterverse.store.qdrant.filters import Where
+from chapterverse.store.qdrant.patience import ONCE, RETRIED, Patience
+from chapterverse.store.qdrant.place import Place
+
+#: Points of one request without and with what they hold, so that no reply grows over what `rest` accepts.
+PAGE, SLICE = 5000, 128
+
+
+class NoCollection(IndexMissing):
+    """The collection that was asked for does not exist."""
+
+
+class Server:
+    """Answers of one server, each method one request but for `scroll`.
+
+    Raises (all methods):
+        IndexMissing: the collection is not there.
+        IndexFault: the server can't be reached, or failed.
+        ConfigurationError: it refused the key.
+    """
+
+    def __init__(self, place: Place, patience: Patience = ONCE) -> None:
+        self.place = place
+        self._patience = patience
+        self._client = JsonClient(place.url, {"api-key": place.key} if place.key else {})
+
+    def count(self, collection: str, where: Where) -> int:
+        return int(self._post(collection, "points/count", {"filter": where, "exact": True})["count"])
+
+    def query(self, collection: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._post(collection, "points/query", body)["points"]
+        return found
+
+    def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
+        found = self._post(collection, "points/query/batch", {"searches": list(bodies)})
+        return [one["points"] for one in found]
+
+    def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
+        """Return those of these points that exist, with their payloads."""
+        body = {"ids": list(ids), "with_payload": True, "with_vector": vectors}
+        found: list[dict[str, Any]] = self._post(collection, "points", body)
+        return found
+
+    def scroll(
+        self, collection: str, where: Where | None, payload: bool | list[str], vectors: bool | list[str]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the points that match, by their own ids."""
+        limit = PAGE if not vectors and payload is not True else SLICE
+        body: dict[str, Any] = {"limit": limit, "with_payload": payload, "with_vector": vectors}
+        if where is not None:
+            body["filter"] = where
+        while True:
+            found = self._post(collection, "points/scroll", body)
+            yield from found["points"]
+            if found.get("next_page_offset") is None:
+                return
+            body = {**body, "offset": found["next_page_offset"]}
+
+    def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
+        where = f"/collections/{quote(collection, safe='')}/{path}"
+        return self._checked(lambda: self._client.post(where, body), collection)
+
+    def _checked(self, send: Callable[[], Reply], collection: str) -> Any:
+        started, failed = time.monotonic(), 0
+        while True:
+            try:
+                reply = send()
+                if reply.status == 200 and isinstance(reply.body, dict) and reply.body.get("result") is not None:
+                    return reply.body["result"]
+                failure, pause = refusal(self.place, reply.status, collection), reply.pause or 0.0
+                again = reply.status in RETRIED
+            except ProviderError as error:
+                failure, pause, again = IndexFault(f"The index can't be read: {error}"), 0.0, True
+            failed += 1
+            if not again or not self._patience.wait(failed, started, pause):
+                raise failure
+
+
+def refusal(place: Place, status: int, collection: str = "") -> Exception:
+    """Return the error for a reply that is not what was asked for; the server's own words are never quoted."""
+    if status in {401, 403}:
+        return ConfigurationError(f"{place.host} refused the key: set QDRANT_API_KEY to one that it accepts.")
+    if status == 404 and collection:
+        return NoCollection(f"There is no collection {collection} on {place.host}: index the site again.")
+    if status == 200:
+        return IndexFault(f"{place.host} answered with something that no Qdrant server says: check the address.")
+    return IndexFault(f"{place.host} failed with status {status}: the index is not harmed, try again later.")

@@ -1,0 +1,206 @@
+"""One generation on the server, read by REST. Implements `chapterverse.store.Snapshot`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from chapterverse.errors import IndexFault, IndexMismatch
+from chapterverse.model import Chunk, Head, Point, SparseVector
+from chapterverse.store import Filters, Hit
+from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
+from chapterverse.store.qdrant.record import Layout, key_of
+from chapterverse.store.qdrant.server import SLICE, NoCollection, Server
+
+_T = TypeVar("_T")
+
+#: Results beyond the wanted ones, so that a tie at the edge is seen.
+_TIE_MARGIN = 16
+#: Values of one "any of", and single-term queries of one batch.
+_VALUES, _TERMS = 500, 64
+#: Sparse vectors have unsigned 32-bit indices.
+_INDICES = range(2**32)
+#: How far a decoded frequency may be from a whole number: 32-bit scores are off by .01 at 100,000 chunks.
+_DOUBT = 0.2
+
+
+class QdrantSnapshot:
+    """What readers of one generation see: `born` in it or before, and not `died` yet."""
+
+    def __init__(self, server: Server, head: Head, key: str, epoch: int, layout: Layout) -> None:
+        self.head = head
+        self._server = server
+        self._layout = layout
+        self._view = view(key, epoch)
+        # A generation never changes, so what was asked once is known.
+        self._frequencies: dict[int, int] = {}
+
+    @classmethod
+    def live(cls, server: Server, head: Head, epoch: int, layout: Layout) -> QdrantSnapshot:
+        return cls(server, head, key_of(head.scope), epoch, layout)
+
+    @property
+    def collection(self) -> str:
+        return self._layout.collection
+
+    def whole(self) -> bool:
+        """Return whether as many chunks are there as the head says."""
+        try:
+            return self._server.count(self.collection, self._view) == self.head.chunks
+        except NoCollection:
+            return False
+
+    def search_lexical(self, vector: SparseVector, limit: int, filters: Filters | None = None) -> list[Hit]:
+        if not vector.indices:
+            return []
+        return self._search(lexical(self._view, vector, filters), limit)
+
+    def search_dense(self, vector: Sequence[float], limit: int, filters: Filters | None = None) -> list[Hit]:
+        if len(vector) != self.head.embedder.size:
+            raise IndexMismatch(
+                f"The index holds vectors of {self.head.embedder.size} dimensions, not of {len(vector)}."
+            )
+        return self._search(dense(self._view, vector, filters, self._layout), limit)
+
+    def document_frequencies(self, indices: Sequence[int]) -> list[int]:
+        unknown = sorted({i for i in indices if i in _INDICES} - self._frequencies.keys())
+        size = _TERMS if self._layout.shards == 1 else 1
+        for terms in _slices(unknown, size):
+            self._frequencies.update(self._counted(terms))
+        return [self._frequencies.get(i, 0) for i in indices]
+
+    def page(self, file_path: str) -> list[Chunk]:
+        where = both(self._view, among("source_file_path", [file_path]))
+        found = self._server.scroll(self.collection, where, True, False)
+        return sorted((_chunk(p) for p in found), key=lambda c: c.chunk_index)
+
+    def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
+        ids = self._ids(None if file_paths is None else sorted(set(file_paths)))
+        for some in _slices(ids, SLICE):
+            found = {_chunk_id(p): p for p in self._retrieve([point for _, point in some])}
+            for chunk_id, _ in some:
+                yield _point(found[chunk_id])
+
+    def vectors(self, embed_hashes: Collection[str]) -> dict[str, tuple[float, ...] | None]:
+        wanted: bool | list[str] = ["dense"] if self.head.embedder.size else False
+        out: dict[str, tuple[float, ...] | None] = {}
+        for some in _slices(sorted(embed_hashes), _VALUES):
+            where = both(self._view, among("embed_hash", some))
+            for p in self._server.scroll(self.collection, where, ["embed_hash"], wanted):
+                out[p["payload"]["embed_hash"]] = tuple(p["vector"]["dense"]) if wanted else None
+        return out
+
+    def _search(self, body: Mapping[str, Any], limit: int) -> list[Hit]:
+        """Return the best hits; the server only ranks, and what they hold is fetched for those that are wanted."""
+        best = self._ranked(body, limit)
+        found = {p["id"]: p for p in self._retrieve([p["id"] for p in best], ["lexical"])}
+        return [Hit(_chunk(found[p["id"]]), p["score"], _sparse(found[p["id"]]["vector"])) for p in best]
+
+    def _ranked(self, body: Mapping[str, Any], limit: int) -> list[dict[str, Any]]:
+        """Return ids and scores, best first; ties are cut by chunk id, for the server's own order of them is a whim."""
+        asked = limit + _TIE_MARGIN
+        while True:
+            found = self._server.query(self.collection, {**body, "limit": asked})
+            if len(found) < asked or found[-1]["score"] != found[limit - 1]["score"]:
+                return sorted(found, key=lambda p: (-p["score"], _chunk_id(p)))[:limit]
+            asked *= 4
+
+    def _counted(self, terms: Sequence[int]) -> dict[int, int]:
+        """Return in how many chunks each term occurs.
+
+        The best hit of a query of one term scores idf * weight, and idf tells the frequency; that costs one hit a term.
+        Where a collection has several shards, or the number that comes out is not whole, the hits themselves are
+        counted.
+        """
+        if self._layout.shards > 1:
+            return {term: self._hits(term) for term in terms}
+        asked = self._server.query_batch(self.collection, [single(self._view, term) for term in terms])
+        return {term: self._decoded(term, found) for term, found in zip(terms, asked, strict=True)}
+
+    def _decoded(self, term: int, found: Sequence[Mapping[str, Any]]) -> int:
+        if not found:
+            return 0
+        best = _sparse(found[0]["vector"])
+        idf = found[0]["score"] / best.values[best.indices.index(term)]
+        # idf = ln((N - df + .5) / (df + .5) + 1) = ln((N + 1) / (df + .5))
+        frequency = (self.head.chunks + 1) / math.exp(idf) - 0.5
+        whole = round(frequency)
+        return whole if abs(frequency - whole) < _DOUBT else self._hits(term)
+
+    def _hits(self, term: int) -> int:
+        return len(self._server.query(self.collection, every(self._view, term, max(1, self.head.chunks))))
+
+    def _ids(self, file_paths: Sequence[str] | None) -> list[tuple[str, str]]:
+        """Return chunk ids and point ids, by chunk id."""
+        wheres: list[Where] = [self._view]
+        if file_paths is not None:
+            wheres = [both(self._view, among("source_file_path", some)) for some in _slices(file_paths, _VALUES)]
+        found = (p for where in wheres for p in self._server.scroll(self.collection, where, ["chunk_id"], False))
+        return sorted((_chunk_id(p), p["id"]) for p in found)
+
+    def _retrieve(self, ids: Sequence[str], vectors: bool | list[str] = True) -> list[dict[str, Any]]:
+        found = [p for some in _slices(ids, SLICE) for p in self._server.retrieve(self.collection, some, vectors)]
+        if len(found) != len(ids):
+            raise IndexFault("The generation that was being read is gone by now: ask again.")
+        return found
+
+
+def lexical(where: Where, vector: SparseVector, filters: Filters | None) -> dict[str, Any]:
+    """Return the body of a lexical query: a reader's filter chooses points, but never changes the weight of words."""
+    return {
+        "query": {"nearest": {"indices": list(vector.indices), "values": list(vector.values)}},
+        "using": "lexical",
+        "filter": narrowed(where, filters),
+        "params": {"idf": {"corpus": where}},
+        "with_payload": ["chunk_id"],
+        "with_vector": False,
+    }
+
+
+def dense(where: Where, vector: Sequence[float], filters: Filters | None, layout: Layout) -> dict[str, Any]:
+    """Return the body of a dense query, exact unless the vectors are quantized."""
+    approximate = {"quantization": {"rescore": True, "oversampling": 2.0}}
+    return {
+        "query": {"nearest": list(vector)},
+        "using": "dense",
+        "filter": narrowed(where, filters),
+        "params": approximate if layout.quantization else {"exact": True},
+        "with_payload": ["chunk_id"],
+        "with_vector": False,
+    }
+
+
+def single(where: Where, term: int) -> dict[str, Any]:
+    """Return the body of a query for the best hit of one term, with its weight."""
+    body = lexical(where, SparseVector((term,), (1.0,)), None)
+    return {**body, "limit": 1, "with_payload": False, "with_vector": ["lexical"]}
+
+
+def every(where: Where, term: int, most: int) -> dict[str, Any]:
+    """Return the body of a query for all chunks that hold a term."""
+    return {**lexical(where, SparseVector((term,), (1.0,)), None), "limit": most, "with_payload": False}
+
+
+def _slices(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
+    return (values[at : at + size] for at in range(0, len(values), size))
+
+
+def _chunk(point: Mapping[str, Any]) -> Chunk:
+    return Chunk.from_payload(point["payload"])
+
+
+def _chunk_id(point: Mapping[str, Any]) -> str:
+    return str(point["payload"]["chunk_id"])
+
+
+def _sparse(vectors: Mapping[str, Any]) -> SparseVector:
+    made = vectors["lexical"]
+    # The server gives them in no certain order.
+    pairs = sorted(zip(made["indices"], made["values"], strict=True))
+    return SparseVector(tuple(i for i, _ in pairs), tuple(v for _, v in pairs))
+
+
+def _point(found: Mapping[str, Any]) -> Point:
+    dense = found["vector"].get("dense")
+    return Point(_chunk(found), _sparse(found["vector"]), None if dense is None else tuple(dense))

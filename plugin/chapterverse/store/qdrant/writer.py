@@ -1,0 +1,179 @@
+"""The write side: the official client, with tries that are spaced and bounded, and one sentence for every failure."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from chapterverse.errors import ConfigurationError, IndexFault
+from chapterverse.store.qdrant.filters import Where
+from chapterverse.store.qdrant.patience import RETRIED, Patience
+from chapterverse.store.qdrant.place import Place
+from chapterverse.store.qdrant.server import refusal
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+    from qdrant_client.http.models import CollectionInfo
+
+_T = TypeVar("_T")
+
+#: The first server that weighs words by the points of a filter (`params.idf.corpus`, qdrant/qdrant#9661).
+LEAST_VERSION, LEAST_NAME = (1, 19), "1.19"
+CONNECT_SECONDS = 3.0
+
+
+class Writer:
+    """The client's calls that a publisher needs; every one of them may be sent twice.
+
+    Raises (all methods):
+        IndexMissing: the collection is not there.
+        IndexFault: the server can't be reached, or failed for longer than `patience` lasts.
+        ConfigurationError: it refused the key.
+    """
+
+    def __init__(self, place: Place, patience: Patience) -> None:
+        """Prepare, without connecting. Raises `ConfigurationError` where the client is not installed."""
+        self.place = place
+        self._patience = patience
+        self._client = _client(place, patience)
+
+    def check_version(self) -> None:
+        """Raises `IndexFault` if the server is too old to rank as it must."""
+        said = self._tried(lambda client: client.info().version)
+        number = re.match(r"(\d+)\.(\d+)", said)
+        if number and (int(number[1]), int(number[2])) < LEAST_VERSION:
+            raise IndexFault(
+                f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {LEAST_NAME} or later."
+            )
+
+    def exists(self, collection: str) -> bool:
+        return self._tried(lambda client: client.collection_exists(collection))
+
+    def create(self, collection: str, config: Mapping[str, Any]) -> None:
+        """Create a collection; it is no failure if another publisher was faster."""
+        from qdrant_client.http import models
+
+        made = models.CreateCollection.model_validate(config)
+        try:
+            self._tried(
+                lambda client: client.http.collections_api.create_collection(collection, create_collection=made)
+            )
+        except IndexFault:
+            if not self.exists(collection):
+                raise
+
+    def drop(self, collection: str) -> None:
+        self._tried(lambda client: client.delete_collection(collection))
+
+    def describe(self, collection: str) -> CollectionInfo:
+        return self._tried(lambda client: client.get_collection(collection), collection)
+
+    def index(self, collection: str, field: str, schema: Mapping[str, Any]) -> None:
+        from qdrant_client.http import models
+
+        made = models.CreateFieldIndex.model_validate({"field_name": field, "field_schema": schema})
+        self._tried(lambda client: client.create_payload_index(collection, field, made.field_schema), collection)
+
+    def upsert(self, collection: str, points: Sequence[Mapping[str, Any]], *, only_new: bool = False) -> None:
+        from qdrant_client.http import models
+
+        made = [models.PointStruct(**p) for p in points]
+        mode = models.UpdateMode.INSERT_ONLY if only_new else None
+        self._tried(lambda client: client.upsert(collection, made, ordering=_strong(), update_mode=mode), collection)
+
+    def set_payload(self, collection: str, payload: Mapping[str, Any], where: Where) -> None:
+        values, chosen = dict(payload), _filter(where)
+        self._tried(lambda client: client.set_payload(collection, values, chosen, ordering=_strong()), collection)
+
+    def delete_payload(self, collection: str, key: str, where: Where) -> None:
+        chosen = _filter(where)
+        self._tried(lambda client: client.delete_payload(collection, [key], chosen, ordering=_strong()), collection)
+
+    def delete(self, collection: str, where: Where) -> None:
+        chosen = _filter(where)
+        self._tried(lambda client: client.delete(collection, chosen, ordering=_strong()), collection)
+
+    def delete_points(self, collection: str, ids: Sequence[str]) -> None:
+        self._tried(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
+
+    def payload(self, collection: str, point: str) -> Mapping[str, Any] | None:
+        """Return what a majority of replicas holds of a point; None where it is not there."""
+        from qdrant_client.http import models
+
+        majority = models.ReadConsistencyType.MAJORITY
+        found = self._tried(lambda client: client.retrieve(collection, [point], consistency=majority), collection)
+        return (found[0].payload or {}) if found else None
+
+    def count(self, collection: str, where: Where) -> int:
+        chosen = _filter(where)
+        return self._tried(lambda client: client.count(collection, chosen, exact=True), collection).count
+
+    def values(self, collection: str, key: str, where: Where, most: int) -> set[str]:
+        """Return the distinct values of an indexed field."""
+        chosen = _filter(where)
+        found = self._tried(lambda client: client.facet(collection, key, chosen, limit=most, exact=True), collection)
+        return {str(hit.value) for hit in found.hits}
+
+    def _tried(self, send: Callable[[QdrantClient], _T], collection: str = "") -> _T:
+        started, failed = time.monotonic(), 0
+        while True:
+            try:
+                return send(self._client)
+            except Exception as error:
+                failed += 1
+                failure, asked = self._failure(error, collection)
+                if asked is None or not self._patience.wait(failed, started, asked):
+                    raise failure from error
+
+    def _failure(self, error: Exception, collection: str) -> tuple[Exception, float | None]:
+        """Return what to say, and the seconds that the server asks for; None where another try is of no use."""
+        from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+        from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+        host = self.place.host
+        if isinstance(error, ResourceExhaustedResponse):
+            return IndexFault(f"{host} allows no more requests for now: try again later."), float(error.retry_after_s)
+        if isinstance(error, UnexpectedResponse):
+            status = error.status_code or 0
+            return refusal(self.place, status, collection), 0.0 if status in RETRIED else None
+        if isinstance(error, ResponseHandlingException | QdrantException):
+            return IndexFault(f"{host} could not be reached or broke off: nothing was published."), 0.0
+        # The client parses whatever comes, and stumbles over what is no reply in these ways.
+        if isinstance(error, ValueError | TypeError | AssertionError | AttributeError):
+            return refusal(self.place, 200), 0.0
+        return error, None
+
+
+def _client(place: Place, patience: Patience) -> QdrantClient:
+    try:
+        from qdrant_client import QdrantClient
+    except ImportError as error:
+        raise ConfigurationError(
+            'Writing to a Qdrant server needs its client: run `pip install "chapterverse[build]"`.'
+        ) from error
+
+    def shorten(request: Any) -> None:
+        request.extensions["timeout"]["connect"] = CONNECT_SECONDS
+
+    return QdrantClient(
+        url=place.url,
+        # As a header: given as `api_key` the client would warn of every server on loopback.
+        headers={"api-key": place.key} if place.key else None,
+        timeout=patience.request,
+        check_compatibility=False,
+        event_hooks={"request": [shorten]},
+    )
+
+
+def _strong() -> Any:
+    from qdrant_client.http import models
+
+    return models.WriteOrdering.STRONG
+
+
+def _filter(where: Where) -> Any:
+    from qdrant_client.http import models
+
+    return models.Filter.model_validate(where)

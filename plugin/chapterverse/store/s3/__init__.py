@@ -1,0 +1,235 @@
+"""The S3 store: nothing is always on, and any number of readers open the embedded engine over what they downloaded.
+
+    PREFIX/SITE/VERSION/head.json               names the live artefact; moved by a conditional write: the only truth
+    PREFIX/SITE/VERSION/publish.lease           who publishes right now (see `lease`)
+    PREFIX/SITE/VERSION/GENERATION-TOKEN.pack   a packed shard folder (see `chapterverse.store.pack`)
+
+An artefact is written once, under a name that nobody ever used, and its SHA-256 stands in the head. Readers unpack it
+into a cache in temporary space. A crash at any instruction leaves the old head, and all that it names, whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMissing
+from chapterverse.model import EmbedderCard, Head, Scope
+from chapterverse.store import files
+from chapterverse.store.drafting import ShardSnapshot
+from chapterverse.store.heads import folder_name
+from chapterverse.store.pack import unpack
+from chapterverse.store.s3 import lease
+from chapterverse.store.s3.bucket import Bucket
+from chapterverse.store.s3.cache import Cache
+from chapterverse.store.s3.publication import HEAD, S3Publication, Shelf, Standing
+from chapterverse.store.s3.record import Record, void
+from chapterverse.store.s3.refusals import Refused, Unchanged
+
+_LEASE = "publish.lease"
+_GRACE_SECONDS = 15 * 60
+#: What a pack takes when it is unpacked, in its own sizes (2.8 were measured of text, and less of vectors).
+_EXPANSION = 4
+
+
+class S3Store:
+    """All generations below one prefix. Implements `chapterverse.store.Store`.
+
+    Args:
+        grace: seconds for which an artefact is kept that is not live any more.
+        lease_seconds: seconds after which a publisher that says nothing is given up.
+    """
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        cache: Cache | None = None,
+        grace: float = _GRACE_SECONDS,
+        lease_seconds: int = lease.SECONDS,
+    ) -> None:
+        self._bucket = bucket
+        self._cache = cache or Cache()
+        self._grace = grace
+        self._lease_seconds = lease_seconds
+        self._known: dict[str, tuple[str, Record]] = {}
+
+    @classmethod
+    def open(cls, uri: str) -> S3Store:
+        """Return the store at `s3://BUCKET/PREFIX`; nothing is read or sent yet.
+
+        Raises:
+            ConfigurationError: the address names no bucket, or boto3 is not installed.
+        """
+        return cls(Bucket.open(uri))
+
+    def heads(self) -> list[Head]:
+        found: list[Head] = []
+        for listed in self._bucket.list():
+            if listed.key.count("/") == 2 and listed.key.endswith(f"/{HEAD}"):
+                with contextlib.suppress(IndexMissing):
+                    found.append(self._record(listed.key, listed.etag).head)
+        return sorted(found, key=lambda h: h.scope)
+
+    def snapshot(self, scope: Scope) -> ShardSnapshot:
+        for _ in range(3):
+            record = self._live(scope)
+            try:
+                return self._opened(scope, record)
+            except IndexCorrupt:
+                # The artefact may have been removed between reading its name and fetching it: look again.
+                if self._live(scope).artefact == record.artefact:
+                    raise
+        raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
+
+    def intact(self, scope: Scope) -> bool:
+        try:
+            artefact = self._live(scope).artefact
+        except IndexMissing:
+            return True
+        except IndexCorrupt:
+            return False
+        return self._bucket.stat(self._shelf(scope).key(artefact.name)) == artefact.packed
+
+    def publishing(self, scope: Scope) -> bool:
+        return lease.held(self._bucket, self._shelf(scope).key(_LEASE))
+
+    @contextlib.contextmanager
+    def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[S3Publication]:
+        shelf = self._shelf(scope)
+        with self._leased(scope) as held, self._desk() as desk:
+            standing = self._standing(scope)
+            previous = self._previous(shelf, standing, desk)
+            publication = S3Publication(shelf, held, standing, desk, previous, embedder)
+            try:
+                yield publication
+            finally:
+                publication.close()
+                if publication.committed:
+                    self._keep(scope, publication.committed, publication.draft)
+
+    def sweep(self, scope: Scope) -> int:
+        shelf = self._shelf(scope)
+        with self._leased(scope):
+            standing = self._standing(scope)
+            record = standing.record
+            live = record.artefact.name if record else ""
+            lost = [name for name in shelf.artefacts(older=0) if name != live]
+            if not lost:
+                return 0
+            # Whoever has read this head, and uploaded one of these to move it there, is refused from now on.
+            body = replace(record, retired={}).encoded() if record else void()
+            try:
+                self._bucket.write(shelf.head, body, standing.etag)
+            except Refused:
+                raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
+            for name in lost:
+                self._bucket.remove(shelf.key(name))
+            return len(lost)
+
+    def _live(self, scope: Scope) -> Record:
+        try:
+            return self._record(self._shelf(scope).head)
+        except IndexMissing:
+            raise IndexMissing(
+                f"Nothing was published for {scope} yet: build the site with the plugin first."
+            ) from None
+
+    def _record(self, key: str, etag: str = "") -> Record:
+        """Return what a head object says; one that is known to be unchanged is not fetched."""
+        known_etag, known = self._known.get(key, ("", None))
+        if known is not None and etag == known_etag:
+            return known
+        try:
+            found = self._bucket.read(key, known_etag)
+        except Unchanged:
+            assert known is not None
+            return known
+        if found is None:
+            raise IndexMissing("Nothing was published there yet.")
+        record = Record.decoded(found.body, f"{self._bucket}/{key}")
+        self._known[key] = found.etag, record
+        return record
+
+    def _standing(self, scope: Scope) -> Standing:
+        """Return what is there to be replaced; what is damaged can't be continued, only replaced as a whole."""
+        key = self._shelf(scope).head
+        found = self._bucket.read(key)
+        if found is None:
+            return Standing(None, None)
+        with contextlib.suppress(IndexMissing, IndexCorrupt):
+            return Standing(found.etag, Record.decoded(found.body, f"{self._bucket}/{key}"))
+        return Standing(found.etag, None)
+
+    def _opened(self, scope: Scope, record: Record) -> ShardSnapshot:
+        from chapterverse.store.shard import Shard
+
+        place = self._cached(scope, record)
+        if place.is_dir():
+            try:
+                return ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size))
+            except IndexCorrupt:
+                shutil.rmtree(place, ignore_errors=True)
+        with self._desk() as desk:
+            folder = desk / "live"
+            self._fetch(self._shelf(scope), record, folder)
+            # Opened before it has a name, so that nobody removes it in between.
+            snapshot = ShardSnapshot(record.head, Shard.load(folder, record.head.embedder.size))
+            self._keep(scope, record, folder)
+            return snapshot
+
+    def _previous(self, shelf: Shelf, standing: Standing, desk: Path) -> ShardSnapshot | None:
+        """Return what is live, from a copy that nobody had before: damage to the cache must not be published."""
+        from chapterverse.store.shard import Shard
+
+        if standing.record is None:
+            return None
+        head, folder = standing.record.head, desk / "live"
+        with contextlib.suppress(IndexCorrupt):
+            self._fetch(shelf, standing.record, folder)
+            return ShardSnapshot(head, Shard.load(folder, head.embedder.size))
+        return None
+
+    def _fetch(self, shelf: Shelf, record: Record, folder: Path) -> None:
+        name, packed = record.artefact.name, record.artefact.packed
+        try:
+            files.need(folder.parent, _EXPANSION * packed.size)
+            unpack(self._bucket.stream(shelf.key(name), packed.size), folder, packed)
+        except IndexCorrupt:
+            raise IndexCorrupt(f"{self._bucket}/{shelf.key(name)} is missing or damaged: build it again.") from None
+        except OSError as error:
+            raise _no_room(self._cache.root, error) from None
+
+    def _keep(self, scope: Scope, record: Record, folder: Path) -> None:
+        """Put an unpacked artefact into the cache, if that is possible: it serves those who come later."""
+        with contextlib.suppress(OSError):
+            self._cache.put(folder, self._cached(scope, record))
+
+    def _cached(self, scope: Scope, record: Record) -> Path:
+        place = f"{self._bucket}/{self._shelf(scope).place}"
+        return self._cache.place(hashlib.sha256(place.encode()).hexdigest()[:16], record.artefact.packed.sha256)
+
+    @contextlib.contextmanager
+    def _desk(self) -> Iterator[Path]:
+        with contextlib.ExitStack() as stack:
+            try:
+                desk = stack.enter_context(self._cache.desk())
+            except OSError as error:
+                raise _no_room(self._cache.root, error) from None
+            yield desk
+
+    def _leased(self, scope: Scope) -> contextlib.AbstractContextManager[lease.Lease]:
+        return lease.leased(self._bucket, self._shelf(scope).key(_LEASE), scope, self._lease_seconds)
+
+    def _shelf(self, scope: Scope) -> Shelf:
+        place = f"{folder_name(scope.site)}/{folder_name(scope.version)}"
+        return Shelf(self._bucket, place, self._grace)
+
+
+def _no_room(folder: Path, error: OSError) -> ChapterVerseError:
+    return IndexFault(
+        f"The index can't be unpacked in {folder} ({error.strerror}): make room there, or set TMPDIR to another folder."
+    )

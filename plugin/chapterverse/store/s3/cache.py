@@ -1,0 +1,99 @@
+"""Unpacked artefacts in temporary space, shared by all processes of one user.
+
+    ROOT/SCOPE/SHA256/   an unpacked artefact, complete from the moment it has this name
+    ROOT/*.new           a desk: what one process works on; its lock tells whether that process still lives
+
+What is under a hash is never written to by us, and was found to have that hash when it was unpacked. Nothing is made to
+survive a power cut, which takes longer than all the rest: the next boot of the machine begins with another root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from chapterverse.errors import ConfigurationError
+
+#: Linux alone tells one boot from another; elsewhere the system empties temporary space when it starts.
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+#: Seconds in which a desk may have been made and not locked yet.
+_YOUNG = 60
+
+
+class Cache:
+    """The folder; made when something is first put there."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or Path(tempfile.gettempdir()) / f"chapterverse-{os.getuid()}-{_boot()}"
+
+    def place(self, scope: str, sha256: str) -> Path:
+        """Return where an artefact of a scope is, or would be."""
+        return self.root / scope / sha256
+
+    def put(self, folder: Path, place: Path) -> None:
+        """Move an unpacked artefact from a desk to its place; the scope's older ones make room.
+
+        Whoever has opened those keeps them: the system removes a file when its last reader is gone.
+        """
+        place.parent.mkdir(exist_ok=True)
+        # Another process may have been faster; then its copy is as good.
+        with contextlib.suppress(FileExistsError, OSError):
+            folder.rename(place)
+        for other in place.parent.iterdir():
+            if other != place:
+                shutil.rmtree(other, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def desk(self) -> Iterator[Path]:
+        """Give a private folder, removed at the end; those of killed processes are removed as well."""
+        self._secure()
+        _clear(self.root)
+        desk = Path(tempfile.mkdtemp(suffix=".new", dir=self.root))
+        handle = os.open(desk, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield desk
+        finally:
+            os.close(handle)
+            shutil.rmtree(desk, ignore_errors=True)
+
+    def _secure(self) -> None:
+        """Make the root; raises `ConfigurationError` if anybody else could have put something there."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = self.root.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise ConfigurationError(
+                f"The temporary folder {self.root} is another user's, or others may write there: remove it, or set "
+                "TMPDIR to a folder of your own."
+            )
+
+
+def _boot() -> str:
+    with contextlib.suppress(OSError):
+        return _BOOT.read_text("ascii")[:8]
+    return "0"
+
+
+def _clear(root: Path) -> None:
+    for desk in root.glob("*.new"):
+        with contextlib.suppress(OSError):
+            if time.time() - desk.stat().st_mtime > _YOUNG and not _locked(desk):
+                shutil.rmtree(desk, ignore_errors=True)
+
+
+def _locked(desk: Path) -> bool:
+    handle = os.open(desk, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -1,0 +1,129 @@
+"""Who publishes to a scope right now: a courtesy, so that the loser of a race learns it before it pays for embedding.
+
+A lease is an object that its holder renews; one that was not renewed for its number of seconds may be taken over. It
+protects nothing: the conditional write of the head does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+
+from chapterverse.errors import ChapterVerseError, IndexLocked
+from chapterverse.model import Scope
+from chapterverse.store.s3.bucket import Bucket, Document
+from chapterverse.store.s3.refusals import Refused
+
+#: Seconds after which a holder that says nothing may be taken over: how long a deploy waits after one was killed.
+SECONDS = 60
+
+
+class Lease:
+    """One publisher's claim on a scope. May be renewed by another thread than the one that publishes."""
+
+    def __init__(self, bucket: Bucket, key: str, scope: Scope, seconds: int) -> None:
+        self._bucket = bucket
+        self._key = key
+        self._scope = scope
+        self._seconds = seconds
+        self._holder = secrets.token_hex(8)
+        self._etag: str | None = None
+        self._renewed = 0.0
+        self._lost = False
+        self._turn = threading.Lock()
+
+    def acquire(self) -> None:
+        """Raises `IndexLocked` if somebody holds it."""
+        found = self._bucket.read(self._key)
+        if found and _held(found):
+            raise self._taken()
+        self._etag = found.etag if found else None
+        try:
+            self._write(self._body(self._seconds))
+        except IndexLocked:
+            raise self._taken() from None
+
+    def renew(self) -> None:
+        """Say that the holder is at work, if it has not just said so.
+
+        Raises:
+            IndexLocked: another publisher took over.
+        """
+        with self._turn:
+            if self._lost:
+                raise self._overtaken()
+            if time.monotonic() - self._renewed < self._seconds / 4:
+                return
+            try:
+                self._write(self._body(self._seconds))
+            except IndexLocked:
+                self._lost = True
+                raise
+            except ChapterVerseError:
+                # The next renewal may come through, and if none does the head still decides.
+                return
+
+    def release(self) -> None:
+        """Leave it expired; deleting it could delete a successor's."""
+        with self._turn, contextlib.suppress(ChapterVerseError):
+            if not self._lost:
+                self._write(self._body(0))
+
+    def _write(self, body: bytes) -> None:
+        try:
+            self._etag = self._bucket.write(self._key, body, self._etag)
+        except Refused:
+            found = self._bucket.read(self._key)
+            # A request whose answer was lost is repeated, and then refused because of itself.
+            if found is None or found.body != body:
+                raise self._overtaken() from None
+            self._etag = found.etag
+        self._renewed = time.monotonic()
+
+    def _body(self, seconds: int) -> bytes:
+        # No two bodies are equal, or their etags would be.
+        claim = {"holder": self._holder, "seconds": seconds, "nonce": secrets.token_hex(8)}
+        return json.dumps(claim).encode()
+
+    def _taken(self) -> IndexLocked:
+        return IndexLocked(
+            f"Another process is publishing {self._scope} to {self._bucket}: wait for it, then run again."
+        )
+
+    def _overtaken(self) -> IndexLocked:
+        return IndexLocked(
+            f"Another process took over the publication of {self._scope}, for this one was silent too long: "
+            "nothing was published, run it again."
+        )
+
+
+def held(bucket: Bucket, key: str) -> bool:
+    """Return whether somebody holds the lease."""
+    found = bucket.read(key)
+    return found is not None and _held(found)
+
+
+@contextlib.contextmanager
+def leased(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[Lease]:
+    """Hold it; raises `IndexLocked` if somebody does, `ConfigurationError` if the service can't hold anything."""
+    lease = Lease(bucket, key, scope, seconds)
+    lease.acquire()
+    try:
+        bucket.check_conditions(key)
+        yield lease
+    finally:
+        lease.release()
+
+
+def _held(found: Document) -> bool:
+    try:
+        seconds = float(json.loads(found.body)["seconds"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        # Whatever wrote this may be at work as well, but not for longer than one of us.
+        seconds = SECONDS
+    # Nobody may lock the others out for good.
+    return found.age < min(seconds, 10 * SECONDS)

@@ -1,0 +1,140 @@
+"""A publication to S3: the draft is packed and uploaded under a new name, then one conditional write moves the head.
+
+Whatever happens before that write, readers see the old head whole; what was uploaded then belongs to no head and is
+removed by a later publication.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from chapterverse.errors import ChapterVerseError, IndexLocked
+from chapterverse.model import EmbedderCard, Head
+from chapterverse.store import files
+from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
+from chapterverse.store.pack import pack
+from chapterverse.store.s3.bucket import Bucket
+from chapterverse.store.s3.lease import Lease
+from chapterverse.store.s3.record import Artefact, Record
+from chapterverse.store.s3.refusals import Conflict, Refused
+
+HEAD = "head.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The objects of one scope.
+
+    Attributes:
+        place: what their keys begin with.
+        grace: seconds for which what is not live any more is kept for those who are just fetching it.
+    """
+
+    bucket: Bucket
+    place: str
+    grace: float
+
+    @property
+    def head(self) -> str:
+        return self.key(HEAD)
+
+    def key(self, name: str) -> str:
+        return f"{self.place}/{name}"
+
+    def artefacts(self, older: float) -> list[str]:
+        """Return the names of the artefacts that were uploaded at least so many seconds ago."""
+        found = [(o.key.removeprefix(f"{self.place}/"), o.age) for o in self.bucket.list(f"{self.place}/")]
+        return [name for name, age in found if Artefact.is_name(name) and age >= older]
+
+    def collect(self, keep: Collection[str]) -> None:
+        """Remove what no head reaches, and what a killed or beaten publisher left, after the grace.
+
+        Only to be called after a write of the head: that refuses every publisher who may still want to name one of
+        these.
+        """
+        for name in self.artefacts(self.grace):
+            if name not in keep:
+                self.bucket.remove(self.key(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a publisher found in place of the head.
+
+    Attributes:
+        etag: of the object; None if there was none.
+        record: what it says; None if it is damaged, or says that nothing is published.
+    """
+
+    etag: str | None
+    record: Record | None
+
+
+class S3Publication(DraftPublication):
+    """A private copy of the live shard on a desk. Implements `chapterverse.store.Publication`."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        lease: Lease,
+        standing: Standing,
+        desk: Path,
+        previous: ShardSnapshot | None,
+        embedder: EmbedderCard,
+    ) -> None:
+        super().__init__(desk / "draft", desk / "live", previous, embedder)
+        self.committed: Record | None = None
+        self._shelf = shelf
+        self._lease = lease
+        self._standing = standing
+        self._desk = desk
+
+    @property
+    def draft(self) -> Path:
+        return self._place
+
+    def renew(self) -> None:
+        self._lease.renew()
+
+    def commit(self, head: Head) -> None:
+        self._check_next(head)
+        self._lease.renew()
+        with writing(self._desk):
+            self._seal()
+            packed_as = self._desk / "pack"
+            files.need(self._desk, files.allocated(self._place))
+            with packed_as.open("wb") as file:
+                packed = pack(self._place, file)
+        artefact = Artefact(Artefact.new_name(head.generation), packed)
+        now = self._shelf.bucket.upload(self._shelf.key(artefact.name), packed_as, packed)
+        old = self._standing.record
+        record = Record(head, artefact, old.succeeded(now, self._shelf.grace) if old else {})
+        self._move(record)
+        self.committed = record
+        # It is published; what can't be removed now is removed the next time.
+        with contextlib.suppress(ChapterVerseError):
+            self._shelf.collect({artefact.name, *record.retired})
+
+    def close(self) -> None:
+        self._close()
+
+    def _move(self, record: Record) -> None:
+        shelf, name = self._shelf, record.artefact.name
+        try:
+            shelf.bucket.write(shelf.head, record.encoded(), self._standing.etag)
+        except Refused as refusal:
+            found = shelf.bucket.read(shelf.head)
+            # A request whose answer was lost is repeated, and then refused because of itself.
+            if found is not None and name.encode() in found.body:
+                return
+            # In a conflict the write may still come through, and name the artefact.
+            if not isinstance(refusal, Conflict):
+                with contextlib.suppress(ChapterVerseError):
+                    shelf.bucket.remove(shelf.key(name))
+            head = record.head
+            raise IndexLocked(
+                f"Generation {head.generation} of {head.scope} was published meanwhile: run it again."
+            ) from None

@@ -1,0 +1,106 @@
+"""The head object of a scope: what is live, where its artefact is, and which older ones readers may still fetch."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+
+from chapterverse.errors import IndexCorrupt, IndexMissing
+from chapterverse.model import Head
+from chapterverse.store.heads import decode, encode
+from chapterverse.store.pack import Packed
+
+_NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
+#: What stands in the place of a head that there never was, so that a publisher who saw none is refused.
+_VOID = b'{"void": "'
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """One generation as an object that nobody ever writes to again."""
+
+    name: str
+    packed: Packed
+
+    @staticmethod
+    def new_name(generation: int) -> str:
+        return f"{generation:06d}-{secrets.token_hex(6)}.pack"
+
+    @staticmethod
+    def is_name(name: str) -> bool:
+        return _NAME.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The content of a head object.
+
+    Attributes:
+        retired: artefacts that were live, with the time since when they are not, by S3's clock.
+    """
+
+    head: Head
+    artefact: Artefact
+    retired: Mapping[str, datetime] = field(default_factory=dict)
+
+    def encoded(self) -> bytes:
+        """Return the document; no two are equal, so that writing one anew refuses whoever has read the old."""
+        return encode(
+            self.head,
+            artefact={"name": self.artefact.name, **asdict(self.artefact.packed)},
+            retired={name: since.isoformat() for name, since in self.retired.items()},
+            nonce=secrets.token_hex(8),
+        )
+
+    @classmethod
+    def decoded(cls, raw: bytes, place: str) -> Record:
+        """Read a document.
+
+        Raises:
+            IndexMissing: it says that nothing is published.
+            IndexMismatch: it is in a newer format.
+            IndexCorrupt: it is damaged.
+        """
+        if raw.startswith(_VOID):
+            raise IndexMissing("Nothing was published there yet.")
+        head, document = decode(raw, place)
+        try:
+            made = document["artefact"]
+            artefact = Artefact(made["name"], Packed(made["size"], made["sha256"]))
+            retired = {name: datetime.fromisoformat(since) for name, since in document["retired"].items()}
+            aware = all(since.tzinfo for since in retired.values())
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise IndexCorrupt(f"{place} can't be read ({type(error).__name__}): build it again.") from None
+        if not (aware and _sound(artefact)):
+            raise IndexCorrupt(f"{place} names no artefact: build it again.")
+        return cls(head, artefact, retired)
+
+    def succeeded(self, now: datetime, grace: float) -> dict[str, datetime]:
+        """Return what readers may still fetch after a next record was written: this one's artefact for one.
+
+        Args:
+            grace: seconds for which readers of an older record may go on fetching what it names.
+        """
+        young = {n: since for n, since in self.retired.items() if now - since < timedelta(seconds=grace)}
+        return {**young, self.artefact.name: now}
+
+
+def void() -> bytes:
+    """Return a document that says that nothing is published; no two are equal."""
+    return _VOID + secrets.token_hex(8).encode() + b'"}'
+
+
+def _sound(artefact: Artefact) -> bool:
+    name, size, sha256 = artefact.name, artefact.packed.size, artefact.packed.sha256
+    return (
+        isinstance(name, str)
+        and Artefact.is_name(name)
+        and isinstance(size, int)
+        and size > 0
+        and isinstance(sha256, str)
+        and _SHA256.fullmatch(sha256) is not None
+    )

@@ -1,0 +1,70 @@
+"""The embedders of paid services, each with the fake it talks to, opened alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+
+import pytest
+
+from chapterverse.embedding import Embedder
+from chapterverse.embedding.bedrock import BedrockEmbedder
+from chapterverse.embedding.cohere import CohereEmbedder
+from chapterverse.embedding.openai import OpenAIEmbedder
+from chapterverse.embedding.patience import Pace, Patience
+from chapterverse.settings import Settings
+from fakes.bedrock_server import BedrockServer
+from fakes.cohere_server import KEY, CohereServer
+from fakes.loopback import LoopbackServer
+from fakes.openai_server import OpenAIServer
+
+Opened = AbstractContextManager[tuple[Embedder, LoopbackServer]]
+
+
+@contextmanager
+def cohere(patience: Patience, model: str = "embed-v4.0/256") -> Iterator[tuple[Embedder, LoopbackServer]]:
+    with CohereServer() as server:
+        made = CohereEmbedder.from_settings(Settings(cohere_url=server.url, cohere_api_key=KEY), model)
+        yield replace(made, patience=patience, pace=Pace(10**9, 60)), server
+
+
+def cohere_int8(patience: Patience) -> Opened:
+    return cohere(patience, "embed-v4.0/256@int8")
+
+
+@contextmanager
+def bedrock(patience: Patience) -> Iterator[tuple[Embedder, LoopbackServer]]:
+    pytest.importorskip("boto3")
+    with BedrockServer() as server, aws_environment(server):
+        yield replace(BedrockEmbedder.open("cohere.embed-v4:0/256"), patience=patience), server
+
+
+@contextmanager
+def aws_environment(server: BedrockServer) -> Iterator[None]:
+    """Variables that lead boto3 to a fake, whatever the machine's own are."""
+    with pytest.MonkeyPatch.context() as env:
+        env.delenv("AWS_PROFILE", raising=False)
+        for name, value in {
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": server.url,
+            "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
+            "AWS_SECRET_ACCESS_KEY": "s3cret-value",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            env.setenv(name, value)
+        yield
+
+
+@contextmanager
+def openai(patience: Patience) -> Iterator[tuple[Embedder, LoopbackServer]]:
+    with OpenAIServer(key="") as server:
+        settings = Settings(openai_url=server.url)
+        yield OpenAIEmbedder.from_settings(settings, "text-embedding-3-small/64", patience), server
+
+
+PROVIDERS: dict[str, Callable[[Patience], Opened]] = {
+    "cohere": cohere,
+    "cohere-int8": cohere_int8,
+    "bedrock": bedrock,
+    "openai": openai,
+}

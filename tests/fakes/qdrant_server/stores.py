@@ -1,0 +1,62 @@
+"""Stores on the fake server, with a clock that stands until it is moved and tries that wait for nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from chapterverse.model import EmbedderCard, Head, Point, Scope
+from chapterverse.settings import Settings
+from chapterverse.store import Store
+from chapterverse.store.qdrant import Patience, Place, QdrantStore, Times
+from fakes.docs import SCOPE
+from fakes.qdrant_server import KEY, QdrantServer
+
+NONE = EmbedderCard()
+DENSE = EmbedderCard("counting:a", 4, 0, "a")
+
+
+@dataclass
+class Clock:
+    """Seconds of the epoch."""
+
+    now: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def store_on(
+    server: QdrantServer,
+    clock: Callable[[], float] | None = None,
+    *,
+    options: str = "",
+    key: str = KEY,
+    sleep: Callable[[float], None] = lambda _: None,
+    **patience: int,
+) -> QdrantStore:
+    place = Place.parse(server.url + options, Settings(qdrant_api_key=key))
+    return QdrantStore(place, Times(clock=clock or Clock()), replace(Patience(sleep=sleep, request=5), **patience))  # type: ignore[arg-type]
+
+
+def publish(
+    store: Store,
+    write: Sequence[Point] = (),
+    delete: Sequence[str] = (),
+    scope: Scope = SCOPE,
+    embedder: EmbedderCard = NONE,
+) -> Head:
+    """Publish as `sync` does, with a number of chunks that is known and not asked for."""
+    with store.publish(scope, embedder) as publication:
+        publication.write(write)
+        publication.delete(delete)
+        found = publication.preview().head
+        live = publication.previous.head.generation if publication.previous else 0
+        head = Head(scope.site, scope.version, live + 1, found.pages, found.chunks, "test", embedder, found.languages)
+        publication.commit(head)
+    return head
+
+
+def texts(store: Store, scope: Scope = SCOPE) -> set[str]:
+    """Return what a reader finds."""
+    return {p.chunk.text for p in store.snapshot(scope).points()}

@@ -1,0 +1,150 @@
+"""moto's S3 on loopback, with a front door that counts requests and misbehaves on demand.
+
+moto is not S3, but here it keeps what the store's safety rests on: conditional writes are checked and applied at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import socket
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import boto3
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+Environ = dict[str, Any]
+Application = Callable[[Environ, Any], Iterable[bytes]]
+#: Handles one request in place of the bucket, or with its help.
+Fault = Callable[[Environ, Any, Application], Iterable[bytes]]
+
+_NAMES = itertools.count()
+
+
+class S3Server:
+    """One server; every test takes a bucket of its own by `bucket()`. See `shared`.
+
+    Attributes:
+        requests: method and path of every request that came, with its query.
+        faults: what happens to the next requests, first come first served.
+        unconditional: write whatever the condition says, as services do that never heard of one.
+    """
+
+    def __init__(self) -> None:
+        logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+        self.requests: list[str] = []
+        self.faults: deque[Fault] = deque()
+        self.unconditional = False
+        self._moto: Application = DomainDispatcherApplication(create_backend_app)
+        self._turn = threading.Lock()
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
+        threading.Thread(target=self._server.serve_forever, name="s3", daemon=True).start()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which boto3 finds the server."""
+        return {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing-secret",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_MAX_ATTEMPTS": "2",
+        }
+
+    @contextlib.contextmanager
+    def entered(self, temporary: Path) -> Iterator[S3Server]:
+        """Set the variables, and TMPDIR, for this process; forget what the last test wanted."""
+        wanted = {**self.environment, "TMPDIR": str(temporary)}
+        before = {name: os.environ.get(name) for name in wanted}
+        os.environ.update(wanted)
+        tempfile.tempdir = None
+        self.requests.clear()
+        self.faults.clear()
+        self.unconditional = False
+        try:
+            yield self
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+            tempfile.tempdir = None
+
+    def client(self) -> Any:
+        where = self.environment
+        return boto3.session.Session().client(
+            "s3",
+            endpoint_url=where["AWS_ENDPOINT_URL"],
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing-secret",
+            region_name="us-east-1",
+        )
+
+    def bucket(self) -> str:
+        """Make a new bucket and return its name."""
+        name = f"docs-{next(_NAMES)}"
+        self.client().create_bucket(Bucket=name)
+        return name
+
+    def _answer(self, environ: Environ, start: Any) -> Iterable[bytes]:
+        self.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ.get('QUERY_STRING', '')}")
+        if self.unconditional:
+            environ.pop("HTTP_IF_MATCH", None)
+            environ.pop("HTTP_IF_NONE_MATCH", None)
+        with contextlib.suppress(IndexError):
+            return self.faults.popleft()(environ, start, self._bucket)
+        return self._bucket(environ, start)
+
+    def _bucket(self, environ: Environ, start: Any) -> Iterable[bytes]:
+        # moto looks at a condition and writes in two steps; S3 does both at once.
+        with self._turn:
+            return list(self._moto(environ, start))
+
+
+@cache
+def shared() -> S3Server:
+    """Return the one server of a test run: moto takes a second to start."""
+    return S3Server()
+
+
+def well(environ: Environ, start: Any, bucket: Application) -> Iterable[bytes]:
+    """No fault: lets one request pass."""
+    return bucket(environ, start)
+
+
+def refused(status: str, code: str) -> Fault:
+    """Answer with S3's XML for an error."""
+
+    def answer(environ: Environ, start: Any, bucket: Application) -> Iterable[bytes]:
+        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        body = f"<Error><Code>{code}</Code><Message>testing-secret</Message></Error>".encode()
+        start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    return answer
+
+
+def torn(environ: Environ, start: Any, bucket: Application) -> Iterable[bytes]:
+    """Send half of an answer and close the connection."""
+    whole = b"".join(bucket(environ, start))
+    yield whole[: len(whole) // 2]
+    environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+
+
+def unanswered(environ: Environ, start: Any, bucket: Application) -> Iterable[bytes]:
+    """Do what was asked, and lose the answer."""
+    b"".join(bucket(environ, lambda *_: None))
+    environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+    raise ConnectionResetError
+
+
+class _Quiet(WSGIRequestHandler):
+    def log(self, *_: Any) -> None:
+        pass

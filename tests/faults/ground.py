@@ -1,0 +1,159 @@
+"""Where strikes are tried: a published site, the deploy that is struck, and what may be seen of it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import queue
+import random
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from faults.kinds import Embedded, Kind, compact
+from faults.nursery import Nursery
+from faults.publishing import NOTHING, Built, Place, Recovery, Seen, build, recover, steps_of, struck
+from faults.scenarios import Scenario
+from faults.steps import Step, Strike
+
+T = TypeVar("T")
+_names = itertools.count()
+
+
+class Nurseries:
+    """A few of them, each lent to one thread at a time."""
+
+    def __init__(self, nurseries: Sequence[Nursery]) -> None:
+        self._free: queue.Queue[Nursery] = queue.Queue()
+        self._number = len(nurseries)
+        for nursery in nurseries:
+            self._free.put(nursery)
+
+    def each(self, items: Iterable[T], do: Callable[[Nursery, T], str]) -> list[str]:
+        """Do something to all items, some at a time; return what was wrong with them."""
+
+        def lent(item: T) -> str:
+            nursery = self._free.get()
+            try:
+                return do(nursery, item)
+            finally:
+                self._free.put(nursery)
+
+        with ThreadPoolExecutor(self._number) as pool:
+            return [wrong for wrong in pool.map(lent, items) if wrong]
+
+    def run(self, job: Callable[..., T], *arguments: object) -> T:
+        nursery = self._free.get()
+        try:
+            return nursery.run(job, *arguments)  # type: ignore[no-any-return]
+        finally:
+            self._free.put(nursery)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A scenario at places of one kind.
+
+    Attributes:
+        folder: where its history is published, closed; it is only ever copied.
+        plant: the mistake that publishers of its deploy make.
+        old: what readers see before the deploy.
+        new: what a clean build of the deploy leaves.
+        new_texts: what the deploy has to embed.
+        steps: of the deploy, in order.
+    """
+
+    scenario: Scenario
+    kind: Kind
+    folder: Path
+    plant: str
+    old: Seen
+    new: Built
+    new_texts: frozenset[str]
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def laid(
+        cls, scenario: Scenario, folder: Path, nurseries: Nurseries, kind: Kind | None = None
+    ) -> Ground:
+        kind = kind or Embedded()
+        with kind.opened(folder / "made") as place:
+            old = nurseries.run(build, place, *scenario.history).seen if scenario.history else NOTHING
+        compact(folder / "made", folder / "history")
+        with kind.opened(folder / "clean") as place:
+            new = nurseries.run(build, place, scenario.after)
+        ground = cls(scenario, kind, folder / "history", "", old, new, frozenset(), ())
+        with ground.copied() as place:
+            steps = nurseries.run(steps_of, place, scenario.after)
+            return replace(ground, new_texts=frozenset(place.billed()), steps=steps)
+
+    def planted(self, plant: str, nurseries: Nurseries) -> Ground:
+        """Return the same ground with publishers that make a mistake, and the steps that they take."""
+        ground = replace(self, plant=plant)
+        with ground.copied() as place:
+            return replace(ground, steps=nurseries.run(steps_of, place, self.scenario.after))
+
+    @contextlib.contextmanager
+    def copied(self) -> Iterator[Place]:
+        twin = self.folder.parent / f"trial-{next(_names)}"
+        self.kind.copy(self.folder, twin)
+        with self.kind.opened(twin, self.plant) as place:
+            place.bill.unlink(missing_ok=True)
+            yield place
+        shutil.rmtree(twin)
+
+    def chosen(self, each: int) -> list[int]:
+        """Return the numbers of steps to be struck at, up to so many of each kind: the last one, the first, others.
+
+        One more than the last is the end of the run. Zero means all.
+        """
+        chance = random.Random(self.scenario.name)
+        kinds: dict[Step, list[int]] = {}
+        for number, step in enumerate(self.steps, 1):
+            kinds.setdefault(step, []).append(number)
+        numbers = {len(self.steps) + 1}
+        for found in kinds.values():
+            some = [found.pop(), *found[:1], *chance.sample(found[1:], len(found[1:]))]
+            numbers.update(some[: each or None])
+        return sorted(numbers)
+
+    def try_strike(self, nursery: Nursery, stop: int, strike: Strike) -> str:
+        """Strike a copy's deploy at a step; return what is wrong with what comes after, "" for nothing."""
+        where = f"step {stop} of {len(self.steps)}, {strike} at {[*self.steps, 'the end'][stop - 1]}:"
+        try:
+            with self.copied() as place:
+                end = nursery.start(struck, place, self.scenario.after, stop, strike).wait()
+                found = nursery.run(recover, place, self.scenario.after)
+                held = set(place.billed()) - self.new_texts
+        except AssertionError as error:
+            return f"{where}\n{error}"
+        wrong = [] if end.killed == (strike is Strike.KILL) else [f"it ended by signal {end.signal}"]
+        wrong += [*_wrong_sentence(end.value, found.seen == self.new.seen), *self._wrong(found)]
+        wrong += [f"{len(held)} texts were embedded whose vectors the index held"] if held else []
+        return "\n".join([where, *wrong]) if wrong else ""
+
+    def _wrong(self, found: Recovery) -> list[str]:
+        wrong = []
+        if found.seen not in (self.old, self.new.seen):
+            wrong.append(f"readers saw neither the old index nor the new one:\n{found.seen.difference(self.old)}")
+        if found.seen == self.new.seen and found.again.embedded:
+            wrong.append(f"{found.again.embedded} texts of an index that was live were embedded again")
+        if found.again.seen != self.new.seen:
+            wrong.append(f"the next run left no clean build:\n{found.again.seen.difference(self.new.seen)}")
+        if found.again.ledger != self.new.ledger:
+            wrong.append("the next run left another ledger than a clean build")
+        if found.again.embedded > len(self.new_texts) or found.idle:
+            wrong.append(f"{found.again.embedded}, then {found.idle} texts were embedded, {len(self.new_texts)} are new")
+        return wrong
+
+
+def _wrong_sentence(said: str | None, published: bool) -> list[str]:
+    if said is None:
+        return []
+    wrong = [] if "\n" not in said else [f"more than a sentence was said: {said}"]
+    if published and "nothing was published" in said:
+        wrong.append(f"it was published, and said: {said}")
+    return wrong

@@ -1,0 +1,33 @@
+"""Stores that don't make a test wait: what they do is the same, after shorter pauses."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from chapterverse.settings import Settings
+from chapterverse.store import Store, open_store
+from chapterverse.store.qdrant import QdrantStore
+from chapterverse.store.qdrant.lease import Times
+from chapterverse.store.qdrant.writer import Patience
+from chapterverse.store.s3 import S3Store
+from chapterverse.store.s3.bucket import Bucket
+from chapterverse.store.s3.cache import Cache
+
+
+def impatient_store(settings: Settings, folder: Path, ahead: int) -> Store:
+    """Return the store that the settings name.
+
+    Args:
+        folder: where it may keep what it downloads.
+        ahead: seconds that have passed since other publishers were last heard of.
+    """
+    store: Any = open_store(settings)
+    if isinstance(store, QdrantStore):
+        times = Times(clock=lambda: time.time() + ahead)
+        return QdrantStore(store.place, times, Patience(pause=0.01, longest=0.05))
+    if isinstance(store, S3Store):
+        # A lease of no seconds is over as soon as nobody is there to renew it.
+        return S3Store(Bucket.open(settings.store), Cache(folder / "cache"), lease_seconds=0)
+    return store  # type: ignore[no-any-return]

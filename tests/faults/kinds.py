@@ -1,0 +1,120 @@
+"""The kinds of places that an index may live at: how each is opened, and copied while it is closed."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from psycopg import sql
+
+from chapterverse.store import files
+from fakes import s3_server
+from fakes.postgres import USER, PostgresServer
+from fakes.qdrant_server import KEY, QdrantServer
+from faults.publishing import Place
+
+_PAGE = 1 << 12
+
+
+class Kind(Protocol):
+    """A store with its ledger; all of a place lies in one folder while nobody has it open."""
+
+    def opened(self, folder: Path, plant: str = "") -> contextlib.AbstractContextManager[Place]: ...
+
+    def copy(self, folder: Path, twin: Path) -> None: ...
+
+
+class Embedded:
+    """The engine in process, and SQLite inside its folder."""
+
+    @contextlib.contextmanager
+    def opened(self, folder: Path, plant: str = "") -> Iterator[Place]:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield Place(folder, f"edge:{folder / 'index'}", plant=plant)
+
+    def copy(self, folder: Path, twin: Path) -> None:
+        files.copy(folder, twin)
+
+
+class Qdrant:
+    """A server over REST, and SQLite in the publisher's working directory."""
+
+    @contextlib.contextmanager
+    def opened(self, folder: Path, plant: str = "") -> Iterator[Place]:
+        for name in ("server", "work"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        with QdrantServer(folder / "server") as server:
+            key = (("QDRANT_API_KEY", KEY),)
+            yield Place(folder / "work", f"qdrant:{server.url}", plant=plant, environment=key)
+
+    def copy(self, folder: Path, twin: Path) -> None:
+        files.copy(folder, twin)
+
+
+class S3:
+    """A bucket, and SQLite in the publisher's working directory; the objects lie on the server, under its name."""
+
+    @contextlib.contextmanager
+    def opened(self, folder: Path, plant: str = "") -> Iterator[Place]:
+        folder.mkdir(parents=True, exist_ok=True)
+        server, name = s3_server.shared(), folder / "bucket"
+        if not name.exists():
+            name.write_text(server.bucket())
+        environment = tuple(server.environment.items())
+        yield Place(folder, f"s3://{name.read_text()}/index", plant=plant, environment=environment)
+
+    def copy(self, folder: Path, twin: Path) -> None:
+        files.copy(folder, twin)
+        server = s3_server.shared()
+        client, source, target = server.client(), (folder / "bucket").read_text(), server.bucket()
+        for found in client.list_objects_v2(Bucket=source).get("Contents", ()):
+            client.copy_object(Bucket=target, Key=found["Key"], CopySource={"Bucket": source, "Key": found["Key"]})
+        (twin / "bucket").write_text(target)
+
+
+class Postgres:
+    """The engine in process, and the ledger on a Postgres server; the rows lie there, under a database's name."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+
+    @contextlib.contextmanager
+    def opened(self, folder: Path, plant: str = "") -> Iterator[Place]:
+        folder.mkdir(parents=True, exist_ok=True)
+        name = folder / "database"
+        if not name.exists():
+            name.write_text(self._server.database())
+        yield Place(folder, f"edge:{folder / 'index'}", name.read_text(), plant)
+
+    def copy(self, folder: Path, twin: Path) -> None:
+        files.copy(folder, twin)
+        names = [urlsplit((folder / "database").read_text()).path[1:], f"twin_{uuid.uuid4().hex}"]
+        with self._server.superuser() as db:
+            template, copy = map(sql.Identifier, names)
+            owner = sql.Identifier(USER)
+            db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER {}").format(copy, template, owner))
+        (twin / "database").write_text(self._server.uri(names[1]))
+
+
+def compact(folder: Path, twin: Path) -> None:
+    """Copy a folder without what an engine touched and never wrote: in memory that takes room, and its copies time."""
+    for path in sorted(folder.rglob("*")):
+        target = twin / path.relative_to(folder)
+        if path.is_dir():
+            target.mkdir(parents=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _write_sparse(path.read_bytes(), target)
+
+
+def _write_sparse(content: bytes, path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(len(content))
+        for at in range(0, len(content), _PAGE):
+            if (piece := content[at : at + _PAGE]).strip(b"\0"):
+                file.seek(at)
+                file.write(piece)

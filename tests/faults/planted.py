@@ -1,0 +1,127 @@
+"""Publishers that make one mistake each: the tests must catch every one of them, or they prove nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from chapterverse.model import EmbedderCard, Head, Scope
+from chapterverse.sync import Target
+
+
+class Instead:
+    """An object with some of its attributes replaced."""
+
+    def __init__(self, real: Any, **others: Any) -> None:
+        self._real = real
+        self.__dict__.update(others)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def _publishing(target: Target, change: Callable[[Any], Any]) -> Target:
+    """Return the target with every publication changed."""
+
+    @contextlib.contextmanager
+    def publish(scope: Scope, embedder: EmbedderCard) -> Iterator[Any]:
+        with target.store.publish(scope, embedder) as publication:
+            yield change(publication)
+
+    return replace(target, store=Instead(target.store, publish=publish))
+
+
+def ledger_first(target: Target) -> Target:
+    """The ledger is written before the head moves, and is believed whatever head it was written for."""
+    head: list[Head] = []
+
+    @contextlib.contextmanager
+    def publish(scope: Scope, embedder: EmbedderCard) -> Iterator[Any]:
+        with target.store.publish(scope, embedder) as publication:
+            yield Instead(publication, commit=head.append)
+            publication.commit(*head)
+
+    def live(field: str) -> Callable[[Scope], Any]:
+        return lambda scope: next((getattr(h, field) for h in target.store.heads() if h.scope == scope), None)
+
+    ledger = Instead(target.ledger, generation=live("generation"), token=live("token"))
+    return replace(target, store=Instead(target.store, publish=publish), ledger=ledger)
+
+
+def head_first(target: Target) -> Target:
+    """The head names a generation that is not written out yet."""
+
+    def early(publication: Any) -> Any:
+        def commit(head: Head) -> None:
+            draft: Path = publication._place
+            folder = f"{head.generation:06d}-{draft.name.removesuffix('.new')}"
+            (draft.parent / "head.json").write_text(json.dumps({"folder": folder, "head": asdict(head)}))
+            publication.commit(head)
+
+        return Instead(publication, commit=commit)
+
+    return _publishing(target, early)
+
+
+def head_in_place(target: Target) -> Target:
+    """The head is written into its file instead of beside it."""
+
+    def torn(publication: Any) -> Any:
+        def commit(head: Head) -> None:
+            publication.commit(head)
+            file: Path = publication._place.parent / "head.json"
+            file.write_text(file.read_text())
+
+        return Instead(publication, commit=commit)
+
+    return _publishing(target, torn)
+
+
+def retired_early(target: Target) -> Target:
+    """The live generation is removed before the head has left it."""
+
+    def eager(publication: Any) -> Any:
+        def commit(head: Head) -> None:
+            for live in publication._place.parent.glob(f"{head.generation - 1:06d}-*"):
+                shutil.rmtree(live)
+            publication.commit(head)
+
+        return Instead(publication, commit=commit)
+
+    return _publishing(target, eager)
+
+
+def deletion_dropped(target: Target) -> Target:
+    """What is gone stays, and whoever counts is told that it went."""
+
+    def forgetful(publication: Any) -> Any:
+        dropped: list[str] = []
+
+        def preview() -> Any:
+            seen = publication.preview()
+            return Instead(seen, head=replace(seen.head, chunks=seen.head.chunks - len(dropped)))
+
+        return Instead(publication, delete=dropped.extend, preview=preview)
+
+    return _publishing(target, forgetful)
+
+
+def vectors_thrown_away(target: Target) -> Target:
+    """Every chunk that is written is embedded, seen or not."""
+
+    def wasteful(publication: Any) -> Any:
+        live = publication.previous
+        return Instead(publication, previous=live and Instead(live, vectors=lambda _embed_hashes: {}))
+
+    return _publishing(target, wasteful)
+
+
+PLANTS: dict[str, Callable[[Target], Target]] = {
+    plant.__name__: plant
+    for plant in (ledger_first, head_first, head_in_place, retired_early, deletion_dropped, vectors_thrown_away)
+}

@@ -1,0 +1,48 @@
+"""A test of the tests: publishers that make one mistake each are caught."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.ground import Ground, Nurseries
+from faults.planted import PLANTS
+from faults.scenarios import SCENARIOS
+from faults.steps import Strike
+
+
+@pytest.fixture(scope="module")
+def ground(nurseries: Nurseries) -> Iterator[Ground]:
+    folder = Path(tempfile.mkdtemp())
+    yield Ground.laid(SCENARIOS["rename"], folder, nurseries)
+    shutil.rmtree(folder)
+
+
+def telling(ground: Ground) -> list[int]:
+    """Return the steps at which a mistake around the head shows, and the end, where every other one does."""
+    last = {step: number for number, step in enumerate(ground.steps, 1)}
+    # Whatever a planted publisher does by itself is done for `sync.apply`.
+    around = [n for step, n in last.items() if step.place == "sync:apply" or step.call == "rename"]
+    return [*sorted(around), len(ground.steps) + 1]
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_mistake_is_caught(plant: str, ground: Ground, nurseries: Nurseries) -> None:
+    planted = ground.planted(plant, nurseries)
+    assert nurseries.each(telling(planted), lambda nursery, stop: planted.try_strike(nursery, stop, Strike.KILL))
+
+
+def test_a_sound_publisher_is_not(ground: Ground, nurseries: Nurseries) -> None:
+    stops = telling(ground)
+    assert not nurseries.each(stops, lambda nursery, stop: ground.try_strike(nursery, stop, Strike.KILL))
+
+
+def test_a_call_that_nobody_has_thought_of_is_a_step(ground: Ground, nurseries: Nurseries) -> None:
+    """The head that is written once more, by a publisher that no list knows of, gets its kills like all others."""
+    planted = ground.planted("head_in_place", nurseries)
+    assert {s.call for s in planted.steps if s.place == "sync:apply"} >= {"open", "TextIOWrapper.write"}
+    assert not [s for s in ground.steps if s.place == "sync:apply"]

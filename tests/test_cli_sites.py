@@ -1,0 +1,123 @@
+"""`widget`, `inject` and `check` as commands: what they print, and how they end."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from chapterverse.cli import main
+from chapterverse.widget import names
+
+PAGE = """<!doctype html><html><head><title>T</title><link rel="canonical" href="https://tea.example/"></head>
+<body><h1 id="t">Tea</h1></body></html>"""
+
+
+def run(*arguments: object, code: int = 0) -> tuple[str, str]:
+    """Run a command in this process; return what it printed on standard output and standard error."""
+    out, err, left = io.StringIO(), io.StringIO(), 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main([str(a) for a in arguments])
+        except SystemExit as end:
+            left = end.code if isinstance(end.code, int) else 0
+    assert left == code, err.getvalue()
+    return out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/index.html").write_text(PAGE)
+    return tmp_path / "site"
+
+
+def test_inject_tells_what_it_did_and_json_is_one_document(site: Path) -> None:
+    out, err = run("inject", site, "--endpoint", "https://api.example/stage/")
+    assert (out, err) == ("", "1 pages changed, 0 unchanged, 0 skipped.\n")
+    document = json.loads(run("inject", site, "--endpoint", "https://api.example/stage/", "--json")[0])
+    assert document["pages"] == {"seen": 1, "changed": 0, "unchanged": 1, "skipped": 0}
+    assert document["warnings"] == []
+    config = (site / document["folder"] / "config.js").read_text()
+    assert json.loads(config.removeprefix("export default ").rstrip(";\n")) == {
+        "endpoint": "https://api.example/stage",
+        "title": "Ask the docs",
+    }
+
+
+def test_the_endpoint_may_come_from_the_environment(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAPTERVERSE_ENDPOINT", "https://env.example")
+    folder = json.loads(run("inject", site, "--json")[0])["folder"]
+    assert '"endpoint": "https://env.example"' in (site / folder / "config.js").read_text()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "complaint"),
+    [
+        ("api.example.com", "must be an address"),
+        ("javascript:alert(1)", "must be an address"),
+        ("//api.example.com", "must be an address"),
+        ("https://me:s3cret@api.example.com", "user name or password"),
+        ("https://api.example.com?key=s3cret", "without a query"),
+        ("https://api.example.com/v1", "without /v1"),
+    ],
+)
+@pytest.mark.parametrize("command", ["inject", "widget"])
+def test_an_endpoint_that_is_none_is_a_mistake_in_usage(
+    site: Path, command: str, endpoint: str, complaint: str
+) -> None:
+    out, err = run(command, site, "--endpoint", endpoint, code=2)
+    assert complaint in " ".join(err.split())
+    assert "s3cret" not in out + err
+    assert (site / "index.html").read_text() == PAGE
+
+
+def test_without_an_endpoint_nothing_is_done(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CHAPTERVERSE_ENDPOINT", raising=False)
+    assert "Give --endpoint URL" in run("inject", site, code=2)[1]
+
+
+def test_a_folder_that_is_none_fails_in_one_sentence(tmp_path: Path) -> None:
+    _, err = run("inject", tmp_path / "none", "--endpoint", "/", code=1)
+    assert err == f"Error: {tmp_path / 'none'} is not a folder.\n"
+    assert run("check", tmp_path / "none", code=1)[1].count("\n") == 1
+
+
+def test_widget_writes_its_files_once_and_says_the_tag(tmp_path: Path) -> None:
+    folder = tmp_path / "static/chat"
+    out, err = run("widget", folder, "--endpoint", "/", "--title", "Ask us")
+    assert {p.name for p in folder.iterdir()} == set(names())
+    assert out == '<script type="module" src="chat/launcher.js"></script>\n'
+    assert f"{len(names())} of {len(names())} files written" in err
+    assert '"title": "Ask us"' in (folder / "config.js").read_text()
+    document = json.loads(run("widget", folder, "--endpoint", "/", "--title", "Ask us", "--json")[0])
+    assert (document["written"], document["files"]) == (0, sorted(names()))
+    assert json.loads(run("widget", folder, "--endpoint", "https://new.example", "--json")[0])["written"] == 1
+
+
+def test_widget_overwrites_no_foreign_file(tmp_path: Path) -> None:
+    (tmp_path / "config.js").write_text("mine")
+    _, err = run("widget", tmp_path, "--endpoint", "/", code=1)
+    assert err == f"Error: {tmp_path / 'config.js'} is there already and not the widget's: name a folder of its own.\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["config.js"]
+    assert (tmp_path / "config.js").read_text() == "mine"
+
+
+def test_check_ends_with_3_where_anything_is_found_and_0_where_nothing_is(site: Path) -> None:
+    out, _ = run("check", site, "--no-index", code=3)
+    assert "Pages without the widget: 1." in out
+    assert out.endswith("1 pages checked: 1 found.\n")
+    document = json.loads(run("check", site, "--no-index", "--json", code=3)[0])
+    assert (document["pages"], document["count"]) == (1, 1)
+    assert document["findings"][0]["examples"] == [{"file": "index.html", "says": "index.html has no widget."}]
+    run("inject", site, "--endpoint", "/")
+    assert run("check", site, "--no-index")[0] == "1 pages checked: nothing wrong.\n"
+    run("index", site, "--store", f"edge:{site.parent / 'index'}")
+    assert json.loads(run("check", site, "--store", f"edge:{site.parent / 'index'}", "--json")[0])["findings"] == []
+
+
+def test_check_of_an_unknown_store_fails(site: Path) -> None:
+    assert run("check", site, "--store", "nonsense:x", code=1)[1].startswith("Error: There is no store")
