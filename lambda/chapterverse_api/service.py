@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -13,7 +14,7 @@ from weakref import WeakKeyDictionary
 from pydantic import ValidationError
 
 from chapterverse.embedding import Embedder, open_embedder
-from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, InputError
+from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, InputError, ProviderError
 from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head, open_store
@@ -128,17 +129,17 @@ class Service:
 
     def status(self) -> ServiceStatus:
         """Return what there is to answer from; a broken index is told, not raised."""
-        try:
+        heads, sound, embedder = list[Head](), False, self.settings.embedder
+        with contextlib.suppress(ChapterVerseError):
             heads = self._store.heads()
+            embedder = self._card.name
             sound = all(h.embedder.fingerprint == self._card.fingerprint and self._store.intact(h.scope) for h in heads)
-        except ChapterVerseError:
-            heads, sound = [], False
         degraded = [] if heads and sound else ["index"]
         return ServiceStatus(
             status="degraded" if degraded else "ok",
             indexes=[_index_status(h) for h in heads],
             models={
-                "embedder": self._card.name,
+                "embedder": embedder,
                 "reranker": self.settings.reranker,
                 "generator": self.generator.name,
             },
@@ -162,7 +163,9 @@ class Service:
             opened = self._open.get(live.scope)
             if opened is None or opened.head != live:
                 opened = self._store.snapshot(live.scope)
-                _check(opened.head, self._card)
+                # A model that can't be asked what it is can't be asked for a vector either: words are left.
+                with contextlib.suppress(ProviderError):
+                    _check(opened.head, self._card)
                 self._open[live.scope] = opened
             return opened
 

@@ -1,7 +1,7 @@
 """Packing blocks into chunks: small ones for finding, under a hard cap, never cutting inside a block that fits.
 
 The cap is exact: cl100k tokens of the text as embedded (heading path and text). The target is not: it decides where a
-text ends, any size will do that is the same on every machine, so it is taken at four bytes a token, and tokens are
+text ends, any size will do that is the same on every machine, so it is taken at 3.6 bytes a token, and tokens are
 counted only where bytes can't prove the cap. 256 under a cap of 512 is measured: small chunks find the right section
 more often than large ones, and the answer is expanded to its section anyway.
 """
@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, zip_longest
+from itertools import accumulate
 from urllib.parse import urlsplit
 
 from chapterverse import tokens
@@ -35,11 +35,11 @@ from chapterverse.model import (
 CAP = 512
 TARGET = 256
 
-#: Bytes of a token when it is decided where a text ends. Of 5,168 texts of documentation 80 % have 3.4 to 5.1.
-_BYTES = 4
-#: Share of the target from which a text may end. On 81 pages of documentation a paragraph put into the longest section
-#: changed 1.4 texts with .25 and 1.8 without chosen borders (at most 3 and 6); on two public question sets the gold
-#: section was found among five as often but for one question.
+#: Bytes of a token when it is decided where a text ends; of 5,168 texts of documentation 80 % have 3.4 to 5.1. On 145
+#: public questions (ray-v1) exact counts and 4 find the gold section among five for 64, 3.6 for 68.
+_BYTES = 3.6
+#: Share of the target from which a text may end. On 80 pages of documentation a paragraph put into the longest section
+#: changed 1.4 texts with chosen borders and 1.6 without (at most 3 and 4).
 _FULL_ENOUGH = 0.25
 #: Tokens that a repeated head must leave for what it stands over, however small the cap.
 _LEAST_ROOM = 16
@@ -55,7 +55,7 @@ class Budget:
     """How large chunks may be, in cl100k tokens of path and text together.
 
     Attributes:
-        target: packing stops before this size, at four bytes a token.
+        target: packing stops before this size, at 3.6 bytes a token.
         cap: no chunk is larger, whatever it holds.
     """
 
@@ -116,13 +116,18 @@ def _host(url: str) -> str:
 
 
 def _texts(sections: Sequence[Section], budget: Budget) -> Iterator[tuple[Section, tuple[str, ...], str]]:
-    """Yield each chunk's section, path and text; a heading with nothing below it stands as its own text."""
-    for section, following in zip_longest(sections, sections[1:]):
-        path = _short_path(tuple(map(sound, section.path)), budget.cap // 4)
+    """Yield each chunk's section, path and text.
+
+    A heading that its path doesn't hold whole stands in the text, one with nothing below it is its own text.
+    """
+    paths = [_short_path(tuple(map(sound, section.path)), budget.cap // 4) for section in sections]
+    for section, path, following in zip(sections, paths, [*paths[1:], ()], strict=False):
         room = _room(path, budget)
-        texts = list(pack(section.blocks, room))
-        if not texts and section.heading and not (following and following.level > section.level):
-            texts = list(pack((Block(BlockKind.PARAGRAPH, section.heading),), room))
+        heading = Block(BlockKind.PARAGRAPH, sound(section.heading or ""))
+        whole = not section.heading or heading.text in path
+        texts = list(pack(section.blocks if whole else (heading, *section.blocks), room))
+        if not texts and not (len(following) > len(path) and following[: len(path)] == path):
+            texts = list(pack((heading,), room))
         for text in texts:
             yield section, path, text
 
@@ -154,7 +159,7 @@ def pack(blocks: Iterable[Block], room: Budget, depth: int = 0) -> Iterator[str]
     Args:
         depth: how many containers the blocks stand in.
     """
-    for group in _groups([sized for block in blocks if (sized := _sized(block))], room.target * _BYTES):
+    for group in _groups([sized for block in blocks if (sized := _sized(block))], int(room.target * _BYTES)):
         text = join_blocks([sized.block for sized in group])
         if tokens.fits(text, room.cap):
             yield text

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from chapterverse import evidence, lexical
 from chapterverse.diff import Diff, FileDiff, Report
-from chapterverse.errors import IndexFault, InputError
+from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, InputError
 from chapterverse.ledger import Record
 from chapterverse.model import Chunk, Head, Point, Source, utc_now
 from chapterverse.progress import Progress
@@ -92,7 +92,7 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
     report = None if damaged else _nothing_to_do(offered, target)
     if report is None:
         # Locked before anything is embedded, so that the loser of a race has paid for nothing.
-        with target.store.publish(target.scope, target.card) as publication, alive(publication):
+        with publishing(target) as publication:
             changes = _changes(offered, target, publication.previous, progress)
             _embed_missing(changes, target, progress)
             head = apply(changes.diff, changes.vectors, target, publication, progress, expected=changes.total)
@@ -242,7 +242,40 @@ def unread(live: Snapshot) -> dict[str, Record]:
 
 
 @contextlib.contextmanager
-def alive(publication: Publication) -> Iterator[None]:
+def publishing(target: Target) -> Iterator[Publication]:
+    """Open a publication and keep it alive; after a publisher that was killed, as soon as its lease has run out.
+
+    Raises:
+        IndexLocked: another process is publishing, or has published while this one waited.
+    """
+    before, waited = _token(target), 0.0
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                publication = stack.enter_context(target.store.publish(target.scope, target.card))
+                break
+            except IndexLocked:
+                if waited > target.store.patience or not target.store.patience:
+                    raise
+            time.sleep(_PULSE)
+            waited += _PULSE
+        if waited and _token(target) != before:
+            # What this process read may be older than what is live now.
+            raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
+        stack.enter_context(_alive(publication))
+        yield publication
+
+
+def _token(target: Target) -> str:
+    """Return what tells the live generation from every other; "" where there is none, or a damaged head."""
+    with contextlib.suppress(IndexCorrupt):
+        head = target.head()
+        return head.token if head else ""
+    return ""
+
+
+@contextlib.contextmanager
+def _alive(publication: Publication) -> Iterator[None]:
     """Tell the store now and then that this publisher is at work; a model may make it wait for minutes."""
     done = threading.Event()
 

@@ -8,7 +8,7 @@ from chapterverse.diff import FileDiff, Report
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import Head
 from chapterverse.progress import Progress
-from chapterverse.sync import alive, apply, plan, unread
+from chapterverse.sync import apply, plan, publishing, unread
 from chapterverse.target import Target
 from chapterverse.transfer import Exported
 from chapterverse.vectors import Unfinished, Vectors
@@ -39,7 +39,7 @@ def fill(exported: Exported, target: Target, progress: Progress = lambda *_: Non
         IndexFault: the index is locked, damaged or of a newer format; nothing was changed.
     """
     exported.check(target.scope, target.card)
-    with target.store.publish(target.scope, target.card) as publication, alive(publication):
+    with publishing(target) as publication:
         live = publication.previous
         same = live is not None and live.head.embedder.fingerprint == target.card.fingerprint
         stored = [point.chunk for point in live.points()] if live and same else []

@@ -205,6 +205,8 @@ class Terms:
         down: raises as an API that can't be reached does.
     """
 
+    price = 0.0
+
     def __init__(self, same: Mapping[str, str] = {}, size: int = 64) -> None:
         self.card = EmbedderCard("terms", size, 0, f"terms-{size}")
         self.down = False

@@ -24,7 +24,8 @@ PLAIN = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Ke
 <meta http-equiv="Content-Security-Policy" content="{CSP}">
 <link rel="canonical" href="https://harbor.example/docs/guide/keys.html"></head><body><main>
 <h1 id="keys">Keys</h1><p>Every crate is sealed with a signing key.</p>
-<h2 id="setup">Rotating a signing key</h2><p>Run <code>harbor keys rotate</code> on the dock host.</p></main></body></html>"""
+<h2 id="setup">Rotating a signing key</h2><p>Run <code>harbor keys rotate</code> on the dock host.</p>
+</main></body></html>"""
 
 
 def plain(site: Path) -> None:
@@ -56,7 +57,7 @@ def run(*arguments: object) -> None:
     ("make", "start", "question", "anchor"),
     [
         pytest.param(plain, "guide/keys.html", "How do I rotate a signing key?", "guide/keys.html#setup", id="plain"),
-        pytest.param(sphinx, "page.html", "What does the setup say?", "page.html#", id="sphinx"),
+        pytest.param(sphinx, "page.html", "What does the setup say?", "index.html#", id="sphinx"),
     ],
 )
 def test_an_injected_site_answers_and_cites_its_heading(

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from faults.kinds import Embedded, Kind, compact
+from faults.kinds import S3, Embedded, Kind, Qdrant, compact
 from faults.nursery import Nursery
-from faults.publishing import NOTHING, Built, Place, Recovery, Seen, build, recover, steps_of, struck
+from faults.proxy import Proxy, Trouble
+from faults.publishing import NOTHING, Built, Place, Recovery, Seen, attempted, build, recover, steps_of, struck
 from faults.scenarios import Scenario
 from faults.steps import Step, Strike
 
@@ -76,9 +77,7 @@ class Ground:
     steps: tuple[Step, ...]
 
     @classmethod
-    def laid(
-        cls, scenario: Scenario, folder: Path, nurseries: Nurseries, kind: Kind | None = None
-    ) -> Ground:
+    def laid(cls, scenario: Scenario, folder: Path, nurseries: Nurseries, kind: Kind | None = None) -> Ground:
         kind = kind or Embedded()
         with kind.opened(folder / "made") as place:
             old = nurseries.run(build, place, *scenario.history).seen if scenario.history else NOTHING
@@ -120,6 +119,21 @@ class Ground:
             numbers.update(some[: each or None])
         return sorted(numbers)
 
+    def try_trouble(self, nursery: Nursery, trouble: Trouble, seed: int) -> str:
+        """Deploy over a wire that misbehaves; return what is wrong with what comes after, "" for nothing."""
+        assert isinstance(self.kind, Qdrant | S3)
+        try:
+            with self.copied() as place, Proxy(self.kind.port(place), trouble, seed) as proxy:
+                said = nursery.run(attempted, self.kind.through(place, proxy.url), self.scenario.after)
+                found = nursery.run(recover, place, self.scenario.after)
+                held = set(place.billed()) - self.new_texts
+        except AssertionError as error:
+            return f"{trouble} {seed}:\n{error}"
+        wrong = [*_wrong_sentence(said, found.seen == self.new.seen), *self._wrong(found)]
+        wrong += [] if said or found.seen == self.new.seen else ["it was said to be published and is not"]
+        wrong += [f"{len(held)} texts were embedded whose vectors the index held"] if held else []
+        return "\n".join([f"{trouble} {seed}, {len(proxy.met)} times:", *wrong]) if wrong else ""
+
     def try_strike(self, nursery: Nursery, stop: int, strike: Strike) -> str:
         """Strike a copy's deploy at a step; return what is wrong with what comes after, "" for nothing."""
         where = f"step {stop} of {len(self.steps)}, {strike} at {[*self.steps, 'the end'][stop - 1]}:"
@@ -146,7 +160,9 @@ class Ground:
         if found.again.ledger != self.new.ledger:
             wrong.append("the next run left another ledger than a clean build")
         if found.again.embedded > len(self.new_texts) or found.idle:
-            wrong.append(f"{found.again.embedded}, then {found.idle} texts were embedded, {len(self.new_texts)} are new")
+            wrong.append(
+                f"{found.again.embedded}, then {found.idle} texts were embedded, {len(self.new_texts)} are new"
+            )
         return wrong
 
 

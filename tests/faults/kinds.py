@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -12,8 +13,7 @@ from urllib.parse import urlsplit
 from psycopg import sql
 
 from chapterverse.store import files
-from fakes import s3_server
-from fakes.postgres import USER, PostgresServer
+from fakes import postgres, s3_server
 from fakes.qdrant_server import KEY, QdrantServer
 from faults.publishing import Place
 
@@ -26,6 +26,18 @@ class Kind(Protocol):
     def opened(self, folder: Path, plant: str = "") -> contextlib.AbstractContextManager[Place]: ...
 
     def copy(self, folder: Path, twin: Path) -> None: ...
+
+
+class Remote(Kind, Protocol):
+    """A store behind a network."""
+
+    def port(self, place: Place) -> int:
+        """Return where its server listens on loopback."""
+        ...
+
+    def through(self, place: Place, url: str) -> Place:
+        """Return the same place, reached by another address."""
+        ...
 
 
 class Embedded:
@@ -54,6 +66,12 @@ class Qdrant:
     def copy(self, folder: Path, twin: Path) -> None:
         files.copy(folder, twin)
 
+    def port(self, place: Place) -> int:
+        return int(place.store.rpartition(":")[2])
+
+    def through(self, place: Place, url: str) -> Place:
+        return replace(place, store=f"qdrant:{url}")
+
 
 class S3:
     """A bucket, and SQLite in the publisher's working directory; the objects lie on the server, under its name."""
@@ -75,29 +93,32 @@ class S3:
             client.copy_object(Bucket=target, Key=found["Key"], CopySource={"Bucket": source, "Key": found["Key"]})
         (twin / "bucket").write_text(target)
 
+    def port(self, place: Place) -> int:
+        return int(dict(place.environment)["AWS_ENDPOINT_URL"].rpartition(":")[2])
+
+    def through(self, place: Place, url: str) -> Place:
+        return replace(place, environment=(*place.environment, ("AWS_ENDPOINT_URL", url)))
+
 
 class Postgres:
     """The engine in process, and the ledger on a Postgres server; the rows lie there, under a database's name."""
-
-    def __init__(self, server: PostgresServer) -> None:
-        self._server = server
 
     @contextlib.contextmanager
     def opened(self, folder: Path, plant: str = "") -> Iterator[Place]:
         folder.mkdir(parents=True, exist_ok=True)
         name = folder / "database"
         if not name.exists():
-            name.write_text(self._server.database())
+            name.write_text(postgres.server().database())
         yield Place(folder, f"edge:{folder / 'index'}", name.read_text(), plant)
 
     def copy(self, folder: Path, twin: Path) -> None:
         files.copy(folder, twin)
         names = [urlsplit((folder / "database").read_text()).path[1:], f"twin_{uuid.uuid4().hex}"]
-        with self._server.superuser() as db:
+        with postgres.server().superuser() as db:
             template, copy = map(sql.Identifier, names)
-            owner = sql.Identifier(USER)
+            owner = sql.Identifier(postgres.USER)
             db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER {}").format(copy, template, owner))
-        (twin / "database").write_text(self._server.uri(names[1]))
+        (twin / "database").write_text(postgres.server().uri(names[1]))
 
 
 def compact(folder: Path, twin: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,27 @@ def vectors_thrown_away(target: Target) -> Target:
     return _publishing(target, wasteful)
 
 
-PLANTS: dict[str, Callable[[Target], Target]] = {
-    plant.__name__: plant
-    for plant in (ledger_first, head_first, head_in_place, retired_early, deletion_dropped, vectors_thrown_away)
-}
+def died_not_set(target: Target) -> Target:
+    """What is removed from a server never dies there."""
+
+    def immortal(publication: Any) -> Any:
+        writer = publication._writer
+
+        def set_payload(collection: str, payload: Mapping[str, Any], where: Any) -> None:
+            if "died" not in payload:
+                writer.set_payload(collection, payload, where)
+
+        publication._writer = Instead(writer, set_payload=set_payload)
+        return publication
+
+    return _publishing(target, immortal)
+
+
+def _named(*plants: Callable[[Target], Target]) -> dict[str, Callable[[Target], Target]]:
+    return {plant.__name__: plant for plant in plants}
+
+
+#: Mistakes of publishers to the embedded store, and to a server.
+EMBEDDED = _named(ledger_first, head_first, head_in_place, retired_early, deletion_dropped, vectors_thrown_away)
+SERVED = _named(died_not_set, deletion_dropped, vectors_thrown_away)
+PLANTS = EMBEDDED | SERVED

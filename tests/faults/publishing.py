@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from chapterverse import lexical, tokens
 from chapterverse.errors import ChapterVerseError, IndexMissing
-from chapterverse.model import Point
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse.sync import Target, index
+from chapterverse.transfer import export
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder
 from faults.impatience import impatient_store
 from faults.planted import PLANTS
@@ -136,6 +135,17 @@ def struck(place: Place, state: State, stop: int, strike: Strike) -> str:
     raise AssertionError("whatever was struck was swallowed")
 
 
+def attempted(place: Place, state: State) -> str:
+    """Publish a state where that may fail; return what is said then, "" when it did not."""
+    with place.entered():
+        target = place.target(state)
+        try:
+            index(state.sources(), target)
+        except ChapterVerseError as error:
+            return str(error)
+    return ""
+
+
 def look(place: Place) -> Seen:
     """Return what a reader sees; that its points, counts and head agree is found on the way."""
     with place.entered():
@@ -151,14 +161,8 @@ def _seen(snapshot: Snapshot) -> Seen:
     terms = Counter(t for p in points for t in p.lexical.indices)
     assert snapshot.document_frequencies([*terms]) == [*terms.values()], "the counts of terms are of other points"
     assert snapshot.head.chunks == len(points), f"the head says {snapshot.head.chunks} chunks, there are {len(points)}"
-    lines = [asdict(replace(snapshot.head, **_OF_THE_RUN)), *map(_canonical, points)]  # type: ignore[arg-type]
-    return Seen(tuple(json.dumps(line, sort_keys=True) for line in lines), snapshot.head.generation)
-
-
-def _canonical(point: Point) -> dict[str, Any]:
-    payload = {k: v for k, v in point.chunk.payload().items() if k not in ("created_at", "timestamp")}
-    dense = point.dense and [round(v, 6) for v in point.dense]
-    return {"payload": payload, "lexical": asdict(point.lexical), "dense": dense}
+    head = json.dumps(asdict(replace(snapshot.head, **_OF_THE_RUN)), sort_keys=True)  # type: ignore[arg-type]
+    return Seen((head, *export(snapshot, canonical=True)), snapshot.head.generation)
 
 
 def _ledger(target: Target) -> tuple[str, ...]:

@@ -15,14 +15,27 @@ import signal
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from types import BuiltinMethodType, FrameType, NoneType
 from typing import Any
 
 #: Modules of functions and types that reach outside of the process.
-_OUTSIDE = {"_io", "_socket", "_sqlite3", "_ssl", "fcntl", "io", "mmap", "nt", "posix", "select", "socket", "sqlite3", "ssl"}
+_OUTSIDE = {
+    "_io",
+    "_socket",
+    "_sqlite3",
+    "_ssl",
+    "fcntl",
+    "io",
+    "mmap",
+    "nt",
+    "posix",
+    "select",
+    "socket",
+    "sqlite3",
+    "ssl",
+}
 #: Packages of compiled calls that no profile function is told of: there the calls from our own code count.
 _COMPILED = {"psycopg"}
 #: What only looks, or changes nothing but a position or a handle.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from faults.ground import Ground, Nurseries
-from faults.planted import PLANTS
+from faults.kinds import Qdrant
+from faults.planted import EMBEDDED, SERVED
 from faults.scenarios import SCENARIOS
 from faults.steps import Strike
 
@@ -30,10 +32,23 @@ def telling(ground: Ground) -> list[int]:
     return [*sorted(around), len(ground.steps) + 1]
 
 
-@pytest.mark.parametrize("plant", PLANTS)
+@pytest.mark.parametrize("plant", EMBEDDED)
 def test_a_mistake_is_caught(plant: str, ground: Ground, nurseries: Nurseries) -> None:
     planted = ground.planted(plant, nurseries)
     assert nurseries.each(telling(planted), lambda nursery, stop: planted.try_strike(nursery, stop, Strike.KILL))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", SERVED)
+def test_a_mistake_on_a_server_is_caught(plant: str, folder: Path, nurseries: Nurseries) -> None:
+    sound = Ground.laid(SCENARIOS["rename"], folder, nurseries, Qdrant())
+    planted = replace(sound, plant=plant)
+    for ground, found in ((sound, False), (planted, True)):
+        stop = len(ground.steps) + 1
+        wrong = nurseries.each(
+            [stop], lambda nursery, stop, ground=ground: ground.try_strike(nursery, stop, Strike.KILL)
+        )
+        assert bool(wrong) == found
 
 
 def test_a_sound_publisher_is_not(ground: Ground, nurseries: Nurseries) -> None:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -80,11 +80,11 @@ def _run(target: str, executions: int, seed: int) -> bool:
     seconds = time.monotonic() - started
     output = done.stdout + done.stderr
     runs = max([0, *(int(number) for number in re.findall(r"^#(\d+)", output, re.MULTILINE))])
-    said = re.findall(r"cov: (\d+)", output)
-    verdict = "nothing found" if done.returncode == 0 else "FAILED"
-    print(f"{target:14} {runs:9,} executions {runs / seconds:8,.0f}/s  {said[-1] if said else '?':>6} edges  {verdict}")
-    if done.returncode:
-        print(f"{done.stdout}\n{done.stderr[-2000:]}")
+    edges = (re.findall(r"cov: (\d+)", output) or ["?"])[-1]
+    verdict = "nothing found" if done.returncode == 0 else f"FAILED\n{done.stdout}\n{done.stderr[-2000:]}"
+    said = f"{target:14} {runs:9,} executions {runs / seconds:8,.0f}/s  {edges:>6} edges  {verdict}\n"
+    sys.stdout.write(said)
+    sys.stdout.flush()
     return done.returncode == 0
 
 
@@ -108,7 +108,7 @@ def _fuzz(options: argparse.Namespace) -> None:
     atheris.Fuzz()
 
 
-def _load(name: str):  # type: ignore[no-untyped-def]
+def _load(name: str) -> Callable[[bytes], None]:
     # Imported here, so that Atheris can instrument what it imports.
     from fuzz.targets import TARGETS as FUNCTIONS
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from chapterverse import tokens
 from chapterverse.chunking import Budget, chunk
 from chapterverse.errors import InputError
-from chapterverse.model import Block, Page, Scope, Section, sound
+from chapterverse.model import Block, Chunk, Page, Scope, Section, sound
 from chapterverse.readers import Slugger, SlugRule, read_document, read_fragment, read_markdown
 from fuzz.choices import Choices, html_of, markdown_of, page_of
 from readers.seen import Seen, characters
@@ -105,21 +105,25 @@ def _page(sections: tuple[Section, ...], title: str) -> Page:
     return Page("a.md", "https://docs.example/a/", title, "en", sections)
 
 
-def _check_chunks(page: Page, budget: Budget = _BUDGETS[0]) -> None:
+def _check_chunks(page: Page, budget: Budget = _BUDGETS[0]) -> list[Chunk]:
     found = chunk(page, _SCOPE, "none/0", budget)
+    _check_sound(found, budget)
     held = "".join(_ink(c.text) for c in found)
+    for section in page.sections:
+        for text in _leaves(section.blocks):
+            assert _is_within(_ink(sound(text)), held), f"lost {text!r}"
+    return found
+
+
+def _check_sound(found: Sequence[Chunk], budget: Budget) -> None:
     for c in found:
         assert c.text.strip(), "a blank chunk"
         assert tokens.count(c.embed_text) <= budget.cap, "a chunk over the cap"
         c.embed_text.encode()
-    for section in page.sections:
-        for text in _leaves(section.blocks):
-            assert _is_within(_ink(sound(text)), held), f"lost {text!r}"
 
 
 def _check_nothing_missing(visible: str, page: Page) -> None:
-    _check_chunks(page)
-    found = chunk(page, _SCOPE, "none/0")
+    found = _check_chunks(page)
     # A heading over deeper ones alone is said by their paths; each path counts once.
     paths = {heading: None for c in found for heading in c.heading_path}
     repeated = [section.heading or "" for section in page.sections if section.heading in paths]

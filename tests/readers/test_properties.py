@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.model import Block
 from chapterverse.readers import SlugRule, read_document, read_fragment, read_markdown
-from readers.seen import characters, words_of
+from readers.seen import Seen, characters, lost, words_of
 
 NAMES = (
     "div p ul ol li dl dt dd table thead tr td th pre code span a b em h1 h2 h3 h6 section details summary "
@@ -123,3 +126,61 @@ def test_each_heading_keeps_its_own_id(parts: list[tuple[str, str, str]]) -> Non
 def test_any_markdown_is_read(text: str, slug: SlugRule) -> None:
     for section in read_markdown(f"# T\n\n{text}", "a.md", None, slug).sections:
         assert not section.anchor_verified
+
+
+MDX_PIECES = (
+    "{ } {x} {/* c */} < <A <A> </A> <A/> <Tabs> <TabItem label='x'> </TabItem> </Tabs> <details> <summary> </details>"
+    " <b> </b> <code> ` `` ``` ~~~ ```mdx-code-block import export | # ## - > \\\\ ' \" ::: {#a} <!-- --> $ &lt;"
+).split()
+MDX_SOUP = st.lists(
+    st.one_of(st.sampled_from(MDX_PIECES), st.sampled_from(["\n", "\n\n", " ", "    "]), TEXT), max_size=40
+)
+
+
+@given(MDX_SOUP.map("".join))
+@settings(max_examples=400, deadline=None)
+def test_any_mdx_is_read(text: str) -> None:
+    for section in read_markdown(text, "a.mdx", "T", SlugRule.GITHUB).sections:
+        assert not section.anchor_verified
+        for block in section.blocks:
+            block.text.encode()
+
+
+@given(st.text("{}<>/A`'\"=\n #|-*$\\\\ import", max_size=80))
+@settings(max_examples=400, deadline=None)
+def test_any_signs_of_mdx_are_read(text: str) -> None:
+    read_markdown(text, "a.mdx", "T", SlugRule.GITHUB)
+
+
+MDX_BLOCK = st.deferred(
+    lambda: st.one_of(
+        WORD.map(lambda w: f"{w} <Mark color={{{{a: 1}}}}>{w}</Mark> {{'{w}'}}"),
+        WORD.map(lambda w: f"```js\n{w} <X>{{{w}}}\n```"),
+        WORD.map(lambda w: f"## {w} {{/* #{w} */}}"),
+        WORD.map(lambda w: f"| {w} | <code>{w}</code> |\n| - | - |\n| {w} | {w} |"),
+        WORD.map(lambda w: f'<Card\n  title="{w}"\n  to={{x}}\n/>'),
+        st.lists(WORD, min_size=1, max_size=3).map(lambda words: "\n".join(f"- {w}" for w in words)),
+        st.tuples(
+            st.sampled_from(["Frame", "Tip", "details", "div", "TabItem"]), st.lists(MDX_BLOCK, min_size=1, max_size=3)
+        ).map(lambda t: f"<{t[0]}>\n\n" + "\n\n".join(t[1]) + f"\n\n</{t[0]}>"),
+    )
+)
+INVISIBLE = re.compile(
+    r"<(?:Mark|Card|/?[A-Za-z]+)\b(?: color=\{\{a: 1\}\}|\n  title=)?|\n  to=\{x\}|```js|/\* #\w+ \*/"
+)
+
+
+@given(st.lists(MDX_BLOCK, max_size=5).map("\n\n".join))
+@settings(max_examples=200, deadline=None)
+def test_no_visible_character_of_mdx_is_lost(text: str) -> None:
+    code = Counter(c for w in re.findall(r"```js\n(\w+) <X>", text) for c in "x")
+    visible = characters(INVISIBLE.sub(" ", text)) + code
+    assert not visible - characters(words_of(read_markdown(text, "a.mdx", "T", SlugRule.GITHUB).sections))
+
+
+@given(st.lists(BLOCK, max_size=4).map("".join), st.sampled_from(["main", "article", "body"]))
+@settings(max_examples=100, deadline=None)
+def test_the_oracle_agrees_about_whole_pages(html: str, root: str) -> None:
+    document = read_document(f"<html><head><title>T</title></head><{root}>{html}</{root}></html>")
+    assert {s.anchor for s in document.sections if s.anchor} <= set(Seen(html).ids)
+    assert not lost(html, document.sections)

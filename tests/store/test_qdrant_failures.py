@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -74,6 +75,36 @@ def test_every_failure_is_one_sentence_and_harms_nothing(do: Callable[..., Any],
         assert texts(store_on(server)) == {A.chunk.text}
 
 
+REPLIES: list[Any] = [[], 3, {}, {"points": 3}, {"points": [3]}, {"count": "x"}, {"points": [{"id": "x"}]}]
+FOREIGN: list[dict[str, Any]] = [
+    {},
+    {"payload": None},
+    {"payload": {"chunk_id": 3}},
+    {"payload": {"chunk_id": "x"}, "vector": [1.0]},
+]
+REPLIES += [{"points": [{"id": "x", "score": 1.0, **point}]} for point in FOREIGN]
+
+
+@pytest.mark.parametrize("result", REPLIES)
+def test_a_reply_that_is_none_is_one_sentence(result: Any) -> None:
+    with QdrantServer() as server:
+        publish(store_on(server), [A])
+        snapshot = store_on(server).snapshot(SCOPE)
+        asks: list[Callable[[], Any]] = [
+            snapshot.whole,
+            lambda: snapshot.search_lexical(A.lexical, 3),
+            lambda: snapshot.document_frequencies(A.lexical.indices),
+            lambda: list(snapshot.points()),
+            lambda: snapshot.page("a.md"),
+        ]
+        for ask in asks:
+            server.play(*[Fault(change=lambda _: {"result": result})] * 3)
+            with contextlib.suppress(IndexFault):
+                # What can be understood as an answer is one: no point, or none of ours.
+                assert not ask()
+            server.faults.clear()
+
+
 def test_a_storm_is_waited_out() -> None:
     waited: list[float] = []
     with QdrantServer() as server:
@@ -108,6 +139,23 @@ def test_a_server_that_hangs_is_given_up() -> None:
         server.play(Fault(hang=3.0))
         with pytest.raises(IndexFault, match="could not be reached or broke off"):
             publish(store_on(server, tries=1, request=1), [A])
+
+
+def test_giving_up_takes_a_minute_at_most() -> None:
+    patience = Patience()
+    # The request that fails, then one try each to undo and to let the lease go.
+    assert patience.total + patience.request + 2 * patience.request <= 60
+    with QdrantServer() as server:
+
+        def fail() -> None:
+            with store_on(server).publish(SCOPE, NONE) as publication:
+                server.history.clear()
+                server.play(*[Fault(503)] * 100)
+                publication.write([A])
+
+        with pytest.raises(IndexFault):
+            fail()
+        assert len(server.history) <= patience.tries + 2
 
 
 @pytest.mark.parametrize("version", ["1.18.2", "0.9.0", "1.9.9-dev"])

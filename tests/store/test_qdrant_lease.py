@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import replace
 
@@ -114,6 +115,24 @@ def test_the_replaced_one_harms_nothing_while_the_other_is_at_work() -> None:
         assert texts(store_on(server, clock)) == {"old"}
 
 
+def test_a_head_is_not_moved_by_who_lost_the_lease_on_the_way() -> None:
+    clock = Clock()
+    with QdrantServer() as server:
+        publish(store_on(server, clock), [OLD])
+
+        def take_over(request: Request) -> None:
+            if "head" in ((request.body or {}).get("payload") or {}):
+                server.before = None
+                clock.now += 121
+                publish(store_on(server, clock), [OTHER, point("more", "more")])
+
+        server.before = take_over
+        with pytest.raises(IndexLocked, match="Another process took over publishing docs"):
+            publish(store_on(server, clock), [ONE])
+        assert texts(store_on(server, clock)) == {"old", "other", "more"}
+        assert store_on(server, clock).intact(SCOPE)
+
+
 def test_who_renews_in_time_keeps_the_lease() -> None:
     clock = Clock()
     with QdrantServer() as server:
@@ -136,6 +155,33 @@ def test_renewing_is_cheap() -> None:
         clock.now += 21
         publication.renew()
         assert len(server.history) == asked + 2
+
+
+def test_one_thread_renews_while_another_writes() -> None:
+    seconds = itertools.count(1_000_000, 5)
+    made = [point(f"p{i}", f"text {i}") for i in range(1500)]
+    with QdrantServer() as server:
+        store, done = store_on(server, lambda: float(next(seconds))), threading.Event()
+        with store.publish(SCOPE, NONE) as publication:
+
+            def beat() -> None:
+                while not done.is_set():
+                    publication.renew()
+
+            pulse = threading.Thread(target=beat)
+            pulse.start()
+            try:
+                publication.write(made)
+                publication.commit(replace(publication.preview().head, site="docs", generation=1))
+            finally:
+                done.set()
+                pulse.join()
+        assert len(texts(store)) == 1500
+
+
+def test_a_store_says_how_long_a_killed_publisher_keeps_others_out() -> None:
+    with QdrantServer() as server:
+        assert store_on(server).patience == 120
 
 
 def test_a_lease_is_for_one_scope() -> None:

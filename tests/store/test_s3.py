@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -366,6 +367,25 @@ def test_any_one_lost_answer_changes_nothing(store: S3Store, bucket: Bucket, ser
     assert not server.faults
 
 
+#: What comes before the write of the head in a second publication: four for the lease, one for the head, two artefacts.
+BEFORE_THE_HEAD = 7
+
+
+def test_a_conflict_with_another_write_is_waited_out(store: S3Store, server: S3Server) -> None:
+    publish(store, "a")
+    server.faults.extend([well] * BEFORE_THE_HEAD + [refused("409 Conflict", "ConditionalRequestConflict")])
+    publish(store, "b")
+    assert (names_in(store), len(server.faults)) == (["a", "b"], 0)
+
+
+def test_what_a_write_in_doubt_may_still_name_is_not_removed(store: S3Store, bucket: Bucket, server: S3Server) -> None:
+    publish(store, "a")
+    server.faults.extend([well] * BEFORE_THE_HEAD + [refused("409 Conflict", "ConditionalRequestConflict")] * 4)
+    with pytest.raises(IndexLocked, match="published meanwhile"):
+        publish(store, "b")
+    assert (names_in(store), packs(bucket)) == (["a"], [1, 2])
+
+
 @pytest.mark.parametrize("broken", [1, 3])
 def test_a_download_that_breaks_off_goes_on(store: S3Store, server: S3Server, tmp_path: Path, broken: int) -> None:
     publish(store, *"abcdef")
@@ -496,6 +516,13 @@ def test_an_address_without_a_bucket() -> None:
         assert "use s3://BUCKET" in str(caught.value)
     assert str(Bucket.open("s3://bucket")) == "s3://bucket"
     assert str(Bucket.open("s3://bucket/a/b/")) == "s3://bucket/a/b"
+
+
+def test_boto3_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(ConfigurationError, match=r'pip install "chapterverse\[aws\]"') as caught:
+        Bucket.open("s3://bucket")
+    assert one_sentence(caught.value)
 
 
 def test_a_bucket_without_a_prefix(server: S3Server) -> None:
@@ -632,6 +659,7 @@ def nursery() -> Iterator[Nursery]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
 def test_a_kill_before_any_request_leaves_the_old_index_or_the_new_one(
     server: S3Server, nursery: Nursery, tmp_path: Path, first: bool

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.checking import check as check_site
+from chapterverse.built.checking import check as check_site
+from chapterverse.built.delivery import TITLE, clean_endpoint, deliver, widget_files
+from chapterverse.built.injecting import inject as inject_into
+from chapterverse.built.launchers import plain_tag
 from chapterverse.cli.options import Json, Ledger, Site, Store, Version, print_json, settings_from
-from chapterverse.delivery import TITLE, clean_endpoint, deliver, widget_files
 from chapterverse.errors import InputError
-from chapterverse.injecting import inject as inject_into
-from chapterverse.launchers import plain_tag
 from chapterverse.settings import Settings
 
 Endpoint = Annotated[

@@ -10,12 +10,16 @@ from urllib.parse import quote, urljoin, urlsplit
 
 #: In a path these stand for themselves; "%" because what is already encoded stays as it is.
 SAFE = "/~:@!$&'()*+,;=%-._"
+# Most addresses need no cleaning, and taking them apart costs more than hashing their pages.
+_CLEAN = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)*(?:/(?!\.{1,2}(?:/|\Z))[\w.~-]+)*/", re.ASCII)
 _SLASHES = re.compile("//+")
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
 
 
 def clean_url(url: str, base: str | None = None) -> str | None:
     """Return an absolute http(s) address percent-encoded and without query and fragment; None if `url` is none."""
+    if _CLEAN.fullmatch(url):
+        return url
     try:
         # Browsers take a backslash for a slash, and servers two slashes for one.
         parts = urlsplit(urljoin(base or "", url.strip().replace("\\", "/")))

@@ -6,6 +6,7 @@ import re
 
 from chapterverse.model import Block, BlockKind
 from chapterverse.readers.dom import Child, Node
+from chapterverse.readers.inline import is_permalink
 from chapterverse.readers.visible import collapse
 
 _LANGUAGE = re.compile(r"(?:language|highlight|lang)-(?:source-)?([\w+#.-]+)$")
@@ -68,7 +69,8 @@ def take_title(wrapper: Node) -> str:
         for child in parent.elements():
             if is_title(child):
                 parent.children.remove(child)
-                return collapse(child.text()).removesuffix("¶").rstrip().replace('"', "'")
+                child.children = [c for c in child.children if isinstance(c, str) or not is_permalink(c)]
+                return collapse(child.text()).replace('"', "'")
             # What stands in a wrapper of its own is titled there.
             if child.name != "pre" and not is_wrapper(child):
                 parents.append(child)

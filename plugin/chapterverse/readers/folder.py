@@ -42,7 +42,7 @@ def list_files(folder: Path, suffixes: tuple[str, ...]) -> Listing:
     A link to a file of the folder is a file; a link to a folder inside is not followed, so that no page has two names.
 
     Raises:
-        InputError: `folder` is no folder.
+        InputError: `folder` is no folder, or one below it can't be read.
         UnsafePath: a file is a link that leads out of the folder or in circles, a pipe or a device.
     """
     if not folder.is_dir():
@@ -52,7 +52,7 @@ def list_files(folder: Path, suffixes: tuple[str, ...]) -> Listing:
     waiting = [""]
     while waiting:
         inside = waiting.pop()
-        for entry in _entries(root, inside, listing):
+        for entry in _entries(root, inside):
             path = f"{inside}{entry.name}"
             if entry.is_dir(follow_symlinks=False):
                 if not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
@@ -80,7 +80,10 @@ def read_page(folder: Path, path: str) -> bytes:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise UnsafePath(_SPECIAL.format(path))
-            content = file.read(MAX_BYTES + 1)
+            # Asked for 50 MB, Python would allocate them for each page; a file that has just grown is read on.
+            content = file.read(min(status.st_size, MAX_BYTES) + 1)
+            if len(content) > status.st_size:
+                content += file.read(MAX_BYTES + 1 - len(content))
     except OSError as error:
         raise UnreadablePage(f"{path} can't be read: {error.strerror}.") from None
     if len(content) > MAX_BYTES:
@@ -111,12 +114,13 @@ def decode(path: str, content: bytes) -> str:
 _SPECIAL = "{} is a pipe, a device or something else that is no regular file: remove it."
 
 
-def _entries(root: str, inside: str, listing: Listing) -> Iterator[os.DirEntry[str]]:
+def _entries(root: str, inside: str) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(os.path.join(root, inside)) as entries:  # noqa: PTH118
             yield from entries
     except OSError as error:
-        listing.warnings.append(f"The folder {inside or '.'} can't be read: {error.strerror}.")
+        # Its pages would count as deleted, and leave the index.
+        raise InputError(f"The folder {inside or '.'} can't be read: {error.strerror}.") from None
 
 
 def _follows(root: str, path: str, suffixes: tuple[str, ...], listing: Listing) -> bool:

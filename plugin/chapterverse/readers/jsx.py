@@ -42,7 +42,7 @@ class Code:
     raw: str
 
 
-Token: TypeAlias = "str | Tag | Expression | Code"
+Piece: TypeAlias = "str | Tag | Expression | Code"
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Source:
         constants: what `export const` names as a plain string or number.
     """
 
-    tokens: list[Token] = field(default_factory=list)
+    tokens: list[Piece] = field(default_factory=list)
     constants: dict[str, str] = field(default_factory=dict)
 
 
@@ -135,10 +135,10 @@ class _Tokenizer:
             elif kind == _ESCAPE:
                 position = found.end()
             else:
-                position = self._READERS[kind](self, start) or max(found.end(), start + 1)
+                position = _READERS[kind](self, start) or max(found.end(), start + 1)
         self._emit(len(self.text), len(self.text))
 
-    def _emit(self, start: int, end: int, *tokens: Token) -> int:
+    def _emit(self, start: int, end: int, *tokens: Piece) -> int:
         """Append the text before `start` and then `tokens`, and go on at `end`."""
         if start > self.plain_from:
             self.source.tokens.append(self.text[self.plain_from : start])
@@ -154,9 +154,8 @@ class _Tokenizer:
         start, ticks, info = found.start(), found.group(2), found.group(3)
         if start == self.unwrapped[0]:
             return self._emit(start, self.unwrapped[1])
-        closing = re.compile(rf"^[ \t>]*+{ticks[0]}{{{len(ticks)},}}+[ \t]*+$", re.MULTILINE).search(
-            self.text, found.end()
-        )
+        last = re.compile(rf"^[ \t>]*+{ticks[0]}{{{len(ticks)},}}+[ \t]*+$", re.MULTILINE)
+        closing = last.search(self.text, found.end())
         if info.strip() == "mdx-code-block" and closing and start > self.unwrapped[0]:
             self.unwrapped = closing.span()
             return self._emit(start, found.end())
@@ -269,7 +268,13 @@ class _Tokenizer:
             before -= 1
         return before < 0 or self.text[before] == "\n"
 
-    _READERS = {_SCRIPT: _script, _TICKS: _code_span, _COMMENT: _comment, _OPENER: _opener}
+
+_READERS = {
+    _SCRIPT: _Tokenizer._script,
+    _TICKS: _Tokenizer._code_span,
+    _COMMENT: _Tokenizer._comment,
+    _OPENER: _Tokenizer._opener,
+}
 
 
 def _run(text: str, start: int) -> int:

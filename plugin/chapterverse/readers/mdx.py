@@ -1,8 +1,8 @@
 """MDX as plain Markdown with a few HTML tags, for the Markdown reader.
 
-What a component looks like is known only to the build. Those that every generator has (tabs, admonitions, details, code
-blocks) become the HTML that the reader knows; any other one becomes an untitled box, so that what an author put together
-stays together, under the title that its attributes carry.
+What a component looks like is known only to the build. Those that every generator has (tabs, admonitions, details,
+code blocks) become the HTML that the reader knows; any other one becomes an untitled box, so that what an author put
+together stays together, under the title that its attributes carry.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from html import escape
 
 from chapterverse.readers.callouts import KINDS
 from chapterverse.readers.dom import BLOCKS
-from chapterverse.readers.jsx import Code, Expression, Tag, Token, plain_value, strings, tokenize
+from chapterverse.readers.jsx import Code, Expression, Piece, Tag, plain_value, strings, tokenize
 
 #: Elements that are dropped with all that is in them.
 _DROPPED = frozenset("head Head script style svg iframe template noscript textarea title object canvas".split())
@@ -57,7 +57,7 @@ def to_markdown(text: str) -> str:
 class _Writer:
     def __init__(self, text: str) -> None:
         source = tokenize(text)
-        self.tokens: Sequence[Token] = source.tokens
+        self.tokens: Sequence[Piece] = source.tokens
         self.constants = source.constants
         self.partners = _partners(self.tokens)
         self.alone = _alone(self.tokens)
@@ -84,7 +84,7 @@ class _Writer:
 
     def _write(self, text: str) -> None:
         self.out.append(text)
-        before, newline, last = text.rpartition("\n")
+        _, newline, last = text.rpartition("\n")
         # The start of a line tells all that is asked about it.
         self.line = last[:80] if newline else (self.line + text)[:80]
 
@@ -114,12 +114,10 @@ class _Writer:
         partner = self.partners.get(at)
         if tag.closing or not (tag.empty or partner):
             self._close(tag, at)
-        elif tag.name in _DROPPED:
-            return (partner or at) + 1
-        elif tag.name in _CODE_BLOCKS and self._code(tag, at, partner):
+        elif tag.name in _DROPPED or (tag.name in _CODE_BLOCKS and self._code(tag, at, partner)):
             return (partner or at) + 1
         elif self._starts_line() and self._is_block(tag, at):
-            self._open_block(tag, at, partner)
+            self._open_block(tag, partner)
         else:
             self.open_code += tag.name == "code"
             self._write(self._inline(tag))
@@ -140,7 +138,7 @@ class _Writer:
         known = _TABS | _TAB | _DETAILS | _ADMONITIONS | _BOXES | _BLOCKS
         return tag.name in known or (at in self.alone and tag.name != "" and not _is_html(tag))
 
-    def _open_block(self, tag: Tag, at: int, partner: int | None) -> None:
+    def _open_block(self, tag: Tag, partner: int | None) -> None:
         opening, closing = self._box(tag)
         self._block(opening)
         if partner is None:
@@ -238,7 +236,7 @@ def _labels(values: str) -> dict[str, str]:
     return found
 
 
-def _partners(tokens: Sequence[Token]) -> dict[int, int]:
+def _partners(tokens: Sequence[Piece]) -> dict[int, int]:
     """Return the positions of tags that belong together, each by the other's; the last one opened is closed first."""
     partners: dict[int, int] = {}
     waiting: list[tuple[str, int]] = []
@@ -258,7 +256,7 @@ def _partners(tokens: Sequence[Token]) -> dict[int, int]:
     return partners
 
 
-def _alone(tokens: Sequence[Token]) -> set[int]:
+def _alone(tokens: Sequence[Piece]) -> set[int]:
     """Return the positions of tags that only tags and comments follow on their line."""
     alone: set[int] = set()
     ends = True

@@ -110,12 +110,11 @@ def _believed(built: Mapping[str, _Built], warnings: list[str]) -> dict[str, _Bu
     home = hosts.most_common(1)[0][0] if hosts else ""
     lies: dict[str, str] = {}
     for url, times in stated.items():
+        host = urlsplit(url).netloc
         if times > _MAX_COPIES and times * 2 >= len(built):
             lies[url] = f"{times} pages state one address, {url}: they are placed by their paths instead."
-        elif urlsplit(url).netloc != home and hosts[urlsplit(url).netloc] * 2 < hosts[home]:
-            lies[url] = (
-                f"A page states an address on another host than the rest, {url}: it is placed by its path instead."
-            )
+        elif hosts[host] * 2 < hosts[home]:
+            lies[url] = f"A page states an address on another host than the rest, {url}: it is placed by its path."
     warnings.extend(lies.values())
     return {path: replace(page, canonical=None) if page.canonical in lies else page for path, page in built.items()}
 

@@ -111,6 +111,11 @@ class Publication(Protocol):
 class Store(Protocol):
     """All generations of all scopes at one place."""
 
+    @property
+    def patience(self) -> float:
+        """Seconds for which a publisher that was killed keeps others out; 0 where its death is seen at once."""
+        ...
+
     def heads(self) -> list[Head]:
         """Return the live head of every scope, sorted by scope."""
         ...

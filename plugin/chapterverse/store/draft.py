@@ -100,13 +100,12 @@ class Draft(Shard):
         self._settled = True
 
     def seal(self) -> None:
-        """Make everything durable and close."""
+        """Write everything out and close; a power cut may still take it (see `files.sync`)."""
         self.settle()
         self._engine.flush()
         self._engine.close()
         self._terms.save(self._folder / TERMS)
         Manifest.of(self._folder, self._slots).save(self._folder)
-        files.sync(self._folder)
 
     def _forget(self, ids: Sequence[str]) -> None:
         """Take the terms of what is replaced or deleted out of the counts."""

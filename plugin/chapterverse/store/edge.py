@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chapterverse.errors import IndexCorrupt, IndexLocked, IndexMissing
+from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
 from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
@@ -33,6 +33,9 @@ _LOCK_TRIES, _LOCK_PAUSE = 10, 0.02
 
 class EdgeStore:
     """All generations under one folder. Implements `chapterverse.store.Store`."""
+
+    #: The system frees the lock of a process that was killed.
+    patience = 0.0
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -66,8 +69,11 @@ class EdgeStore:
             Manifest.load(folder).check(folder)
         except IndexMissing:
             return True
-        except (IndexCorrupt, OSError, ValueError, TypeError):
+        except (IndexCorrupt, FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return False
+        except OSError as error:
+            reason = error.strerror
+            raise IndexFault(f"The index in {self.root} can't be read ({reason}): nothing was changed.") from error
         return True
 
     def publishing(self, scope: Scope) -> bool:
@@ -99,7 +105,8 @@ class EdgeStore:
         if not folder.is_dir():
             return 0
         with writing(folder), _locked(folder / _LOCK, scope):
-            live = folder / live_name(folder)
+            # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
+            live = folder / (read_head(folder / HEAD)[1] if (folder / HEAD).exists() else "")
             lost = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
             for path in lost:
                 _remove(path)
@@ -129,6 +136,7 @@ class EdgePublication(DraftPublication):
     def __init__(self, folder: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:
         self._folder = folder
         self._token = secrets.token_hex(6)
+        self._live_now = False
         super().__init__(folder / f"{self._token}.new", folder / live_name(folder), previous, embedder)
 
     def renew(self) -> None:
@@ -138,15 +146,21 @@ class EdgePublication(DraftPublication):
         self._check_next(head)
         with writing(self._folder):
             self._seal()
+            files.sync(self._place)
             self._rename(f"{head.generation:06d}-{self._token}")
             write_head(self._folder, head, self._place.name)
+        self._live_now = True
+        # Readers see it already, so an error of this is none of the publication.
+        with contextlib.suppress(OSError):
+            files.sync_folder(self._folder)
         # A reader may just be opening the previous generation, so that one stays until the next publication.
         _retire(self._folder, {head.generation - 1, head.generation})
 
     def discard(self) -> None:
         """Throw the draft away, unless it went live."""
         self._close()
-        if self._place.name != live_name(self._folder):
+        # An interrupt may come between the head's move and our note of it.
+        if not self._live_now and self._place.name != live_name(self._folder):
             shutil.rmtree(self._place, ignore_errors=True)
 
     def _rename(self, name: str) -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from chapterverse.errors import IndexCorrupt, IndexMismatch, IndexMissing
+from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch, IndexMissing
 from chapterverse.model import FORMAT, EmbedderCard, Head
-from chapterverse.store import files
 
 HEAD = "head.json"
 _NEXT = "head.new"
@@ -56,13 +55,22 @@ def encode(head: Head, **more: Any) -> bytes:
 
 
 def read_head(path: Path) -> tuple[Head, str]:
-    """Return a head and the name of its generation's folder."""
+    """Return a head and the name of its generation's folder.
+
+    Raises:
+        IndexMissing: there is none.
+        IndexMismatch: it is in a newer format.
+        IndexCorrupt: it is damaged.
+        IndexFault: the system doesn't let it be read, which says nothing of what it holds.
+    """
     try:
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise IndexMissing("Nothing was published there yet.") from None
+    except IsADirectoryError:
+        raise IndexCorrupt(f"{path} can't be read (IsADirectoryError): build it again.") from None
     except OSError as error:
-        raise IndexCorrupt(f"{path} can't be read ({type(error).__name__}): build it again.") from None
+        raise IndexFault(f"{path} can't be read ({error.strerror}): see that this user may, and run again.") from error
     head, document = decode(raw, path)
     if not isinstance(document.get("folder"), str):
         raise IndexCorrupt(f"{path} can't be read (KeyError): build it again.")
@@ -70,16 +78,16 @@ def read_head(path: Path) -> tuple[Head, str]:
 
 
 def write_head(folder: Path, head: Head, name: str) -> None:
+    """Move the head; readers see the generation from the last instruction on."""
     with (folder / _NEXT).open("wb") as file:
         file.write(encode(head, folder=name))
         file.flush()
         os.fsync(file.fileno())
     (folder / _NEXT).replace(folder / HEAD)
-    files.sync_folder(folder)
 
 
 def live_name(folder: Path) -> str:
-    """Return the name of the live generation's folder; "" where there is none that can be read."""
+    """Return the name of the live generation's folder; "" where there is none, or a damaged head."""
     with contextlib.suppress(IndexMissing, IndexCorrupt):
         return read_head(folder / HEAD)[1]
     return ""

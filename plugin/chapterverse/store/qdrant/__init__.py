@@ -31,10 +31,10 @@ __all__ = ["Patience", "Place", "QdrantPublication", "QdrantSnapshot", "QdrantSt
 class QdrantStore:
     """All generations on one server. Implements `chapterverse.store.Store`."""
 
-    def __init__(self, place: Place, times: Times | None = None, patience: Patience | None = None) -> None:
+    def __init__(self, place: Place, times: Times | None = None, tries: Patience | None = None) -> None:
         self.place = place
         self._times = times or Times()
-        self._patience = patience or Patience()
+        self._tries = tries or Patience()
         self._server = Server(place)
 
     @classmethod
@@ -45,6 +45,10 @@ class QdrantStore:
             ConfigurationError: the address or an option is wrong, or the key would travel in the clear.
         """
         return cls(Place.parse(place, settings))
+
+    @property
+    def patience(self) -> float:
+        return self._times.lease
 
     def heads(self) -> list[Head]:
         try:
@@ -77,11 +81,14 @@ class QdrantStore:
         writer = self._writer()
         with Lease.held(writer, scope, self._times) as lease:
             undo(writer, lease.record)
-            server = Server(self.place, self._patience)
+            server = Server(self.place, self._tries)
             previous = _previous(server, lease.record)
             publication = QdrantPublication(lease, writer, server, previous, embedder, self._times)
             try:
                 yield publication
+            except BaseException:
+                writer.hurry()
+                raise
             finally:
                 publication.discard()
 
@@ -99,7 +106,7 @@ class QdrantStore:
             return lost
 
     def _writer(self) -> Writer:
-        writer = Writer(self.place, self._patience)
+        writer = Writer(self.place, self._tries)
         writer.check_version()
         return writer
 

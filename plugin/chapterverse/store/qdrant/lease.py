@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ class Lease:
         self._times = times
         self._token = token
         self._renewed = times.clock()
+        # A publication is renewed from one thread while another one writes.
+        self._lock = threading.RLock()
 
     @classmethod
     @contextlib.contextmanager
@@ -65,18 +68,20 @@ class Lease:
         Raises:
             IndexLocked: another process took over.
         """
-        if not 0 <= self._times.clock() - self._renewed < self._times.lease * _RENEWED_AFTER:
-            self.confirm()
+        with self._lock:
+            if not 0 <= self._times.clock() - self._renewed < self._times.lease * _RENEWED_AFTER:
+                self.confirm()
 
     def confirm(self) -> Record:
         """Renew now; return the record as it is. Raises as `keep`."""
-        now = self._times.clock()
-        self._set({"lease_until": int(now) + self._times.lease})
-        self.record = _read(self._writer, self.record.scope)
-        if self.record.lease != self._token:
-            raise self._lost()
-        self._renewed = now
-        return self.record
+        with self._lock:
+            now = self._times.clock()
+            self._set({"lease_until": int(now) + self._times.lease})
+            self.record = _read(self._writer, self.record.scope)
+            if self.record.lease != self._token:
+                raise self._lost()
+            self._renewed = now
+            return self.record
 
     def change(self, epoch: int, **fields: Any) -> None:
         """Write these fields of the record and the number of its live generation, both at once or none.
@@ -84,10 +89,11 @@ class Lease:
         Raises:
             IndexLocked: another process took over.
         """
-        self._set({"epoch": epoch, **fields}, match("epoch", self.record.epoch))
-        self.record = _read(self._writer, self.record.scope)
-        if self.record.lease != self._token or self.record.epoch != epoch:
-            raise self._lost()
+        with self._lock:
+            self._set({"epoch": epoch, **fields}, match("epoch", self.record.epoch))
+            self.record = _read(self._writer, self.record.scope)
+            if self.record.lease != self._token or self.record.epoch != epoch:
+                raise self._lost()
 
     @classmethod
     def _take(cls, writer: Writer, scope: Scope, times: Times) -> Lease:

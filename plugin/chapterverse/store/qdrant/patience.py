@@ -25,8 +25,8 @@ class Patience:
     tries: int = 6
     pause: float = 0.25
     longest: float = 8.0
-    request: int = 15
-    total: float = 45.0
+    request: int = 10
+    total: float = 30.0
     sleep: Callable[[float], None] = time.sleep
 
     def wait(self, failed: int, started: float, asked: float = 0.0) -> bool:

@@ -48,6 +48,7 @@ class QdrantPublication:
         self._key = key_of(lease.record.scope)
         self._epoch = lease.record.epoch + 1
         self._layout: Layout | None = None
+        self._committed = False
 
     def renew(self) -> None:
         self._lease.keep()
@@ -89,19 +90,18 @@ class QdrantPublication:
             )
         retired = [asdict(r) for r in self._retired(record)]
         self._lease.change(self._epoch, head=asdict(head), layout=asdict(layout), retired=retired)
+        self._committed = True
         # Whoever looked a moment ago still reads; what was left over before them goes, and may also go next time.
         with contextlib.suppress(IndexFault, ConfigurationError):
             self._clean_up()
 
     def discard(self) -> None:
         """Take back what was written, unless it was committed; where that fails, the next publication does it."""
-        if self._layout is None:
+        if self._layout is None or self._committed:
             return
         with contextlib.suppress(IndexFault, ConfigurationError):
-            # As it is now: after a commit whose reply was lost there is nothing to take back.
-            record = self._lease.confirm()
-            if record.epoch < self._epoch:
-                undo(self._writer, record)
+            # By the record as it is now: after a commit whose reply was lost there is nothing to take back.
+            undo(self._writer, self._lease.confirm())
 
     def _opened(self) -> Layout:
         """Return where points go; prepared at the first write, for a publication that writes nothing needs nothing."""

@@ -17,7 +17,7 @@ from chapterverse.store.qdrant.patience import ONCE, RETRIED, Patience
 from chapterverse.store.qdrant.place import Place
 
 #: Points of one request without and with what they hold, so that no reply grows over what `rest` accepts.
-PAGE, SLICE = 5000, 128
+PAGE, SLICE = 1000, 128
 
 
 class NoCollection(IndexMissing):
@@ -39,21 +39,22 @@ class Server:
         self._client = JsonClient(place.url, {"api-key": place.key} if place.key else {})
 
     def count(self, collection: str, where: Where) -> int:
-        return int(self._post(collection, "points/count", {"filter": where, "exact": True})["count"])
+        found = self._post(collection, "points/count", {"filter": where, "exact": True})
+        return int(self._of_kind(self._field(found, "count"), int))
 
     def query(self, collection: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._post(collection, "points/query", body)["points"]
-        return found
+        return self._scored(self._post(collection, "points/query", body))
 
     def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
-        found = self._post(collection, "points/query/batch", {"searches": list(bodies)})
-        return [one["points"] for one in found]
+        found = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
+        if len(found) != len(bodies):
+            raise refusal(self.place, 200)
+        return [self._scored(one) for one in found]
 
     def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
         """Return those of these points that exist, with their payloads."""
         body = {"ids": list(ids), "with_payload": True, "with_vector": vectors}
-        found: list[dict[str, Any]] = self._post(collection, "points", body)
-        return found
+        return self._points(self._post(collection, "points", body))
 
     def scroll(
         self, collection: str, where: Where | None, payload: bool | list[str], vectors: bool | list[str]
@@ -65,10 +66,25 @@ class Server:
             body["filter"] = where
         while True:
             found = self._post(collection, "points/scroll", body)
-            yield from found["points"]
+            yield from self._points(self._field(found, "points"))
             if found.get("next_page_offset") is None:
                 return
             body = {**body, "offset": found["next_page_offset"]}
+
+    def _scored(self, found: Any) -> list[dict[str, Any]]:
+        points = self._points(self._field(found, "points"))
+        return [{**point, "score": float(self._of_kind(point.get("score"), float | int))} for point in points]
+
+    def _points(self, found: Any) -> list[dict[str, Any]]:
+        return [point for point in self._of_kind(found, list) if self._field(point, "id")]
+
+    def _field(self, found: Any, name: str) -> Any:
+        return self._of_kind(found, dict).get(name)
+
+    def _of_kind(self, found: Any, kind: Any) -> Any:
+        if not isinstance(found, kind):
+            raise refusal(self.place, 200)
+        return found
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
         where = f"/collections/{quote(collection, safe='')}/{path}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from chapterverse.errors import IndexFault, IndexMismatch
+from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.model import Chunk, Head, Point, SparseVector
 from chapterverse.store import Filters, Hit
 from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
@@ -88,14 +89,14 @@ class QdrantSnapshot:
         for some in _slices(sorted(embed_hashes), _VALUES):
             where = both(self._view, among("embed_hash", some))
             for p in self._server.scroll(self.collection, where, ["embed_hash"], wanted):
-                out[p["payload"]["embed_hash"]] = tuple(p["vector"]["dense"]) if wanted else None
+                out[p["payload"]["embed_hash"]] = _dense(p) if wanted else None
         return out
 
     def _search(self, body: Mapping[str, Any], limit: int) -> list[Hit]:
         """Return the best hits; the server only ranks, and what they hold is fetched for those that are wanted."""
         best = self._ranked(body, limit)
         found = {p["id"]: p for p in self._retrieve([p["id"] for p in best], ["lexical"])}
-        return [Hit(_chunk(found[p["id"]]), p["score"], _sparse(found[p["id"]]["vector"])) for p in best]
+        return [Hit(_chunk(found[p["id"]]), p["score"], _sparse(found[p["id"]])) for p in best]
 
     def _ranked(self, body: Mapping[str, Any], limit: int) -> list[dict[str, Any]]:
         """Return ids and scores, best first; ties are cut by chunk id, for the server's own order of them is a whim."""
@@ -121,7 +122,7 @@ class QdrantSnapshot:
     def _decoded(self, term: int, found: Sequence[Mapping[str, Any]]) -> int:
         if not found:
             return 0
-        best = _sparse(found[0]["vector"])
+        best = _sparse(found[0])
         idf = found[0]["score"] / best.values[best.indices.index(term)]
         # idf = ln((N - df + .5) / (df + .5) + 1) = ln((N + 1) / (df + .5))
         frequency = (self.head.chunks + 1) / math.exp(idf) - 0.5
@@ -187,20 +188,37 @@ def _slices(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
 
 
 def _chunk(point: Mapping[str, Any]) -> Chunk:
-    return Chunk.from_payload(point["payload"])
+    with _ours():
+        return Chunk.from_payload(point["payload"])
 
 
 def _chunk_id(point: Mapping[str, Any]) -> str:
-    return str(point["payload"]["chunk_id"])
+    with _ours():
+        return str(point["payload"]["chunk_id"])
 
 
-def _sparse(vectors: Mapping[str, Any]) -> SparseVector:
-    made = vectors["lexical"]
-    # The server gives them in no certain order.
-    pairs = sorted(zip(made["indices"], made["values"], strict=True))
-    return SparseVector(tuple(i for i, _ in pairs), tuple(v for _, v in pairs))
+def _sparse(point: Mapping[str, Any]) -> SparseVector:
+    with _ours():
+        made = point["vector"]["lexical"]
+        # The server gives them in no certain order.
+        pairs = sorted(zip(made["indices"], made["values"], strict=True))
+        return SparseVector(tuple(i for i, _ in pairs), tuple(v for _, v in pairs))
+
+
+def _dense(point: Mapping[str, Any]) -> tuple[float, ...] | None:
+    with _ours():
+        found = point["vector"].get("dense")
+        return None if found is None else tuple(found)
 
 
 def _point(found: Mapping[str, Any]) -> Point:
-    dense = found["vector"].get("dense")
-    return Point(_chunk(found), _sparse(found["vector"]), None if dense is None else tuple(dense))
+    return Point(_chunk(found), _sparse(found), _dense(found))
+
+
+@contextlib.contextmanager
+def _ours() -> Iterator[None]:
+    """Say in one sentence that a point is not as we write them."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise IndexCorrupt("A point on the server is no chunk of this index: index the site again.") from None

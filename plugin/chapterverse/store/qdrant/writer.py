@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ConfigurationError, IndexFault
@@ -38,6 +39,10 @@ class Writer:
         self.place = place
         self._patience = patience
         self._client = _client(place, patience)
+
+    def hurry(self) -> None:
+        """Try once from now on: what is still to be done may as well be done by the next publication."""
+        self._patience = replace(self._patience, tries=1)
 
     def check_version(self) -> None:
         """Raises `IndexFault` if the server is too old to rank as it must."""

@@ -66,6 +66,10 @@ class S3Store:
         """
         return cls(Bucket.open(uri))
 
+    @property
+    def patience(self) -> float:
+        return float(self._lease_seconds)
+
     def heads(self) -> list[Head]:
         found: list[Head] = []
         for listed in self._bucket.list():
@@ -114,6 +118,9 @@ class S3Store:
     def sweep(self, scope: Scope) -> int:
         shelf = self._shelf(scope)
         with self._leased(scope):
+            # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
+            with contextlib.suppress(IndexMissing):
+                self._live(scope)
             standing = self._standing(scope)
             record = standing.record
             live = record.artefact.name if record else ""

@@ -44,7 +44,7 @@ class Cache:
         """
         place.parent.mkdir(exist_ok=True)
         # Another process may have been faster; then its copy is as good.
-        with contextlib.suppress(FileExistsError, OSError):
+        with contextlib.suppress(OSError):
             folder.rename(place)
         for other in place.parent.iterdir():
             if other != place:

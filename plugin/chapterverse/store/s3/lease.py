@@ -19,7 +19,7 @@ from chapterverse.store.s3.bucket import Bucket, Document
 from chapterverse.store.s3.refusals import Refused
 
 #: Seconds after which a holder that says nothing may be taken over: how long a deploy waits after one was killed.
-SECONDS = 60
+SECONDS = 20
 
 
 class Lease:

@@ -138,15 +138,14 @@ def _tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
     position = page.find("<")
     while position >= 0 and (token := TOKEN.match(page, position)):
         start, position = position, token.end()
-        if position == len(page) and not page.endswith(("-->", "--!>") if token[0].startswith("<!--") else ">"):
+        closed = ("-->", "--!>") if token[0].startswith("<!--") else ">"
+        if position == len(page) and (not page.endswith(closed) or token.end(3) == position):
             yield start, position, "", "", position
         elif token.lastindex == START:
             name, behind = token[2].lower(), position
-            if name in RAW:
-                position = after_raw(page, name, behind) or len(page)
-            # An end tag that the file's end cuts short doesn't end a script.
-            unclosed = name in RAW and not page.endswith(">", behind, position)
-            yield start, behind, "" if unclosed else name, token[3], position
+            after = after_raw(page, name, behind) if name in RAW else behind
+            position = after or len(page)
+            yield start, behind, name if after else "", token[3], position
         elif token.lastindex == END:
             yield start, position, token[4].lower(), None, position
         position = page.find("<", position)

@@ -18,9 +18,9 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.builds import leaves
-from chapterverse.delivery import deliver, replace, stamp
+from chapterverse.built.delivery import deliver, replace, stamp
+from chapterverse.built.launchers import Frame, open_frame, put
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
-from chapterverse.launchers import Frame, open_frame, put
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
 from chapterverse.readers.envelope import open_envelope

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from chapterverse.launchers import Frame, open_frame
+from chapterverse.built.launchers import Frame, open_frame
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.markup import after_raw, parse_attributes, start_tags
 

@@ -14,14 +14,14 @@ from urllib.parse import unquote, urljoin
 
 from pathspec import GitIgnoreSpec
 
-from chapterverse import leaks
 from chapterverse.builds import leaves
+from chapterverse.built import leaks
+from chapterverse.built.findings import Findings
+from chapterverse.built.freshness import Index, open_index
+from chapterverse.built.inspection import Inspection, inspect, read_ids
+from chapterverse.built.launchers import Launcher
+from chapterverse.built.places import NOWHERE, Links, Places, has
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage
-from chapterverse.findings import Findings
-from chapterverse.freshness import Index, open_index
-from chapterverse.inspection import Inspection, inspect, read_ids
-from chapterverse.launchers import Launcher
-from chapterverse.places import NOWHERE, Links, Places, has
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses import read_sitemap
 from chapterverse.readers.folder import decode, list_files, read_page
@@ -99,7 +99,8 @@ class _Check:
         left_out = set(files) - self.offered - set(reading.skipped)
         for warning in reading.warnings:
             path = warning.partition(" is skipped")[0]
-            self.findings.add("two_pages" if path in left_out else "unreadable", path, warning)
+            kind = "mixed_address" if " states an address" in warning else "unreadable"
+            self.findings.add("two_pages" if path in left_out else kind, path, warning)
 
     def open_index(self, reading: Reading) -> Index | None:
         base = "" if reading.base_url == NOWHERE else reading.base_url

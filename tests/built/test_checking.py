@@ -12,17 +12,17 @@ from urllib.parse import quote
 import pytest
 
 from chapterverse import sync
-from chapterverse.checking import check
-from chapterverse.delivery import widget_files
+from chapterverse.built.checking import check
+from chapterverse.built.delivery import widget_files
+from chapterverse.built.findings import KINDS, Findings
+from chapterverse.built.injecting import inject
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.findings import KINDS, Findings
-from chapterverse.injecting import inject
 from chapterverse.model import Scope
 from chapterverse.readers.site import read_site
 from chapterverse.settings import Settings
 from chapterverse.target import Target
 
-SITES = Path(__file__).parent / "sites"
+SITES = Path(__file__).parents[1] / "sites"
 BASE = "https://tea.example/docs/"
 ZENSICAL = (
     '<!doctype html><html lang="en"><head><meta name="generator" content="zensical-0.0.73"><title>T</title>'
@@ -110,8 +110,10 @@ def test_a_launcher_of_an_api_is_a_widget_and_a_plain_script_is_none(tmp_path: P
     write(site, "b.html", head=tag.format(""))
     assert says(found(site, with_index=False)) == {
         "broken_widget": [
-            "b.html loads https://api.example/widget/launcher.js as a plain script, which browsers refuse: "
-            'add type="module".'
+            (
+                "b.html loads https://api.example/widget/launcher.js as a plain script, which browsers refuse: "
+                'add type="module".'
+            )
         ]
     }
 
@@ -256,6 +258,8 @@ def test_addresses_that_are_missing_double_or_mixed(tmp_path: Path) -> None:
     assert says(found(site, with_index=False)) == {
         "two_pages": [f"b.html is skipped: it has the address of a.html, {BASE}a.html."],
         "mixed_address": [
+            "A page states an address on another host than the rest, http://127.0.0.1:8000/c.html: "
+             "it is placed by its path.",
             f"c.html says that it is at http://127.0.0.1:8000/c.html, outside of {BASE}.",
             "e/index.html and e.html have addresses that differ only in a slash or an ending.",
         ],
@@ -379,7 +383,7 @@ def test_examples_are_no_keys(site: Path, text: str) -> None:
 
 
 def test_a_secret_in_a_large_file_is_found_wherever_it_lies(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from chapterverse import leaks
+    from chapterverse.built import leaks
 
     monkeypatch.setattr(leaks, "_WINDOW", 1000)
     monkeypatch.setattr(leaks, "_OVERLAP", 100)

@@ -1,0 +1,100 @@
+"""How fast and how well Markdown is chunked, ours against peers in one run:  python benchmarks/chunking.py FOLDER …
+
+Each folder of .md and .mdx files is cut to at most 512 cl100k tokens by every chunker, in turns, `ROUNDS` times; the
+best round of each counts, in processor time. "Ours" starts from blocks, as peers start from Markdown: reading is
+measured apart below the table. The first call makes an environment of its own from `benchmarks/requirements.txt`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from corpus import File
+
+ROOT = Path(__file__).resolve().parents[1]
+HOME = ROOT / ".cache" / "benchmarks"
+LOCK = ROOT / "benchmarks" / "requirements.txt"
+ROUNDS = 3
+OURS = "Chapter & Verse"
+KINDS = ("fences", "tables", "admonitions", "JSX")
+
+
+def main() -> None:
+    folders = [Path(argument) for argument in sys.argv[1:]]
+    wrong = [folder for folder in folders if not folder.is_dir()]
+    if wrong or not folders:
+        sys.exit(f"{wrong[0]} is no folder." if wrong else "Name a folder of Markdown: benchmarks/chunking.py FOLDER …")
+    if sys.prefix != str(HOME):
+        _restart()
+    for folder in folders:
+        _measure(folder)
+
+
+def _restart() -> None:
+    """Run again in the environment that holds the peers, made anew when the lock has changed."""
+    python, mark = HOME / "bin" / "python", HOME / "lock"
+    if not mark.exists() or mark.read_bytes() != LOCK.read_bytes():
+        venv.create(HOME, clear=True, with_pip=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+        subprocess.run([*install, "-r", LOCK], check=True)
+        mark.write_bytes(LOCK.read_bytes())
+    os.environ["PYTHONPATH"] = str(ROOT / "plugin")
+    os.execv(python, [str(python), __file__, *sys.argv[1:]])
+
+
+def _measure(folder: Path) -> None:
+    """Print the table of one folder, and below it what reading adds to ours."""
+    from corpus import Corpus
+    from peers import peers
+    from quality import Quality
+
+    corpus = Corpus.read(folder)
+    if not corpus.files:
+        sys.exit(f"{folder} holds no Markdown.")
+    print(f"\n{folder}: {len(corpus.files)} files, {corpus.markdown_size / 1e6:.2f} MB of Markdown\n")
+    print(f"{'':34}{'MB/s':>7}{'ours is':>10}{'chunks':>8}{'> 512':>7}{'lost path':>11}", end="")
+    print("".join(f"{kind + ' cut':>17}" for kind in KINDS))
+    rows = {OURS: corpus.chunks, **{name: corpus.of_text(split) for name, split in peers().items()}}
+    # A peer that remembers what it counted starts each round anew, as ours does.
+    seconds = _in_turns(lambda: rows | {n: corpus.of_text(split) for n, split in peers().items()}, corpus.files)
+    for name, split in rows.items():
+        quality = Quality()
+        for file in corpus.files:
+            quality.add(file.body, split(file))
+        speed = corpus.markdown_size / 1e6 / seconds[name]
+        print(f"{name:34}{speed:7.2f}{seconds[name] / seconds[OURS]:9.2f}x{quality.chunks:8}{quality.over:7}", end="")
+        print(f"{100 * quality.lost / max(quality.placed, 1):10.1f}%", end="")
+        print("".join(f"{quality.said(kind):>17}" for kind in KINDS))
+    for name, work, size in (
+        ("Markdown", corpus.from_markdown, corpus.markdown_size),
+        ("HTML", corpus.from_html, corpus.html_size),
+    ):
+        best = _in_turns(lambda name=name, work=work: {name: work}, corpus.files)[name]  # type: ignore[misc]
+        print(f"{name} -> chunks: {size / 1e6 / best:.2f} MB/s of {name} on one core")
+
+
+def _in_turns(make: Callable[[], dict[str, Callable[[File], object]]], files: Sequence[File]) -> dict[str, float]:
+    """Return the least processor seconds that each took for all files."""
+    from chapterverse import tokens
+
+    best: dict[str, float] = {}
+    for _ in range(ROUNDS):
+        for name, work in make().items():
+            tokens.count.cache_clear()
+            started = time.process_time()
+            for file in files:
+                work(file)
+            best[name] = min(best.get(name, float("inf")), time.process_time() - started)
+    return best
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The peers that `chunking.py` measures, each as its own documentation says for Markdown at 512 cl100k tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import tiktoken
+import tiktoken.registry
+
+from chapterverse import tokens
+from chapterverse.chunking import CAP
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chunk of whoever made it.
+
+    Attributes:
+        path: the headings that it comes with, outside of its text.
+        embedded: what counts against the budget, if that is more than the text.
+    """
+
+    text: str
+    path: str = ""
+    embedded: str = ""
+
+
+Splitter = Callable[[str], list[Piece]]
+
+
+def peers() -> dict[str, Splitter]:
+    """Return every peer by name, ready to split and with nothing remembered of an earlier call."""
+    encoding = tokens._encoding()
+    # The peers would download the very same encoding.
+    tiktoken.registry.ENCODINGS["cl100k_base"] = encoding
+    return {
+        "LangChain headers + recursive": _langchain(),
+        "LlamaIndex Markdown + sentence": _llama_index("SentenceSplitter", encoding),
+        "LlamaIndex Markdown + token": _llama_index("TokenTextSplitter", encoding),
+        "chonkie recursive, Markdown rules": _chonkie(encoding),
+        "semantic-text-splitter Markdown": _semantic(),
+    }
+
+
+def _langchain() -> Splitter:
+    from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharacterTextSplitter
+
+    headers = MarkdownHeaderTextSplitter([("#" * level, f"h{level}") for level in range(1, 7)])
+    recursive = RecursiveCharacterTextSplitter.from_tiktoken_encoder("cl100k_base", chunk_size=CAP, chunk_overlap=0)
+
+    def split(text: str) -> list[Piece]:
+        documents = recursive.split_documents(headers.split_text(text))
+        return [Piece(d.page_content, " > ".join(d.metadata.values())) for d in documents]
+
+    return split
+
+
+def _llama_index(splitter: str, encoding: tiktoken.Encoding) -> Splitter:
+    from llama_index.core import node_parser
+    from llama_index.core.schema import Document
+
+    sections = node_parser.MarkdownNodeParser()
+    sizes = getattr(node_parser, splitter)(chunk_size=CAP, chunk_overlap=0, tokenizer=encoding.encode_ordinary)
+
+    def split(text: str) -> list[Piece]:
+        nodes = sizes.get_nodes_from_documents(sections.get_nodes_from_documents([Document(text=text)]))
+        return [Piece(node.text, node.metadata.get("header_path", "")) for node in nodes]
+
+    return split
+
+
+def _chonkie(encoding: tiktoken.Encoding) -> Splitter:
+    from chonkie import RecursiveChunker, RecursiveLevel, RecursiveRules
+
+    # Its recipe for Markdown would be downloaded; these are its levels.
+    headings = [f"\n{'#' * level} " for level in range(1, 7)]
+    levels = [
+        RecursiveLevel(delimiters=headings, include_delim="next"),
+        RecursiveLevel(delimiters=["\n\n", "\r\n", "\n", "\r"]),
+        RecursiveLevel(delimiters=[". ", "! ", "? "]),
+        RecursiveLevel(whitespace=True),
+        RecursiveLevel(),
+    ]
+    chunker = RecursiveChunker(tokenizer=encoding, chunk_size=CAP, rules=RecursiveRules(levels=levels))
+    return lambda text: [Piece(chunk.text) for chunk in chunker.chunk(text)]
+
+
+def _semantic() -> Splitter:
+    from semantic_text_splitter import MarkdownSplitter
+
+    splitter = MarkdownSplitter.from_tiktoken_model("gpt-4", CAP)
+    return lambda text: [Piece(chunk) for chunk in splitter.chunks(text)]

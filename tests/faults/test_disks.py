@@ -1,0 +1,114 @@
+"""Disks that are full or closed, and runs that are told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.commands import exported, index, indexing, write_site
+from faults.ground import Nurseries
+from faults.publishing import Place, attempted, build, look, recover
+from faults.scenarios import SCENARIOS
+
+#: What the store leaves to others; see `chapterverse.store.files`.
+_RESERVE = 64 << 20
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: int) -> Iterator[Path]:
+    """A file system of its own; skipped where none may be mounted.
+
+    On a real one: in memory even a look at a hole takes room, and where there is none the process is killed.
+    """
+    image, disk = folder / "disk.img", folder / "disk"
+    disk.mkdir()
+    with image.open("wb") as file:
+        file.truncate(size)
+    for command in (["mkfs.ext4", "-q", "-m", "0", image], ["mount", "-o", "loop", image, disk]):
+        if shutil.which(command[0]) is None or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("no file system may be made and mounted here")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_leaves_the_index_as_it_was(folder: Path, nurseries: Nurseries) -> None:
+    """Whatever is left free, from nothing to plenty: a sentence or a publication, and never a broken index."""
+    scenario, said = SCENARIOS["edit"], []
+    new = nurseries.run(build, Place(folder / "clean", f"edge:{folder / 'clean' / 'index'}"), scenario.after)
+    with small_disk(folder, 256 << 20) as disk:
+        place = Place(disk / "site", f"edge:{disk / 'site' / 'index'}")
+        for left in (1 << 12, 1 << 20, *(_RESERVE + (megabytes << 20) for megabytes in (-1, 1, 2, 4, 16))):
+            old = nurseries.run(build, place, *scenario.history).seen
+            with fill(disk, left):
+                said.append(nurseries.run(attempted, place, scenario.after))
+            assert nurseries.run(look, place) == (old if said[-1] else new.seen)
+            assert nurseries.run(recover, place, scenario.after).again == new
+            shutil.rmtree(place.folder)
+    assert all("No space left on device" in sentence for sentence in said if sentence), said
+    assert said[0]
+    assert not said[-1]
+
+
+@contextlib.contextmanager
+def fill(disk: Path, left: int) -> Iterator[None]:
+    """Leave only so many bytes free."""
+    filler = disk / "filler"
+    with filler.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(disk).free - left)
+    yield
+    filler.unlink()
+
+
+def stop_runs(folder: Path, signal_number: int, codes: tuple[int, ...], runs: int) -> None:
+    """Stop runs in the middle of their work, each within 5 seconds; the last run takes up what they left."""
+    chance = random.Random(signal_number)
+    site, other = write_site(folder / "site", "a", 40), write_site(folder / "other", "b", 40)
+    store, clean = f"edge:{folder / 'index'}", f"edge:{folder / 'clean'}"
+    for place, pages in ((store, site), (clean, other)):
+        index(place, pages, folder)
+    before, wanted = exported(store, folder), exported(clean, folder)
+    stopped = 0
+    for _ in range(runs):
+        run = indexing(store, other, folder)
+        while run.poll() is None and not list((folder / "index").rglob("*.new")):
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0, 0.1))
+        run.send_signal(signal_number)
+        _, said = run.communicate(timeout=5)
+        stopped += run.returncode in codes
+        assert run.returncode in (0, *codes)
+        assert "Traceback" not in said
+        assert exported(store, folder) in (before, wanted)
+    assert stopped
+    index(store, other, folder)
+    assert exported(store, folder) == wanted
+
+
+STOPS = pytest.mark.parametrize(
+    ("signal_number", "codes"), [(signal.SIGINT, (1, 130, -signal.SIGINT)), (signal.SIGTERM, (-signal.SIGTERM, 143))]
+)
+
+
+@STOPS
+def test_a_run_that_is_told_to_stop_stops_and_is_taken_up(
+    signal_number: int, codes: tuple[int, ...], folder: Path
+) -> None:
+    stop_runs(folder, signal_number, codes, 1)
+
+
+@pytest.mark.slow
+@STOPS
+def test_many_runs_that_are_told_to_stop_are_taken_up(signal_number: int, codes: tuple[int, ...], folder: Path) -> None:
+    stop_runs(folder, signal_number, codes, 25)
