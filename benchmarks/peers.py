@@ -38,7 +38,8 @@ def peers() -> dict[str, Splitter]:
         "LangChain headers + recursive": _langchain(),
         "LlamaIndex Markdown + sentence": _llama_index("SentenceSplitter", encoding),
         "LlamaIndex Markdown + token": _llama_index("TokenTextSplitter", encoding),
-        "chonkie recursive, Markdown rules": _chonkie(encoding),
+        "chonkie recursive, Markdown rules": _chonkie(encoding, markdown=True),
+        "chonkie recursive, its own rules": _chonkie(encoding, markdown=False),
         "semantic-text-splitter Markdown": _semantic(),
     }
 
@@ -70,7 +71,7 @@ def _llama_index(splitter: str, encoding: tiktoken.Encoding) -> Splitter:
     return split
 
 
-def _chonkie(encoding: tiktoken.Encoding) -> Splitter:
+def _chonkie(encoding: tiktoken.Encoding, *, markdown: bool) -> Splitter:
     from chonkie import RecursiveChunker, RecursiveLevel, RecursiveRules
 
     # Its recipe for Markdown would be downloaded; these are its levels.
@@ -82,7 +83,8 @@ def _chonkie(encoding: tiktoken.Encoding) -> Splitter:
         RecursiveLevel(whitespace=True),
         RecursiveLevel(),
     ]
-    chunker = RecursiveChunker(tokenizer=encoding, chunk_size=CAP, rules=RecursiveRules(levels=levels))
+    rules = RecursiveRules(levels=levels) if markdown else RecursiveRules()
+    chunker = RecursiveChunker(tokenizer=encoding, chunk_size=CAP, rules=rules)
     return lambda text: [Piece(chunk.text) for chunk in chunker.chunk(text)]
 
 

@@ -60,7 +60,7 @@ class Report:
 
     Attributes:
         total: chunks that the index holds.
-        skipped: pages that were offered and could not be indexed; `warnings` says why.
+        skipped: pages that were not indexed: those that ask for it, and those of which `warnings` says why.
         embedded: chunks whose vectors the run had to make; below `diff.embed` where an earlier run had been cut short.
         tokens: cl100k tokens sent to a model that has a price.
         price: US dollars for a million of them.
@@ -89,9 +89,15 @@ class Report:
         """US dollars, estimated: a model counts tokens in its own way."""
         return self.tokens * self.price / 1_000_000
 
-    def warned(self, warnings: Sequence[str]) -> Report:
-        """Return the report with what was noticed before the run in front: pages that could not even be offered."""
-        return replace(self, skipped=self.skipped + len(warnings), warnings=(*warnings, *self.warnings))
+    def after(self, warnings: Sequence[str], left_out: int) -> Report:
+        """Return the report with what was noticed before the run in front.
+
+        Args:
+            warnings: one for each page that could not even be offered.
+            left_out: how many pages ask to be left out, or hold no documentation.
+        """
+        skipped = self.skipped + len(warnings) + left_out
+        return replace(self, skipped=skipped, warnings=(*warnings, *self.warnings))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `index --json` prints (DESIGN 4.5)."""

@@ -280,10 +280,15 @@ def _alive(publication: Publication) -> Iterator[None]:
     done = threading.Event()
 
     def beat() -> None:
-        # Once the lease is lost there is nothing to renew; the next write says so.
-        with contextlib.suppress(IndexFault):
-            while not done.wait(_PULSE):
+        while not done.wait(_PULSE):
+            try:
                 publication.renew()
+            except IndexLocked:
+                # There is nothing left to renew; the next write says so.
+                return
+            except IndexFault:
+                # The network may be back at the next beat.
+                continue
 
     pulse = threading.Thread(target=beat, name="chapterverse-pulse", daemon=True)
     pulse.start()

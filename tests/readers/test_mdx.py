@@ -135,7 +135,7 @@ def test_the_source_of_a_built_page_has_its_anchors_and_no_others() -> None:
         "{", "}", "<a ", "<a b='", "<a b={", "</a>", "<A>", "<div>\n", "<A>\n\n", "`", "``x`", "```\n", "{a}",
         "# {a}\n", "~~~mdx-code-block\n", "```mdx-code-block\n", "export const a = {\n\n", "import a\n",
         "import {a\n\n", "<!--", "\\", "{'", "{`", "x{\n\n", "{/*", "{//", "<A b={{}} ", "<A/>", "- ", "> ", " ",
-        "<Tabs><TabItem>\n", "<code>|", "<CodeBlock>{``}</CodeBlock>\n", "x {#a} ", "<A>{`x`}",
+        "<Tabs><TabItem>\n", "<code>|", "<CodeBlock>{``}</CodeBlock>\n", "x {#a} ", "<A>{`x`}", "{\\'", '{`<a b="',
     ],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(hostile: str) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
+from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse.store.qdrant import Patience
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import GOOD, KEY, Fault, QdrantServer, Request
-from fakes.qdrant_server.stores import DENSE, NONE, publish, store_on, texts
+from fakes.qdrant_server.stores import NONE, publish, store_on, texts
 
 A, B = (point(name, prose(name)) for name in "ab")
 
@@ -205,10 +205,10 @@ def test_a_collection_that_is_not_ours_is_not_written_to() -> None:
     with QdrantServer() as server:
         body = {"vectors": {"text": {"size": 3, "distance": "Dot"}}}
         server.send("PUT", "/collections/docs", body)
-        with pytest.raises(ChapterVerseError):
+        with pytest.raises(IndexFault, match=r"refused what was asked \(status 400\): give the index a collection of"):
             publish(store_on(server), [A])
         assert server.points("docs") == []
-        publish(store_on(server), [point("deep", "deep", dense=(1.0, 2.0, 3.0, 4.0))], embedder=DENSE)
+        publish(store_on(server, options="?collection=mine"), [A])
 
 
 def test_readers_load_no_client() -> None:

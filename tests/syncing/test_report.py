@@ -46,9 +46,9 @@ def test_a_report_reads_as_one_line(site: Site) -> None:
 
 
 def test_earlier_warnings_stand_first() -> None:
-    report = Report(SCOPE, 1, FileDiff(), Diff(), 0, skipped=1, warnings=("late",)).warned(["early"])
+    report = Report(SCOPE, 1, FileDiff(), Diff(), 0, skipped=1, warnings=("late",)).after(["early"], 3)
     assert report.warnings == ("early", "late")
-    assert report.to_json()["pages"]["skipped"] == 2
+    assert report.to_json()["pages"]["skipped"] == 5
 
 
 def test_progress_is_told_with_counts(site: Site) -> None:

@@ -23,9 +23,9 @@ from chapterverse.built.launchers import Launcher
 from chapterverse.built.places import NOWHERE, Links, Places, has
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage
 from chapterverse.progress import Progress
+from chapterverse.readers import Reading, read_site
 from chapterverse.readers.addresses import read_sitemap
 from chapterverse.readers.folder import decode, list_files, read_page
-from chapterverse.readers.site import Reading, read_site
 from chapterverse.settings import Settings
 from chapterverse.states import State
 

@@ -14,8 +14,7 @@ from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Versio
 from chapterverse.errors import IndexCorrupt
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Head, Scope, slug
-from chapterverse.readers.site import Reading, read_site, read_sources
-from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 from chapterverse.target import Target
@@ -47,7 +46,7 @@ def index(
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
         done = run(reading.sources, target, report)
-    done = done.warned(reading.warnings)
+    done = done.after(reading.warnings, len(reading.skipped))
     for warning in done.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     for line in done.plan_lines() if dry_run else ():

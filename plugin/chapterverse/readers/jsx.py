@@ -84,7 +84,7 @@ _CONSTANT = re.compile(
 #: As much of JavaScript as matters to braces. A quote that isn't closed in its line is an apostrophe.
 _SCRIPT_TOKEN = re.compile(
     r"""'(?:[^'\\\n]|\\.)*+' | "(?:[^"\\\n]|\\.)*+" | `(?:[^`\\]|\\.)*+(?:`|\Z)
-    | (?<!:)//[^\n]*+ | /\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)
+    | \\. | (?<!:)//[^\n]*+ | /\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)
     | (?P<open>[({\[]) | (?P<close>[)}\]]) | (?P<blank>\n[ \t]*+(?=\n|\Z))""",
     re.DOTALL | re.VERBOSE,
 )

@@ -24,9 +24,6 @@ from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.readers.html import read_document
 from chapterverse.readers.markdown import name_of
 from chapterverse.readers.reading import Draft, File, Reading, draft, require_unchanged, stated_base
-from chapterverse.readers.sources import read_sources
-
-__all__ = ("Reading", "read_site", "read_sources")
 
 #: Pages that generators write for their own use, by name; Sphinx splits a large index by letter.
 _GENERATED = ("404.html", "search.html", "genindex", "py-modindex.html", "http-routingtable.html")

@@ -7,21 +7,19 @@ in doubt, so whoever sees an error throws the draft away.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import qdrant_edge as edge
 
-from chapterverse.errors import IndexMismatch
 from chapterverse.model import Point
 from chapterverse.store import INDEXED_FIELDS, files
 from chapterverse.store.manifest import Manifest
 from chapterverse.store.shard import SHARD, TERMS, Shard, engine_at, sparse
+from chapterverse.store.soundness import check
 from chapterverse.store.terms import Terms
 
 _BATCH = 500
@@ -70,7 +68,7 @@ class Draft(Shard):
         """Add points, or replace those with the same id. Raises `IndexMismatch` if a vector is malformed."""
         batch = {p.chunk.chunk_id: p for p in points}
         for point in batch.values():
-            _check(point, self._dense_size)
+            check(point, self._dense_size)
         for ids in _batches(list(batch)):
             files.need(self._folder, sum(_BYTES_OF_A_CHARACTER * len(batch[i].chunk.text) for i in ids))
             self._forget(ids)
@@ -119,19 +117,6 @@ class Draft(Shard):
 
 def _batches(ids: Sequence[str]) -> Iterator[list[str]]:
     return (list(ids[at : at + _BATCH]) for at in range(0, len(ids), _BATCH))
-
-
-def _check(point: Point, dense_size: int) -> None:
-    indices, values, dense = point.lexical.indices, point.lexical.values, point.dense
-    ascending = all(a < b for a, b in pairwise(indices))
-    bounded = not indices or (indices[0] >= 0 and indices[-1] < 2**32)
-    sound = len(indices) == len(values) and ascending and bounded and all(map(math.isfinite, values))
-    if not sound or not all(map(math.isfinite, dense or ())):
-        raise IndexMismatch(f"The vectors of chunk {point.chunk.chunk_id} are malformed: nothing was published.")
-    if len(dense or ()) != dense_size:
-        raise IndexMismatch(
-            f"A vector has {len(dense or ())} dimensions, the index holds {dense_size}: nothing was published."
-        )
 
 
 def _engine_point(point: Point) -> Any:

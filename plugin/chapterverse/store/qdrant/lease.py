@@ -31,10 +31,10 @@ _RENEWED_AFTER = 1 / 6
 class Times:
     """Seconds that a lease and a retired generation last, and the clock that counts them (seconds of the epoch).
 
-    Publishers compare each other's clocks, so these may differ by half a minute at most.
+    Publishers compare each other's clocks, so these may differ by a quarter of a minute at most.
     """
 
-    lease: int = 120
+    lease: int = 60
     grace: int = 900
     clock: Callable[[], float] = time.time
 

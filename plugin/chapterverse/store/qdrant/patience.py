@@ -26,7 +26,7 @@ class Patience:
     pause: float = 0.25
     longest: float = 8.0
     request: int = 10
-    total: float = 30.0
+    total: float = 15.0
     sleep: Callable[[float], None] = time.sleep
 
     def wait(self, failed: int, started: float, asked: float = 0.0) -> bool:

@@ -1,13 +1,10 @@
-"""Points as the server takes them, checked before anything is sent."""
+"""Points as the server takes them."""
 
 from __future__ import annotations
 
-import math
 import uuid
-from itertools import pairwise
 from typing import Any
 
-from chapterverse.errors import IndexMismatch
 from chapterverse.model import Point
 
 
@@ -24,17 +21,3 @@ def stored(point: Point, key: str, born: int) -> dict[str, Any]:
         vectors["dense"] = list(point.dense)
     payload = {**point.chunk.payload(), "head": key, "born": born}
     return {"id": point_id(point.chunk.chunk_id, key, born), "vector": vectors, "payload": payload}
-
-
-def check(point: Point, dense_size: int) -> None:
-    """Raises `IndexMismatch` if a vector is malformed, or of another size than the index's."""
-    indices, values, dense = point.lexical.indices, point.lexical.values, point.dense
-    ascending = all(a < b for a, b in pairwise(indices))
-    bounded = not indices or (indices[0] >= 0 and indices[-1] < 2**32)
-    sound = len(indices) == len(values) and ascending and bounded and all(map(math.isfinite, values))
-    if not sound or not all(map(math.isfinite, dense or ())):
-        raise IndexMismatch(f"The vectors of chunk {point.chunk.chunk_id} are malformed: nothing was published.")
-    if len(dense or ()) != dense_size:
-        raise IndexMismatch(
-            f"A vector has {len(dense or ())} dimensions, the index holds {dense_size}: nothing was published."
-        )

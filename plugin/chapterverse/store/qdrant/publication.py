@@ -17,11 +17,12 @@ from chapterverse.store.qdrant.collections import ensure, name_of
 from chapterverse.store.qdrant.filters import among, both, view
 from chapterverse.store.qdrant.garbage import collect, undo
 from chapterverse.store.qdrant.lease import Lease, Times
-from chapterverse.store.qdrant.points import check, point_id, stored
+from chapterverse.store.qdrant.points import point_id, stored
 from chapterverse.store.qdrant.record import Layout, Record, Retired, key_of
 from chapterverse.store.qdrant.server import Server
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import Writer
+from chapterverse.store.soundness import check
 
 #: Points, and ids, of one request: about 2 MB with vectors of 1024 dimensions.
 _BATCH, _IDS = 100, 500

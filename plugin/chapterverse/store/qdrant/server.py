@@ -114,4 +114,9 @@ def refusal(place: Place, status: int, collection: str = "") -> Exception:
         return NoCollection(f"There is no collection {collection} on {place.host}: index the site again.")
     if status == 200:
         return IndexFault(f"{place.host} answered with something that no Qdrant server says: check the address.")
+    if 400 <= status < 500 and status not in RETRIED:
+        return IndexFault(
+            f"{place.host} refused what was asked (status {status}): give the index a collection of its own,"
+            " by ?collection=NAME."
+        )
     return IndexFault(f"{place.host} failed with status {status}: the index is not harmed, try again later.")

@@ -144,7 +144,9 @@ class Writer:
             status = error.status_code or 0
             return refusal(self.place, status, collection), 0.0 if status in RETRIED else None
         if isinstance(error, ResponseHandlingException | QdrantException):
-            return IndexFault(f"{host} could not be reached or broke off: nothing was published."), 0.0
+            return IndexFault(
+                f"{host} could not be reached or broke off: readers see no change, or all of it; run it again."
+            ), 0.0
         # The client parses whatever comes, and stumbles over what is no reply in these ways.
         if isinstance(error, ValueError | TypeError | AssertionError | AttributeError):
             return refusal(self.place, 200), 0.0
