@@ -8,7 +8,7 @@ PYTEST := chromium=$$($(BIN)/python scripts/chromium.py) && CHAPTERVERSE_CHROMIU
 LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format lock clean
+.PHONY: help demo test test-all nightly lint format lock clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -21,6 +21,11 @@ test: lint ## lint, types, unit and browser tests
 
 test-all: lint ## the same with the slow tests
 	@$(PYTEST)
+
+nightly: lint ## all of that, a thousand kills, and a million executions of the fuzzer (Linux; many hours)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/fuzz/requirements.txt
+	@CHAPTERVERSE_KILLS=1000; export CHAPTERVERSE_KILLS; $(PYTEST)
+	@cd tests && ../$(BIN)/python -m fuzz.run --executions 1000000
 
 lint: ## style and types, of Python and of the widget
 	@$(SETUP) test
@@ -39,6 +44,8 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) requirements/uv.in -o requirements/uv.txt
 	$(LOCK) pyproject.toml requirements/test.in --extra api --extra aws --extra build --extra postgres -o requirements/test.txt
 	$(LOCK) pyproject.toml requirements/demo.in --extra api -c requirements/test.txt -o requirements/demo.txt
+	$(LOCK) tests/fuzz/requirements.in -o tests/fuzz/requirements.txt
+	$(LOCK) benchmarks/requirements.in -o benchmarks/requirements.txt
 
 clean: ## remove everything that the other tasks made
 	rm -rf .venv .cache node_modules dist site_example/site site_example/.cache tests/artifacts

@@ -87,7 +87,7 @@ class Ground:
         ground = cls(scenario, kind, folder / "history", "", old, new, frozenset(), ())
         with ground.copied() as place:
             steps = nurseries.run(steps_of, place, scenario.after)
-            return replace(ground, new_texts=frozenset(place.billed()), steps=steps)
+            return replace(ground, new_texts=place.billed(), steps=steps)
 
     def planted(self, plant: str, nurseries: Nurseries) -> Ground:
         """Return the same ground with publishers that make a mistake, and the steps that they take."""
@@ -126,12 +126,10 @@ class Ground:
             with self.copied() as place, Proxy(self.kind.port(place), trouble, seed) as proxy:
                 said = nursery.run(attempted, self.kind.through(place, proxy.url), self.scenario.after)
                 found = nursery.run(recover, place, self.scenario.after)
-                held = set(place.billed()) - self.new_texts
         except AssertionError as error:
             return f"{trouble} {seed}:\n{error}"
-        wrong = [*_wrong_sentence(said, found.seen == self.new.seen), *self._wrong(found)]
-        wrong += [] if said or found.seen == self.new.seen else ["it was said to be published and is not"]
-        wrong += [f"{len(held)} texts were embedded whose vectors the index held"] if held else []
+        wrong = [] if said or found.seen == self.new.seen else ["it was said to be published and is not"]
+        wrong += self._wrong(said, found)
         return "\n".join([f"{trouble} {seed}, {len(proxy.met)} times:", *wrong]) if wrong else ""
 
     def try_strike(self, nursery: Nursery, stop: int, strike: Strike) -> str:
@@ -141,16 +139,15 @@ class Ground:
             with self.copied() as place:
                 end = nursery.start(struck, place, self.scenario.after, stop, strike).wait()
                 found = nursery.run(recover, place, self.scenario.after)
-                held = set(place.billed()) - self.new_texts
         except AssertionError as error:
             return f"{where}\n{error}"
         wrong = [] if end.killed == (strike is Strike.KILL) else [f"it ended by signal {end.signal}"]
-        wrong += [*_wrong_sentence(end.value, found.seen == self.new.seen), *self._wrong(found)]
-        wrong += [f"{len(held)} texts were embedded whose vectors the index held"] if held else []
+        wrong += self._wrong(end.value, found)
         return "\n".join([where, *wrong]) if wrong else ""
 
-    def _wrong(self, found: Recovery) -> list[str]:
-        wrong = []
+    def _wrong(self, said: str | None, found: Recovery) -> list[str]:
+        """Return what is wrong after a deploy that ended early; `said` is what it said of that, None for nothing."""
+        wrong = _wrong_sentence(said or "", found.seen == self.new.seen)
         if found.seen not in (self.old, self.new.seen):
             wrong.append(f"readers saw neither the old index nor the new one:\n{found.seen.difference(self.old)}")
         if found.seen == self.new.seen and found.again.embedded:
@@ -159,16 +156,14 @@ class Ground:
             wrong.append(f"the next run left no clean build:\n{found.again.seen.difference(self.new.seen)}")
         if found.again.ledger != self.new.ledger:
             wrong.append("the next run left another ledger than a clean build")
-        if found.again.embedded > len(self.new_texts) or found.idle:
-            wrong.append(
-                f"{found.again.embedded}, then {found.idle} texts were embedded, {len(self.new_texts)} are new"
-            )
+        if found.idle:
+            wrong.append(f"{found.idle} texts were embedded by a run that had nothing to do")
+        if held := found.billed - self.new_texts:
+            wrong.append(f"{len(held)} texts were embedded whose vectors the index held")
         return wrong
 
 
-def _wrong_sentence(said: str | None, published: bool) -> list[str]:
-    if said is None:
-        return []
+def _wrong_sentence(said: str, published: bool) -> list[str]:
     wrong = [] if "\n" not in said else [f"more than a sentence was said: {said}"]
     if published and "nothing was published" in said:
         wrong.append(f"it was published, and said: {said}")

@@ -146,7 +146,7 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                 proxy.forward(self.command, self.path, wanted, body)
             return self._send(proxy.forward(self.command, self.path, wanted, body), trouble)
 
-        do_PUT = do_POST = do_DELETE = do_HEAD = do_PATCH = do_GET
+        do_PUT = do_POST = do_DELETE = do_HEAD = do_GET  # noqa: N815
 
         def _body(self) -> bytes:
             if self.headers.get("Transfer-Encoding", "").lower() != "chunked":

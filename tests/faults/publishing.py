@@ -55,12 +55,13 @@ class Place:
     def bill(self) -> Path:
         return self.folder / "bill"
 
-    def billed(self) -> tuple[str, ...]:
-        """Return all texts that were embedded for this place, in order."""
-        return tuple(self.bill.read_text("utf-8").splitlines()) if self.bill.exists() else ()
+    def billed(self) -> frozenset[str]:
+        """Return all texts that were embedded for this place."""
+        return frozenset(self.bill.read_text("utf-8").splitlines() if self.bill.exists() else ())
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
+        """Work there, for good: a child has but one job."""
         self.folder.mkdir(parents=True, exist_ok=True)
         os.chdir(self.folder)
         os.environ.update(self.environment)
@@ -182,11 +183,13 @@ class Recovery:
         seen: what a reader saw between the strike and the next run.
         again: what the next run left.
         idle: how many texts the run after that embedded.
+        billed: the texts that all of them embedded, the struck one too.
     """
 
     seen: Seen
     again: Built
     idle: int
+    billed: frozenset[str]
 
 
 def recover(place: Place, state: State) -> Recovery:
@@ -198,7 +201,7 @@ def recover(place: Place, state: State) -> Recovery:
     with place.entered():
         target = place.target(state)
         index(state.sources(), target)
-    return Recovery(seen, again, _asked(target))
+    return Recovery(seen, again, _asked(target), place.billed())
 
 
 def warm() -> None:

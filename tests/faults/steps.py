@@ -22,34 +22,22 @@ from typing import Any
 
 #: Modules of functions and types that reach outside of the process.
 _OUTSIDE = {
-    "_io",
-    "_socket",
-    "_sqlite3",
-    "_ssl",
-    "fcntl",
-    "io",
-    "mmap",
-    "nt",
-    "posix",
-    "select",
-    "socket",
-    "sqlite3",
-    "ssl",
-}
+    "_io", "_socket", "_sqlite3", "_ssl", "fcntl", "io", "mmap", "nt", "posix", "select", "socket", "sqlite3", "ssl",
+}  # fmt: skip
 #: Packages of compiled calls that no profile function is told of: there the calls from our own code count.
 _COMPILED = {"psycopg"}
 #: What only looks, or changes nothing but a position or a handle.
 _LOOKS = {
     "DirEntry.is_dir", "DirEntry.is_file", "DirEntry.is_symlink", "DirEntry.stat", "ScandirIterator.__exit__",
     "ScandirIterator.close", "access", "cpu_count", "fspath", "fsdecode", "fsencode", "fstat", "get_terminal_size",
-    "getcwd", "getpid", "open_code", "register_at_fork", "listdir", "lseek", "lstat", "readlink", "scandir", "stat", "statvfs", "text_encoding",
-    "urandom", "BytesIO", "BytesIO.getvalue", "BytesIO.read", "BytesIO.seek", "BytesIO.tell", "BytesIO.write",
-    "StringIO", "StringIO.getvalue", "StringIO.write", "FileIO.fileno", "FileIO.read", "FileIO.seek", "FileIO.isatty",
-    "BufferedReader.read", "BufferedReader.__exit__", "TextIOWrapper.read", "TextIOWrapper.fileno",
-    "Connection.cursor", "Cursor.fetchone", "Cursor.fetchall", "Cursor.close",
-    "EdgeShard.count", "EdgeShard.facet", "EdgeShard.query", "EdgeShard.retrieve", "EdgeShard.scroll",
-    "socket.fileno", "socket.getsockname", "socket.gettimeout", "socket.settimeout", "socket.setsockopt", "inet_pton",
-    "getaddrinfo", "poll", "poll.register",
+    "getcwd", "getpid", "open_code", "register_at_fork", "listdir", "lseek", "lstat", "readlink", "scandir", "stat",
+    "statvfs", "text_encoding", "urandom", "BytesIO", "BytesIO.getvalue", "BytesIO.read", "BytesIO.seek",
+    "BytesIO.tell", "BytesIO.write", "StringIO", "StringIO.getvalue", "StringIO.write", "FileIO.fileno",
+    "FileIO.read", "FileIO.seek", "FileIO.isatty", "BufferedReader.read", "BufferedReader.__exit__",
+    "TextIOWrapper.read", "TextIOWrapper.fileno", "Connection.cursor", "Cursor.fetchone", "Cursor.fetchall",
+    "Cursor.close", "EdgeShard.count", "EdgeShard.facet", "EdgeShard.query", "EdgeShard.retrieve",
+    "EdgeShard.scroll", "socket.fileno", "socket.getsockname", "socket.gettimeout", "socket.settimeout",
+    "socket.setsockopt", "inet_pton", "getaddrinfo", "poll", "poll.register",
 }  # fmt: skip
 
 

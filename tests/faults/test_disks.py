@@ -96,19 +96,18 @@ def stop_runs(folder: Path, signal_number: int, codes: tuple[int, ...], runs: in
     assert exported(store, folder) == wanted
 
 
-STOPS = pytest.mark.parametrize(
-    ("signal_number", "codes"), [(signal.SIGINT, (1, 130, -signal.SIGINT)), (signal.SIGTERM, (-signal.SIGTERM, 143))]
-)
+#: How a stopped run may end, by itself or by the signal.
+INTERRUPTED = (1, 130, -signal.SIGINT)
+TERMINATED = (143, -signal.SIGTERM)
 
 
-@STOPS
-def test_a_run_that_is_told_to_stop_stops_and_is_taken_up(
-    signal_number: int, codes: tuple[int, ...], folder: Path
-) -> None:
-    stop_runs(folder, signal_number, codes, 1)
+def test_a_run_that_is_told_to_stop_stops_and_is_taken_up(folder: Path) -> None:
+    stop_runs(folder, signal.SIGINT, INTERRUPTED, 1)
 
 
 @pytest.mark.slow
-@STOPS
+@pytest.mark.parametrize(
+    ("signal_number", "codes"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)], ids=["ctrl-c", "term"]
+)
 def test_many_runs_that_are_told_to_stop_are_taken_up(signal_number: int, codes: tuple[int, ...], folder: Path) -> None:
     stop_runs(folder, signal_number, codes, 25)

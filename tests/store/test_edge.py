@@ -7,11 +7,9 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -238,21 +236,7 @@ def test_a_lock_of_another_process_is_told_in_one_sentence(store: EdgeStore) -> 
     assert publish(store, "b").generation == 2
 
 
-# Kills
-
-PUBLISH = """
-import sys
-sys.path.insert(0, sys.argv[2])
-from pathlib import Path
-from chapterverse.store.edge import EdgeStore
-from store.test_edge import publish
-store = EdgeStore(Path(sys.argv[1]))
-print("ready", flush=True)
-sys.stdin.readline()
-for i in range(int(sys.argv[3]), 10**6):
-    publish(store, f"p{i}", f"q{i}", delete=(f"p{i - 1}", f"q{i - 1}") if i % 3 else ())
-    print(i, flush=True)
-"""
+# Readers (killed publishers: tests/faults)
 
 
 def whole(store: EdgeStore) -> Head:
@@ -265,42 +249,6 @@ def whole(store: EdgeStore) -> Head:
     assert snapshot.document_frequencies(sorted(set(terms))) == [terms.count(t) for t in sorted(set(terms))]
     return snapshot.head
 
-
-def kill_publishers(store: EdgeStore, kills: int, seed: int) -> None:
-    chance = random.Random(seed)
-    publish(store, "p0", "q0")
-    generation, started = 1, 1
-    for _ in range(kills):
-        with python(PUBLISH, store.root, TESTS, started) as publisher:
-            assert publisher.stdin
-            assert publisher.stdout
-            publisher.stdout.readline()
-            publisher.stdin.write("\n")
-            publisher.stdin.flush()
-            time.sleep(chance.uniform(0, 0.9))
-            publisher.send_signal(signal.SIGKILL)
-            told = [int(line) for line in publisher.stdout.read().split()]
-        head = whole(store)
-        # Whatever the publisher said was published is; at most one more may be, killed before it could say so.
-        assert head.generation - generation - len(told) in (0, 1)
-        generation, started = head.generation, started + len(told) + 2
-    assert publish(store, "last").generation == generation + 1
-    assert "last" in names_in(store)
-    assert len(entries(store)) == 4
-    assert not store.publishing(SCOPE)
-
-
-def test_a_killed_publisher_leaves_a_whole_index(store: EdgeStore) -> None:
-    kill_publishers(store, 8, seed=1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_many_killed_publishers_leave_a_whole_index(store: EdgeStore, seed: int) -> None:
-    kill_publishers(store, 20, seed)
-
-
-# Readers
 
 READ = """
 import sys

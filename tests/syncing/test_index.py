@@ -108,7 +108,7 @@ def test_a_renamed_folder_of_two_hundred_pages_embeds_nothing(tmp_path: Path) ->
 
 
 def test_a_paragraph_at_the_top_of_a_long_page_embeds_one_or_two_chunks(site: Site) -> None:
-    sections = [section(f"Part {i}", *(prose((i, j), 40) for j in range(4))) for i in range(40)]
+    sections = [section(f"Part {i}", *(prose((i, j), 40) for j in range(3))) for i in range(40)]
     site.pages["long.md"] = page("long.md", *sections)
     site.index()
     assert len(site.store.snapshot(SCOPE).page("long.md")) == 40

@@ -1,4 +1,4 @@
-"""Publishers that meet, and publishers that are killed."""
+"""Publishers that meet; for those that are killed see tests/faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from chapterverse.errors import IndexLocked
 from fakes.docs import SCOPE, CountingEmbedder, prose
-from syncing.site import Site, assert_is_a_clean_build
+from syncing.site import Site
 
 
 def test_of_two_publishers_one_is_turned_away_before_it_pays(site: Site) -> None:
@@ -63,53 +63,3 @@ def test_processes_that_publish_at_once_leave_the_work_of_one(site: Site) -> Non
     whole = [{prose((name, i, j)) for j in range(20)} for name in "xyz" for i in range(6)]
     assert texts in whole
     assert site.store.snapshot(SCOPE).head.generation == sum(won for won, _ in results)
-
-
-# Kills
-
-KILLED = """
-import os, sys
-sys.path.insert(0, sys.argv[2])
-from pathlib import Path
-from fakes.docs import CountingEmbedder, prose
-from syncing.site import Site
-from chapterverse import sync
-site = Site(Path(sys.argv[1]), CountingEmbedder())
-for j in range(8):
-    site.put(f"{j}.md", prose(("after", j)))
-target = site.target
-ledger, store = target.ledger, target.store
-stop = sys.argv[3]
-
-class Dying:
-    def __init__(self, real): self._real = real
-    def __getattr__(self, name):
-        if name == stop.removeprefix("before "): os._exit(9)
-        return getattr(self._real, name)
-
-from dataclasses import replace
-if stop == "before save":
-    target = replace(target, ledger=Dying(ledger))
-if stop == "after save":
-    class Saved(Dying):
-        def save(self, *a):
-            self._real.save(*a); os._exit(9)
-    target = replace(target, ledger=Saved(ledger))
-sync.index(site.sources(), target)
-"""
-
-
-@pytest.mark.parametrize("moment", ["before save", "after save"])
-def test_a_kill_around_the_ledger_costs_nothing(site: Site, moment: str) -> None:
-    site.pages = {}
-    for j in range(8):
-        site.put(f"{j}.md", prose(("before", j)))
-    site.index()
-    done = subprocess.run([sys.executable, "-c", KILLED, str(site.folder), str(Path(__file__).parents[1]), moment])
-    assert done.returncode == 9
-    for j in range(8):
-        site.put(f"{j}.md", prose(("after", j)))
-    report = site.index()
-    assert report.embedded == 0
-    assert report.generation == 2
-    assert_is_a_clean_build(site)
