@@ -26,6 +26,8 @@ from chapterverse.store import Snapshot
 
 #: Chunks that the questions of a fit are made from. Points come by id, and ids are uniform: the first are a sample.
 _SAMPLE = 160
+#: Searches at a time while fitting.
+_AT_ONCE = 8
 #: Chunks that each made question is matched with: the best by BM25.
 _BEST = 5
 #: Question lengths in words, as people write them (two to nine in the public question sets).
@@ -122,12 +124,9 @@ def fit(snapshot: Snapshot) -> Calibration:
     sample = [terms for c in chunks if (terms := sorted({w.terms for w in words(c.embed_text, c.language)}))]
     if not sample:
         return _BLIND
-    rows: list[tuple[float, ...]] = []
-    labels: list[int] = []
-    for asked, foreign in _made_questions(sample):
-        for made, label in ((asked, 1), (foreign, 0)):
-            rows.append((1.0, *_best_features(made, snapshot)))
-            labels.append(label)
+    pairs = list(_made_questions(sample))
+    labels = [label for _ in pairs for label in (1, 0)]
+    rows = [(1.0, *found) for found in _all_features([made for pair in pairs for made in pair], snapshot)]
     fitted = Calibration(*_regress(rows, labels))
     asked_scores = sorted(fitted.of_features(row[1:]) for row, label in zip(rows, labels, strict=True) if label)
     return replace(fitted, floor=min(0.5, asked_scores[int(len(asked_scores) * (1 - _KEPT))]))
@@ -146,6 +145,15 @@ def _made_questions(sample: Sequence[Sequence[_Terms]]) -> Iterator[tuple[list[_
         # No term has a negative hash: such a word is one that the index has never seen.
         foreign = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(others)]
         yield asked, foreign
+
+
+def _all_features(questions: Sequence[Sequence[_Terms]], snapshot: Snapshot) -> list[tuple[float, float, float]]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    # The store may be far away: all terms are counted at once, and several searches are on their way.
+    snapshot.document_frequencies(sorted({t for made in questions for terms in made for t in terms}))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda made: _best_features(made, snapshot), questions))
 
 
 def _best_features(made: Sequence[_Terms], snapshot: Snapshot) -> tuple[float, float, float]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -88,7 +86,7 @@ def _cut(sources: Sequence[Source], cutter: Cutter, workers: int) -> Iterator[Cu
                 yield cut
                 done += 1
             return
-        except BrokenProcessPool:
+        except BrokenExecutor:
             # Another process was killed, for want of memory say: what it had not finished is read here.
             pass
     for source in sources[done:]:
@@ -96,6 +94,10 @@ def _cut(sources: Sequence[Source], cutter: Cutter, workers: int) -> Iterator[Cu
 
 
 def _cut_by_others(sources: Sequence[Source], cutter: Cutter, workers: int) -> Iterator[Cut]:
+    # Loaded for very large sites alone.
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # Never a fork: this process may hold an open shard, and a child of it hangs (qdrant-edge-py 0.9.0).
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, _leave_interrupts_to_the_first_process)

@@ -86,11 +86,12 @@ def build(source: Path, folder: Path, generator: str = "mkdocs") -> None:
     assert done.returncode == 0, done.stderr
 
 
-def serve(folder: Path) -> subprocess.Popen[str]:
+def serve(folder: Path, *, site: bool = True, **variables: str) -> subprocess.Popen[str]:
+    """Serve the index in a folder, and the site beside it unless that is served elsewhere."""
     store = f"edge:{folder / 'index'}"
     program = Path(sys.executable).with_name("chapterverse")
-    command = [program, "serve", "--port", "0", "--site-dir", folder / "site", "--store", store]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    command = [program, "serve", "--port", "0", "--store", store, *(["--site-dir", folder / "site"] if site else [])]
+    return subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
 
 
 def address(server: subprocess.Popen[str]) -> str:

@@ -6,8 +6,11 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +19,7 @@ from e2e.sites import ROOT, address, serve
 from e2e.test_chat import ask, open_chat
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 # As strict as a site can be: no inline script, no inline style, nothing from elsewhere.
 CSP = "default-src 'self'; style-src 'self'; script-src 'self'; require-trusted-types-for 'script'"
@@ -38,8 +41,8 @@ def sphinx(site: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    server: subprocess.Popen[str] = serve(folder)
+def served(folder: Path, **options: Any) -> Iterator[str]:
+    server: subprocess.Popen[str] = serve(folder, **options)
     try:
         yield address(server)
     finally:
@@ -85,3 +88,30 @@ def test_an_injected_site_answers_and_cites_its_heading(
         assert page.locator(f"[id='{href.partition('#')[2]}']").count() == 1
         # The panel is open again where the reader has come to.
         page.locator("chapter-verse textarea").wait_for()
+
+
+@contextmanager
+def elsewhere(folder: Path) -> Iterator[str]:
+    """Serve a folder of files as any host does, without an API."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=folder)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_site_may_load_the_widget_from_the_api(tmp_path: Path, chromium: Browser) -> None:
+    plain(tmp_path / "site")
+    run("index", tmp_path / "site", "--store", f"edge:{tmp_path / 'index'}")
+    keys = tmp_path / "site/guide/keys.html"
+    with elsewhere(tmp_path / "site") as origin:
+        variables = {"CHAPTERVERSE_ALLOWED_ORIGINS": origin, "CHAPTERVERSE_BASE_URL": f"{origin}/"}
+        with served(tmp_path, site=False, **variables) as api:
+            tag = f'<script type="module" src="{api}/widget/launcher.js"></script></body>'
+            keys.write_text(PLAIN.replace(CSP, "").replace("</body>", tag))
+            page = chromium.new_page()
+            page.goto(f"{origin}/guide/keys.html")
+            open_chat(page)
+            ask(page, "How do I rotate a signing key?")
+            source = page.locator(".turn .sources a").first
+            assert source.get_attribute("href") == f"{origin}/guide/keys.html#setup"
+            page.close()
