@@ -3,8 +3,9 @@
 Makes a site of that many pages and runs the command line over it, each run in a process of its own: a plan
 (`index --dry-run`) of the new site, the first `index`, an `index` that changes nothing, a plan and an `index` after one
 page was edited, and after a folder of 200 pages was renamed. Prints the seconds, the CPU seconds, the pages a second
-and the largest resident memory of each, and what was embedded. The bars at 100,000 pages: a plan in 60 s, a run that
-changes nothing in 30 s, each in 1 GB; the exit code is 3 where one is missed.
+and the largest resident memory of each (where the engine is at work, that counts the files it maps), and what was
+embedded. The bars at 100,000 pages: a plan in 60 s, a run that changes nothing in 30 s, each in 1 GB; the exit code is
+3 where one is missed.
 """
 
 from __future__ import annotations
@@ -64,12 +65,8 @@ def main() -> int:
     finally:
         if arguments.folder is None:
             shutil.rmtree(folder, ignore_errors=True)
-    by_name = {run.name: run for run in runs}
-    missed = [
-        *(["plan"] if by_name["plan of a new site"].seconds > PLAN_SECONDS else []),
-        *(["unchanged"] if by_name["nothing changed"].seconds > UNCHANGED_SECONDS else []),
-        *(["memory"] if max(run.megabytes for run in runs) > MEMORY_MB else []),
-    ]
+    bars = {"plan of a new site": PLAN_SECONDS, "nothing changed": UNCHANGED_SECONDS}
+    missed = [r.name for r in runs if r.name in bars and (r.seconds > bars[r.name] or r.megabytes > MEMORY_MB)]
     print(f"bars missed: {', '.join(missed)}" if missed else "every bar met")
     return 3 if missed else 0
 

@@ -190,8 +190,11 @@ def test_a_dry_run_says_the_same_and_writes_nothing(shell: Shell) -> None:
     before = snapshot(shell.root)
     dry = shell.json("index", "site", "--dry-run")
     assert snapshot(shell.root) == before
-    assert shell.run("index", "site", "--dry-run").stderr.startswith("Would index 3 pages (3 new")
+    told = shell.run("index", "site", "--dry-run").stderr.splitlines()
+    assert told[:3] == ["new      brew/index.html", "new      clean/index.html", "new      index.html"]
+    assert told[3].startswith("Would index 3 pages (3 new")
     wet = shell.json("index", "site")
+    assert dry.pop("plan")["new"] == ["brew/index.html", "clean/index.html", "index.html"]
     assert {**dry, "seconds": 0, "generation": 1} == {**wet, "seconds": 0}
     shell.write("clean/index.html", "Cleaning", "<p>Lemon dissolves lime.</p>")
     before = snapshot(shell.root)
@@ -340,7 +343,7 @@ def test_status_against_a_site(shell: Shell) -> None:
         (["index", "site", "--embedder", "best"], "There is no embedder named 'best'"),
         (["index", "site", "--embedder", "cohere"], "COHERE_API_KEY"),
         (["index", "site", "--store", "nowhere"], "There is no store 'nowhere'"),
-        (["index", "site", "--ledger", "nowhere"], "There is no ledger 'nowhere'"),
+        (["index", "site", "--ledger", "nowhere"], "There is no ledger of the kind 'nowhere'"),
         (["index", "site", "--store", "edge:site/index.html/x"], ""),
         (["search", "a"], "There is no index yet"),
         (["ask", "a"], "There is no index yet"),

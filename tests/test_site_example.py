@@ -254,7 +254,7 @@ SURVIVORS = {
     "a variable of macros": ("reference/configuration/", "options-of-the-plugin", "| 32 to 512 | `256` |"),
     "a heading from a macro's loop": ("running/troubleshooting/", "there-is-no-index-yet", "Nothing was published"),
     "a snippet": ("", "not-built-yet", "a deployment template, streaming from Lambda"),
-    "the same snippet elsewhere": ("project/architecture/", "not-built-yet", "a deployment template, streaming from Lambda"),
+    "the same snippet elsewhere": ("project/architecture/", "not-built-yet", "a deployment template, streaming"),
     "a snippet from outside the docs": ("project/changelog/", None, "Keep a Changelog"),
     "a generated signature": ("project/library/", "chapterverse.store.only_scope", "```python\nonly_scope("),
     "a generated description": ("project/service/", "chapterverse_api.grounding.verify", "Check each span of a draft"),

@@ -102,7 +102,7 @@ def withheld(settings: Settings) -> str:
     """Say why a build doesn't write a remote index that nobody told it to leave alone."""
     if settings.publish and settings.pull_request:
         return "a pull request is being built, and its author may be a stranger."
-    return f"{settings.store!r} is not embedded and needs `publish: true`."
+    return f"{settings.store!r} is not embedded and needs `publish: true` or CHAPTERVERSE_PUBLISH=1."
 
 
 def explained(error: Exception) -> str:

@@ -61,9 +61,9 @@ class ChapterVerseConfig(Config):
     endpoint = c.Optional(c.Type(str))
     """Address of the API that the widget calls; unset means the site's own origin."""
     store = c.Optional(c.Type(str))
-    """Where the index lives: `edge:PATH`, relative to this file."""
+    """Where the index lives: `edge:PATH`, relative to this file, `qdrant:URL` or `s3://BUCKET/PREFIX`."""
     embedder = c.Optional(c.Type(str))
-    """What makes dense vectors: `none`, `cohere[:MODEL]` or `fastembed:MODEL-or-PATH`."""
+    """What makes dense vectors: `none`, or `cohere`, `bedrock`, `openai`, `fastembed` with `:MODEL`."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
     chunk_tokens = c.Type(int, default=256)

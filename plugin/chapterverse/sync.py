@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from chapterverse import evidence, lexical
 from chapterverse.diff import Diff, FileDiff, Report
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, InputError
-from chapterverse.ledger import Record
+from chapterverse.ledger import UNREAD, Record
 from chapterverse.model import Chunk, Head, Point, Source, utc_now
 from chapterverse.progress import Progress
 from chapterverse.reading import Cutter, Offered, cut_all
@@ -28,8 +28,6 @@ from chapterverse.store import Publication, Snapshot
 from chapterverse.target import Target, row_pipeline
 from chapterverse.vectors import Refused, Unfinished, Vectors, estimate
 
-#: The hash in the ledger of a file whose content is not known: it equals no other.
-UNREAD = "0" * 64
 _WRITE_BATCH = 1000
 #: Characters below which a text that a model calls too long is not cut any further.
 _SHORTEST = 64
@@ -92,7 +90,7 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
     report = None if damaged else _nothing_to_do(offered, target)
     if report is None:
         # Locked before anything is embedded, so that the loser of a race has paid for nothing.
-        with publishing(target) as publication:
+        with publishing(target, progress) as publication:
             changes = _changes(offered, target, publication.previous, progress)
             _embed_missing(changes, target, progress)
             head = apply(changes.diff, changes.vectors, target, publication, progress, expected=changes.total)
@@ -242,7 +240,7 @@ def unread(live: Snapshot) -> dict[str, Record]:
 
 
 @contextlib.contextmanager
-def publishing(target: Target) -> Iterator[Publication]:
+def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
     """Open a publication and keep it alive; after a publisher that was killed, as soon as its lease has run out.
 
     Raises:
@@ -257,6 +255,7 @@ def publishing(target: Target) -> Iterator[Publication]:
             except IndexLocked:
                 if waited > target.store.patience or not target.store.patience:
                     raise
+            progress("Waiting for another publisher", int(waited), int(target.store.patience))
             time.sleep(_PULSE)
             waited += _PULSE
         if waited and _token(target) != before:

@@ -39,7 +39,7 @@ def fill(exported: Exported, target: Target, progress: Progress = lambda *_: Non
         IndexFault: the index is locked, damaged or of a newer format; nothing was changed.
     """
     exported.check(target.scope, target.card)
-    with publishing(target) as publication:
+    with publishing(target, progress) as publication:
         live = publication.previous
         same = live is not None and live.head.embedder.fingerprint == target.card.fingerprint
         stored = [point.chunk for point in live.points()] if live and same else []

@@ -258,8 +258,10 @@ def test_addresses_that_are_missing_double_or_mixed(tmp_path: Path) -> None:
     assert says(found(site, with_index=False)) == {
         "two_pages": [f"b.html is skipped: it has the address of a.html, {BASE}a.html."],
         "mixed_address": [
-            "A page states an address on another host than the rest, http://127.0.0.1:8000/c.html: "
-             "it is placed by its path.",
+            (
+                "A page states an address on another host than the rest, http://127.0.0.1:8000/c.html: "
+                "it is placed by its path."
+            ),
             f"c.html says that it is at http://127.0.0.1:8000/c.html, outside of {BASE}.",
             "e/index.html and e.html have addresses that differ only in a slash or an ending.",
         ],

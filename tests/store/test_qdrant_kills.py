@@ -117,7 +117,7 @@ def test_what_a_killed_publisher_had_paid_for_is_undone_by_the_next() -> None:
         server.revive()
         store = store_on(server, clock)
         assert store.publishing(SCOPE)
-        with pytest.raises(IndexLocked, match="if it died, in 120 seconds"):
+        with pytest.raises(IndexLocked, match="if it was killed, in 60 seconds"):
             publish(store, [])
         clock.now += 121
         assert not store.publishing(SCOPE)

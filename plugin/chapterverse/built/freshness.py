@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from chapterverse import states
-from chapterverse.ledger import open_ledger
+from chapterverse.ledger import UNREAD, open_ledger
 from chapterverse.model import Head, Section, Source, join_blocks
 from chapterverse.readers.addresses import clean_base
 from chapterverse.readers.html import read_document
@@ -91,7 +91,9 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     ledger = open_ledger(settings)
     offered = {source.file_path: source for source in sources}
     described = ledger.generation(head.scope) == head.generation and ledger.token(head.scope) == head.token
-    if described and not offered.keys().isdisjoint(index.files.values()):
+    # Rows that were made from the index itself say nothing of the pages.
+    told = described and UNREAD not in {r.content_hash for r in ledger.records(head.scope).values()}
+    if told and not offered.keys().isdisjoint(index.files.values()):
         found = states.derive(store, ledger, head.scope, offered.values()).files
         index.known = {file.file_path: file.state for file in found if file.state != "Indexed"}
     return index

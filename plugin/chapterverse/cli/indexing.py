@@ -21,8 +21,10 @@ from chapterverse.target import Target
 
 
 def index(
-    path: Annotated[Path, typer.Argument(help="A built site, or with --source a folder of Markdown.", metavar="PATH")],
-    source: Annotated[bool, typer.Option("--source", help="PATH holds Markdown and not HTML.")] = False,
+    path: Annotated[
+        Path, typer.Argument(help="A built site, or with --source a folder of Markdown or MDX.", metavar="PATH")
+    ],
+    source: Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")] = False,
     slugs: Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")] = SlugRule.MKDOCS,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")

@@ -16,6 +16,9 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.model import Scope
 from chapterverse.settings import DEFAULT_STORE, Settings
 
+#: The hash of a file whose content is not known: it equals no other, so the file is read again.
+UNREAD = "0" * 64
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

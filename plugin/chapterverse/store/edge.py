@@ -122,9 +122,7 @@ class EdgeStore:
         try:
             return read_head(self._folder(scope) / HEAD)
         except IndexMissing:
-            raise IndexMissing(
-                f"Nothing was published for {scope} yet: build the site with the plugin first."
-            ) from None
+            raise IndexMissing(f"Nothing was published for {scope} yet: index the site first.") from None
 
     def _folder(self, scope: Scope) -> Path:
         return self.root / folder_name(scope.site) / folder_name(scope.version)

@@ -46,8 +46,8 @@ def decode(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
             )
         parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
         return Head(**{**fields, **parts}), document
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise IndexCorrupt(f"{place} can't be read ({type(error).__name__}): build it again.") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        raise IndexCorrupt(f"{place} is damaged: build the index again.") from None
 
 
 def encode(head: Head, **more: Any) -> bytes:
@@ -68,12 +68,12 @@ def read_head(path: Path) -> tuple[Head, str]:
     except (FileNotFoundError, NotADirectoryError):
         raise IndexMissing("Nothing was published there yet.") from None
     except IsADirectoryError:
-        raise IndexCorrupt(f"{path} can't be read (IsADirectoryError): build it again.") from None
+        raise IndexCorrupt(f"{path} is damaged: build the index again.") from None
     except OSError as error:
         raise IndexFault(f"{path} can't be read ({error.strerror}): see that this user may, and run again.") from error
     head, document = decode(raw, path)
     if not isinstance(document.get("folder"), str):
-        raise IndexCorrupt(f"{path} can't be read (KeyError): build it again.")
+        raise IndexCorrupt(f"{path} is damaged: build the index again.")
     return head, document["folder"]
 
 

@@ -144,6 +144,6 @@ def _write(writer: Writer, scope: Scope, payload: Mapping[str, Any], *conditions
 
 def _busy(scope: Scope, writer: Writer, seconds: int) -> IndexLocked:
     return IndexLocked(
-        f"Another process is publishing {scope} to {writer.place.host}: wait for it, then run again"
-        f" (if it died, in {seconds} seconds)."
+        f"Another process is publishing {scope} to {writer.place.host}: wait for it, then run again; "
+        f"if it was killed, in {seconds} seconds."
     )

@@ -100,10 +100,8 @@ class Record:
                 draft=_text(payload["draft"]),
                 retired=tuple(Retired(**r) for r in payload["retired"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise IndexCorrupt(
-                f"A head on the server can't be read ({type(error).__name__}): delete that point, then index again."
-            ) from None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise IndexCorrupt("A head on the server is damaged: delete that point, then index again.") from None
 
 
 def key_of(scope: Scope) -> str:

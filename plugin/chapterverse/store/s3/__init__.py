@@ -141,9 +141,7 @@ class S3Store:
         try:
             return self._record(self._shelf(scope).head)
         except IndexMissing:
-            raise IndexMissing(
-                f"Nothing was published for {scope} yet: build the site with the plugin first."
-            ) from None
+            raise IndexMissing(f"Nothing was published for {scope} yet: index the site first.") from None
 
     def _record(self, key: str, etag: str = "") -> Record:
         """Return what a head object says; one that is known to be unchanged is not fetched."""

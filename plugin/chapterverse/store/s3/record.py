@@ -73,8 +73,8 @@ class Record:
             artefact = Artefact(made["name"], Packed(made["size"], made["sha256"]))
             retired = {name: datetime.fromisoformat(since) for name, since in document["retired"].items()}
             aware = all(since.tzinfo for since in retired.values())
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise IndexCorrupt(f"{place} can't be read ({type(error).__name__}): build it again.") from None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise IndexCorrupt(f"{place} is damaged: build the index again.") from None
         if not (aware and _sound(artefact)):
             raise IndexCorrupt(f"{place} names no artefact: build it again.")
         return cls(head, artefact, retired)
