@@ -84,7 +84,7 @@ def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head, Mappin
 
 
 def _head(store: Store, scope: Scope) -> Head:
-    head = next((h for h in store.heads() if h.scope == scope), None)
+    head = store.head(scope)
     if head is None:
         raise IndexMissing(f"Nothing was published for {scope} yet.")
     return head

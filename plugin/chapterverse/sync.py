@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from chapterverse import evidence, lexical
 from chapterverse.diff import Diff, FileDiff, Report
-from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, InputError
+from chapterverse.errors import IndexFault, InputError
 from chapterverse.ledger import UNREAD, Record
 from chapterverse.model import Chunk, Head, Point, Source, utc_now
 from chapterverse.progress import Progress
+from chapterverse.publishing import publishing, renewing
 from chapterverse.reading import Cutter, Offered, cut_all
 from chapterverse.store import Publication, Snapshot
 from chapterverse.target import Target, row_pipeline
@@ -31,8 +31,6 @@ from chapterverse.vectors import Refused, Unfinished, Vectors, estimate
 _WRITE_BATCH = 1000
 #: Characters below which a text that a model calls too long is not cut any further.
 _SHORTEST = 64
-#: Seconds between two signs of life to the store.
-_PULSE = 2.0
 
 
 def compare(sources: Mapping[str, Source], records: Mapping[str, Record], pipeline: str) -> FileDiff:
@@ -91,6 +89,9 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
     if report is None:
         # Locked before anything is embedded, so that the loser of a race has paid for nothing.
         with publishing(target, progress) as publication:
+            # A head without anything behind it that could be continued is damaged too.
+            damaged = damaged or (publication.previous is None and target.head() is not None)
+            progress = renewing(publication, progress)
             changes = _changes(offered, target, publication.previous, progress)
             _embed_missing(changes, target, progress)
             head = apply(changes.diff, changes.vectors, target, publication, progress, expected=changes.total)
@@ -170,8 +171,25 @@ class _Changes:
         diff = plan(chunks, self.stored, (), anew=anew)
         lacking = self.vectors.lacking(diff.write)
         if self.live and lacking:
-            self.vectors.reuse(self.live.vectors(lacking.keys()))
+            self._reuse(self.live, lacking)
+            lacking = self.vectors.lacking(diff.write)
+        if self.target.embedder and lacking:
+            self._reuse_of_others(lacking)
         self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)
+
+    def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
+        wanted = list(embed_hashes)
+        for at in range(0, len(wanted), _WRITE_BATCH):
+            self.vectors.reuse(snapshot.vectors(wanted[at : at + _WRITE_BATCH]))
+
+    def _reuse_of_others(self, embed_hashes: Collection[str]) -> None:
+        """Take in what other indexes of the store hold: a version of the docs shares most texts with the one before."""
+        target = self.target
+        # Whatever is wrong with another index is none of this one's business.
+        with contextlib.suppress(IndexFault):
+            for head in target.store.heads():
+                if head.scope != target.scope and head.embedder.fingerprint == target.card.fingerprint:
+                    self._reuse(target.store.snapshot(head.scope), embed_hashes)
 
     def report(self, generation: int, total: int) -> Report:
         moved = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
@@ -237,65 +255,6 @@ def unread(live: Snapshot) -> dict[str, Record]:
     """Return a row for each file of an index, by which every file is read again."""
     counts = Counter(p.chunk.source_file_path for p in live.points())
     return {path: Record(path, UNREAD, n, UNREAD, live.head.generation, utc_now()) for path, n in counts.items()}
-
-
-@contextlib.contextmanager
-def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
-    """Open a publication and keep it alive; after a publisher that was killed, as soon as its lease has run out.
-
-    Raises:
-        IndexLocked: another process is publishing, or has published while this one waited.
-    """
-    before, waited = _token(target), 0.0
-    with contextlib.ExitStack() as stack:
-        while True:
-            try:
-                publication = stack.enter_context(target.store.publish(target.scope, target.card))
-                break
-            except IndexLocked:
-                if waited > target.store.patience or not target.store.patience:
-                    raise
-            progress("Waiting for another publisher", int(waited), int(target.store.patience))
-            time.sleep(_PULSE)
-            waited += _PULSE
-        if waited and _token(target) != before:
-            # What this process read may be older than what is live now.
-            raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
-        stack.enter_context(_alive(publication))
-        yield publication
-
-
-def _token(target: Target) -> str:
-    """Return what tells the live generation from every other; "" where there is none, or a damaged head."""
-    with contextlib.suppress(IndexCorrupt):
-        head = target.head()
-        return head.token if head else ""
-    return ""
-
-
-@contextlib.contextmanager
-def _alive(publication: Publication) -> Iterator[None]:
-    """Tell the store now and then that this publisher is at work; a model may make it wait for minutes."""
-    done = threading.Event()
-
-    def beat() -> None:
-        while not done.wait(_PULSE):
-            try:
-                publication.renew()
-            except IndexLocked:
-                # There is nothing left to renew; the next write says so.
-                return
-            except IndexFault:
-                # The network may be back at the next beat.
-                continue
-
-    pulse = threading.Thread(target=beat, name="chapterverse-pulse", daemon=True)
-    pulse.start()
-    try:
-        yield
-    finally:
-        done.set()
-        pulse.join()
 
 
 def _embed_missing(changes: _Changes, target: Target, progress: Progress) -> None:
@@ -391,9 +350,10 @@ def _remember(changes: _Changes, target: Target, head: Head) -> None:
     known = {row.file_path for row in (*rows, *kept)}.union(changes.files.unchanged)
     gone = target.ledger.records(target.scope).keys() - known
     target.ledger.save(target.scope, head.generation, (*rows, *kept), sorted(gone), head.token)
-    Unfinished(target.unfinished).forget()
+    Unfinished(target.unfinished).forget(changes.vectors.made)
 
 
 def _same(chunk: Chunk, stored: Chunk) -> bool:
     """Whether the stored payload is what would be written now, but for the time of indexing."""
-    return replace(chunk, created_at=chunk.created_at or stored.created_at, timestamp=stored.timestamp) == stored
+    # A chunk without a date of its own was given that of its indexing, twice.
+    return replace(chunk, created_at=chunk.created_at or stored.timestamp, timestamp=stored.timestamp) == stored

@@ -73,11 +73,11 @@ class Target:
 
     def head(self) -> Head | None:
         """Return what is live, None before the first publication."""
-        return next((h for h in self.store.heads() if h.scope == self.scope), None)
+        return self.store.head(self.scope)
 
     def described_by(self, head: Head) -> bool:
         """Whether a head says what a publication now would say, whatever the chunks."""
-        return head.base_url == self.base_url and head.embedder.fingerprint == self.card.fingerprint
+        return head.base_url == self.base_url and head.pipeline == self.pipeline
 
     def records(self, head: Head) -> Mapping[str, Record] | None:
         """Return the ledger's rows; None if they were written for another head: a number alone may be another's."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chapterverse import lexical
 from chapterverse.diff import FileDiff, Report
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import Head
 from chapterverse.progress import Progress
-from chapterverse.sync import apply, plan, publishing, unread
+from chapterverse.publishing import publishing
+from chapterverse.sync import apply, plan, unread
 from chapterverse.target import Target
 from chapterverse.transfer import Exported
 from chapterverse.vectors import Unfinished, Vectors
@@ -45,7 +47,8 @@ def fill(exported: Exported, target: Target, progress: Progress = lambda *_: Non
         stored = [point.chunk for point in live.points()] if live and same else []
         vectors = Vectors(Unfinished(None))
         vectors.reuse(exported.dense)
-        diff = plan(exported.chunks, stored, exported.dense.keys())
+        anew = live is not None and lexical.ENCODER not in live.head.pipeline.split()
+        diff = plan(exported.chunks, stored, exported.dense.keys(), anew=anew)
         head = apply(diff, vectors, target, publication, progress, expected=len(exported.chunks))
     _rebuild_ledger(target, head)
     return Report(target.scope, head.generation, FileDiff(), diff, head.chunks)

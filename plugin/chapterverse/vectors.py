@@ -137,11 +137,19 @@ class Unfinished:
         if self._path is not None:
             self._attempt(self._path, insert)
 
-    def forget(self) -> None:
-        """Remove them all: the run was published."""
-        if self._path is not None:
-            with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
+    def forget(self, embed_hashes: Collection[str]) -> None:
+        """Remove what was published, and the file when nothing is left of other runs."""
+        left: list[int] = []
+
+        def delete(db: Connection) -> None:
+            db.executemany("DELETE FROM vectors WHERE embed_hash = ?", [(h,) for h in embed_hashes])
+            left.extend(db.execute("SELECT count(*) FROM vectors").fetchone())
+
+        if self._path is not None and self._path.exists():
+            self._attempt(self._path, delete)
+            if left == [0]:
+                with contextlib.suppress(OSError):
+                    self._path.unlink(missing_ok=True)
 
     def _attempt(self, path: Path, work: Callable[[Connection], None]) -> None:
         # Loaded by whoever embeds: a build that changes nothing does not.

@@ -501,3 +501,25 @@ def test_another_scope_is_not_touched_by_damage(store: EdgeStore) -> None:
         publication.commit(Head("other", "", 1, 1, 1, "test"))
     (folder_of(store) / "head.json").write_text("{")
     assert [p.chunk.source_file_path for p in store.snapshot(Scope("other")).points()] == ["b.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("site", 5), ("version", None), ("generation", "x"), ("generation", None), ("generation", True),
+        ("chunks", -5), ("pages", 1.5), ("calibration", [1]), ("calibration", {"bias": "x"}), ("languages", [5]),
+        ("embedder", {"name": "none", "size": "x", "limit": 0, "space": "none"}), ("embedder", 5),
+        ("fusion_weight", "x"), ("base_url", 5), ("token", None), ("format", "x"), ("surprise", 1),
+    ],
+)  # fmt: skip
+def test_a_head_with_a_value_of_another_type_is_damaged(store: EdgeStore, name: str, value: object) -> None:
+    publish(store, "a")
+    file = folder_of(store) / "head.json"
+    document = json.loads(file.read_text())
+    document["head"][name] = value
+    file.write_text(json.dumps(document))
+    with pytest.raises(IndexCorrupt, match="is damaged: build the index again"):
+        store.heads()
+    assert not store.intact(SCOPE)
+    publish(store, "b")
+    assert names_in(store) == ["b"]

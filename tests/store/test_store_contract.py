@@ -668,3 +668,10 @@ def test_an_address_that_no_store_has(uri: str) -> None:
 
     with pytest.raises(ConfigurationError, match="There is no store"):
         open_store(Settings(store=uri))
+
+
+def test_a_head_is_found_by_its_scope(store: Store) -> None:
+    other = Scope(SCOPE.site, "2.0")
+    assert store.head(SCOPE) is None
+    head = publish(store, [A])
+    assert (store.head(SCOPE), store.head(other)) == (head, None)

@@ -101,3 +101,15 @@ def test_another_chunk_size_is_a_new_pipeline(site: Site) -> None:
     site.index()
     report = index(site.sources(), replace(site.target, budget=Budget(64)))
     assert report.files.changed == ("a.md", "b.md", "c.md")
+
+
+def test_another_version_of_the_docs_is_not_paid_for_twice(site: Site) -> None:
+    site.index()
+    embedder = CountingEmbedder()
+    later = replace(site.target, scope=Scope(SCOPE.site, "2.0"), embedder=embedder)
+    site.put("a.md", *(prose(("a", i)) for i in (1, 2)), "Words of the later version.")
+    report = index(site.sources(), later)
+    assert (report.embedded, len(embedder.seen), report.total) == (1, 1, 7)
+    dense = {p.chunk.embed_hash: p.dense for p in site.store.snapshot(SCOPE).points()}
+    later_dense = {p.chunk.embed_hash: p.dense for p in site.store.snapshot(later.scope).points()}
+    assert {h: v for h, v in later_dense.items() if h in dense} == {h: dense[h] for h in later_dense.keys() & dense}

@@ -44,10 +44,17 @@ def index(
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
     address = settings.base_url or None
     reading = read_sources(path, address, slugs) if source else read_site(path, address)
-    target = Target.open(settings, _scope(settings, reading), reading.base_url, workers=min(4, os.cpu_count() or 1))
+    scope, others = _scope(settings, reading)
+    target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
         done = run(reading.sources, target, report)
+    if others:
+        typer.echo(
+            f"Warning: the store holds {', '.join(sorted(others))} too. If that is this site at another address, index "
+            "it with --site; from now on every command needs --site.",
+            err=True,
+        )
     done = done.after(reading.warnings, len(reading.skipped))
     for warning in done.warnings:
         typer.echo(f"Warning: {warning}", err=True)
@@ -84,12 +91,16 @@ def status(
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
 
 
-def _scope(settings: Settings, reading: Reading) -> Scope:
-    """Return what to index into: by name, else what holds the site at that address, else named by the address."""
+def _scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
+    """Return what to index into, and the other sites of the store if this is a new one that nobody named.
+
+    It is what --site says, else what holds the site at that address, else named by the address.
+    """
     heads: list[Head] = []
     # A damaged head names nothing, and is replaced by what is about to be indexed.
     with contextlib.suppress(IndexCorrupt):
         heads = open_store(settings).heads()
     known = {h.site for h in heads if h.base_url.rstrip("/") + "/" == reading.base_url}
     site = settings.site or (known.pop() if len(known) == 1 else slug(reading.site))
-    return Scope(site, settings.docs_version or "")
+    sites = {h.site for h in heads}
+    return Scope(site, settings.docs_version or ""), set() if settings.site or site in sites else sites

@@ -12,7 +12,7 @@ import typer
 from chapterverse import progress
 from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.embedding import open_embedder
-from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.errors import ConfigurationError, IndexMissing, InputError
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Scope
 from chapterverse.settings import Settings
@@ -108,7 +108,13 @@ def repair(
 
     settings = settings_from(store, site, docs_version, ledger=ledger)
     opened = open_store(settings)
-    scope = Scope(settings.site, settings.docs_version or "") if settings.site else only_scope(opened)
+    try:
+        scope = only_scope(opened, settings.site, settings.docs_version)
+    except IndexMissing:
+        # A first publication that was killed leaves no head, and still something to remove.
+        if not settings.site:
+            raise
+        scope = Scope(settings.site, settings.docs_version or "")
     done = upkeep.repair(Target(scope, opened, open_ledger(settings)))
     told = f"rebuilt for {done.rebuilt} files" if done.rebuilt else "kept"
     typer.echo(f"Removed {done.swept} leftovers, ledger {told}", err=True)

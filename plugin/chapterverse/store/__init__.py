@@ -120,6 +120,15 @@ class Store(Protocol):
         """Return the live head of every scope, sorted by scope."""
         ...
 
+    def head(self, scope: Scope) -> Head | None:
+        """Return the live head of one scope, whatever is wrong with others; None where nothing was published.
+
+        Raises:
+            IndexMismatch: the index is in a newer format.
+            IndexCorrupt: the head is damaged.
+        """
+        ...
+
     def snapshot(self, scope: Scope) -> Snapshot:
         """Open what is live now.
 

@@ -47,6 +47,11 @@ class EdgeStore:
                 found.append(read_head(file)[0])
         return sorted(found, key=lambda h: h.scope)
 
+    def head(self, scope: Scope) -> Head | None:
+        with contextlib.suppress(IndexMissing):
+            return self._live(scope)[0]
+        return None
+
     def snapshot(self, scope: Scope) -> ShardSnapshot:
         from chapterverse.store.shard import Shard
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import shutil
@@ -100,9 +99,14 @@ def _copy_file(source: Path, target: Path) -> None:
 def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield where a file of this size holds data between its holes."""
     end = 0
-    # The system says "no such address" when there is nothing but a hole up to the end.
-    with contextlib.suppress(OSError):
-        while end < size:
+    while end < size:
+        try:
             start = os.lseek(handle, end, os.SEEK_DATA)
             end = os.lseek(handle, start, os.SEEK_HOLE)
-            yield start, end
+        except OSError as error:
+            # "No such address" means that there is nothing but a hole up to the end; whatever else is said, that this
+            # file system doesn't know its holes.
+            if error.errno != errno.ENXIO:
+                yield end, size
+            return
+        yield start, end

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,15 +40,33 @@ def decode(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
     """
     try:
         document = json.loads(raw)
-        fields = document["head"]
-        if int(fields["format"]) > FORMAT:
-            raise IndexMismatch(
-                f"The index is in format {fields['format']}, this release reads up to {FORMAT}: upgrade chapterverse."
-            )
-        parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
-        return Head(**{**fields, **parts}), document
+        return head_of(document["head"]), document
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise IndexCorrupt(f"{place} is damaged: build the index again.") from None
+
+
+def head_of(fields: Mapping[str, Any]) -> Head:
+    """Return the head with these fields.
+
+    Raises:
+        IndexMismatch: it is in a newer format.
+        KeyError, TypeError, ValueError: a field is missing, unknown, or not of its type.
+    """
+    if int(fields["format"]) > FORMAT:
+        raise IndexMismatch(
+            f"The index is in format {fields['format']}, this release reads up to {FORMAT}: upgrade chapterverse."
+        )
+    parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
+    head = Head(**{**fields, **parts})
+    card, numbers = head.embedder, (*dict(head.calibration).values(), head.fusion_weight)
+    names = (head.site, head.version, card.name, card.space, *head.languages)
+    texts = (head.pipeline, head.base_url, head.published_at, head.token)
+    counts = (head.generation, head.pages, head.chunks, card.size, card.limit)
+    if not all(isinstance(text, str) for text in (*names, *texts)):
+        raise TypeError
+    if not all(isinstance(n, int | float) for n in numbers) or not all(type(n) is int and n >= 0 for n in counts):
+        raise ValueError
+    return head
 
 
 def encode(head: Head, **more: Any) -> bytes:

@@ -58,6 +58,10 @@ class QdrantStore:
             return []
         return sorted((r.head for r in records if r.head is not None), key=lambda h: h.scope)
 
+    def head(self, scope: Scope) -> Head | None:
+        record = self._record(scope)
+        return record.head if record else None
+
     def snapshot(self, scope: Scope) -> QdrantSnapshot:
         record = self._record(scope)
         if record is None or record.head is None:

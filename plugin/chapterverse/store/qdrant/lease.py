@@ -1,8 +1,9 @@
 """The right to publish to one scope: a token in the scope's record, which runs out unless it is renewed.
 
-Taken, renewed and used by conditional writes that are read back, so of two publishers exactly one has it. Between the
-last renewal and the end there is more time than one request may take with all its tries: what a publisher that lost
-its lease still has on the way has arrived before another one can take over.
+Taken, renewed and used by conditional writes that are read back, so of two publishers exactly one has it. Before each
+try of any other write there is more time left than that try may take, or the lease is renewed first: what a publisher
+that lost its lease still has on the way has arrived before another one can take over. Only a process that is frozen
+between that look and its request, for longer than a lease lasts, could still write behind another's back.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from chapterverse.store.qdrant.record import Record, key_of
 from chapterverse.store.qdrant.server import NoCollection
 from chapterverse.store.qdrant.writer import Writer
 
+#: Seconds by which the clocks of two publishers may differ.
+_SKEW = 15
 #: A lease is renewed when this share of it has passed.
 _RENEWED_AFTER = 1 / 6
 
@@ -56,6 +59,7 @@ class Lease:
     def held(cls, writer: Writer, scope: Scope, times: Times) -> Iterator[Lease]:
         """Take it, or raise `IndexLocked`; let it go at the end, or let it run out where the server can't be told."""
         lease = cls._take(writer, scope, times)
+        writer.permit = lease.permit
         try:
             yield lease
         finally:
@@ -70,6 +74,17 @@ class Lease:
         """
         with self._lock:
             if not 0 <= self._times.clock() - self._renewed < self._times.lease * _RENEWED_AFTER:
+                self.confirm()
+
+    def permit(self) -> None:
+        """Renew where a request that is sent now might arrive when another publisher may have taken over.
+
+        Raises:
+            IndexLocked: it has.
+        """
+        with self._lock:
+            left = self._renewed + self._times.lease - self._times.clock()
+            if not self._writer.longest + _SKEW < left <= self._times.lease:
                 self.confirm()
 
     def confirm(self) -> Record:

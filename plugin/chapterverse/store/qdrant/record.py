@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from chapterverse.errors import IndexCorrupt, IndexMismatch
-from chapterverse.model import FORMAT, NAMESPACE, EmbedderCard, Head, Scope
+from chapterverse.errors import IndexCorrupt
+from chapterverse.model import NAMESPACE, Head, Scope
+from chapterverse.store.heads import head_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Record:
             return cls(
                 scope=Scope(_text(payload["site"]), _text(payload["version"])),
                 epoch=int(payload["epoch"]),
-                head=None if payload["head"] is None else _head(payload["head"]),
+                head=None if payload["head"] is None else head_of(payload["head"]),
                 layout=Layout(**payload["layout"]),
                 lease=_text(payload["lease"]),
                 lease_until=int(payload["lease_until"]),
@@ -108,15 +109,6 @@ def key_of(scope: Scope) -> str:
     """Return the id of a scope's record, which each of its points carries as `head`."""
     # Length-prefixed, so that no two scopes share one name.
     return str(uuid.uuid5(NAMESPACE, f"head {len(scope.site)}:{scope.site}{len(scope.version)}:{scope.version}"))
-
-
-def _head(fields: Mapping[str, Any]) -> Head:
-    if int(fields["format"]) > FORMAT:
-        raise IndexMismatch(
-            f"The index is in format {fields['format']}, this release reads up to {FORMAT}: upgrade chapterverse."
-        )
-    parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
-    return Head(**{**fields, **parts})
 
 
 def _text(value: Any) -> str:

@@ -28,6 +28,9 @@ CONNECT_SECONDS = 3.0
 class Writer:
     """The client's calls that a publisher needs; every one of them may be sent twice.
 
+    Attributes:
+        permit: asked before each try of a write to points; raises where the lease may be over before that arrives.
+
     Raises (all methods):
         IndexMissing: the collection is not there.
         IndexFault: the server can't be reached, or failed for longer than `patience` lasts.
@@ -37,8 +40,14 @@ class Writer:
     def __init__(self, place: Place, patience: Patience) -> None:
         """Prepare, without connecting. Raises `ConfigurationError` where the client is not installed."""
         self.place = place
+        self.permit: Callable[[], object] = lambda: None
         self._patience = patience
         self._client = _client(place, patience)
+
+    @property
+    def longest(self) -> float:
+        """Seconds that one try may take."""
+        return self._patience.request + CONNECT_SECONDS
 
     def hurry(self) -> None:
         """Try once from now on: what is still to be done may as well be done by the next publication."""
@@ -86,22 +95,22 @@ class Writer:
 
         made = [models.PointStruct(**p) for p in points]
         mode = models.UpdateMode.INSERT_ONLY if only_new else None
-        self._tried(lambda client: client.upsert(collection, made, ordering=_strong(), update_mode=mode), collection)
+        self._written(lambda client: client.upsert(collection, made, ordering=_strong(), update_mode=mode), collection)
 
     def set_payload(self, collection: str, payload: Mapping[str, Any], where: Where) -> None:
         values, chosen = dict(payload), _filter(where)
-        self._tried(lambda client: client.set_payload(collection, values, chosen, ordering=_strong()), collection)
+        self._written(lambda client: client.set_payload(collection, values, chosen, ordering=_strong()), collection)
 
     def delete_payload(self, collection: str, key: str, where: Where) -> None:
         chosen = _filter(where)
-        self._tried(lambda client: client.delete_payload(collection, [key], chosen, ordering=_strong()), collection)
+        self._written(lambda client: client.delete_payload(collection, [key], chosen, ordering=_strong()), collection)
 
     def delete(self, collection: str, where: Where) -> None:
         chosen = _filter(where)
-        self._tried(lambda client: client.delete(collection, chosen, ordering=_strong()), collection)
+        self._written(lambda client: client.delete(collection, chosen, ordering=_strong()), collection)
 
     def delete_points(self, collection: str, ids: Sequence[str]) -> None:
-        self._tried(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
+        self._written(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
 
     def payload(self, collection: str, point: str) -> Mapping[str, Any] | None:
         """Return what a majority of replicas holds of a point; None where it is not there."""
@@ -121,9 +130,15 @@ class Writer:
         found = self._tried(lambda client: client.facet(collection, key, chosen, limit=most, exact=True), collection)
         return {str(hit.value) for hit in found.hits}
 
-    def _tried(self, send: Callable[[QdrantClient], _T], collection: str = "") -> _T:
+    def _written(self, send: Callable[[QdrantClient], object], collection: str) -> None:
+        """Try a write; one to the heads needs no permit, for there every write has its conditions."""
+        self._tried(send, collection, fenced=collection != self.place.heads)
+
+    def _tried(self, send: Callable[[QdrantClient], _T], collection: str = "", *, fenced: bool = False) -> _T:
         started, failed = time.monotonic(), 0
         while True:
+            if fenced:
+                self.permit()
             try:
                 return send(self._client)
             except Exception as error:

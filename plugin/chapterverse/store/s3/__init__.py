@@ -78,6 +78,11 @@ class S3Store:
                     found.append(self._record(listed.key, listed.etag).head)
         return sorted(found, key=lambda h: h.scope)
 
+    def head(self, scope: Scope) -> Head | None:
+        with contextlib.suppress(IndexMissing):
+            return self._live(scope).head
+        return None
+
     def snapshot(self, scope: Scope) -> ShardSnapshot:
         for _ in range(3):
             record = self._live(scope)
@@ -193,9 +198,12 @@ class S3Store:
         if standing.record is None:
             return None
         head, folder = standing.record.head, desk / "live"
-        with contextlib.suppress(IndexCorrupt):
-            self._fetch(shelf, standing.record, folder)
-            return ShardSnapshot(head, Shard.load(folder, head.embedder.size))
+        # A download may be cut short; an index that is replaced for that would be embedded again as a whole.
+        for _ in range(2):
+            with contextlib.suppress(IndexCorrupt):
+                self._fetch(shelf, standing.record, folder)
+                return ShardSnapshot(head, Shard.load(folder, head.embedder.size))
+            shutil.rmtree(folder, ignore_errors=True)
         return None
 
     def _fetch(self, shelf: Shelf, record: Record, folder: Path) -> None:

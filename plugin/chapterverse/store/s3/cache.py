@@ -35,6 +35,8 @@ class Cache:
 
     def place(self, scope: str, sha256: str) -> Path:
         """Return where an artefact of a scope is, or would be."""
+        if self.root.exists():
+            self._secure()
         return self.root / scope / sha256
 
     def put(self, folder: Path, place: Path) -> None:
