@@ -203,3 +203,42 @@ def test_a_first_record_is_made_by_one_publisher_only() -> None:
         publish(store_on(server), [ONE])
         assert store_on(server).snapshot(SCOPE).head.generation == 2
         assert texts(store_on(server)) == {"one", "other"}
+
+
+class Dozing:
+    """A clock at whose so-many-th look its owner falls asleep for two leases, while another one publishes."""
+
+    def __init__(self, server: QdrantServer, clock: Clock, at: int) -> None:
+        self.slept = False
+        self._server, self._clock, self._left = server, clock, at
+
+    def __call__(self) -> float:
+        self._left -= 1
+        if self._left < 0 and not self.slept:
+            self.slept = True
+            self._clock.now += 120
+            publish(store_on(self._server, self._clock), [OTHER])
+        return self._clock()
+
+
+def test_a_publisher_that_slept_writes_nothing_more() -> None:
+    results = set()
+    for at in range(100):
+        clock = Clock()
+        with QdrantServer() as server:
+            publish(store_on(server, clock), [OLD])
+            dozing, lost = Dozing(server, clock, at), False
+            try:
+                publish(store_on(server, dozing), [ONE])
+            except IndexLocked:
+                lost = True
+            store = store_on(server, clock)
+            assert store.intact(SCOPE)
+            found = texts(store)
+            # Whoever was not told to go is there.
+            assert found == {"old"} | ({"other"} if dozing.slept else set()) | (set() if lost else {"one"})
+            results.add(lost)
+            if not dozing.slept:
+                break
+    assert not dozing.slept
+    assert results == {True, False}

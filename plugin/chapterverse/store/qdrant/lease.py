@@ -45,12 +45,13 @@ class Times:
 class Lease:
     """Held from `held` until its `with` is left; `record` is the scope's state as this publisher last saw it."""
 
-    def __init__(self, writer: Writer, times: Times, record: Record, token: str) -> None:
+    def __init__(self, writer: Writer, times: Times, record: Record, token: str, taken: float) -> None:
         self.record = record
         self._writer = writer
         self._times = times
         self._token = token
-        self._renewed = times.clock()
+        # When it was asked for, not when it was granted: it runs from there.
+        self._renewed = taken
         # A publication is renewed from one thread while another one writes.
         self._lock = threading.RLock()
 
@@ -122,7 +123,7 @@ class Lease:
         record = _read(writer, scope)
         if record.lease != token:
             raise _busy(scope, writer, times.lease)
-        return cls(writer, times, record, token)
+        return cls(writer, times, record, token, now)
 
     def _set(self, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
         _write(self._writer, self.record.scope, payload, match("lease", self._token), *conditions)
