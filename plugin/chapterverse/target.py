@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from pathlib import Path
 from chapterverse import lexical
 from chapterverse.chunking import CAP, TARGET, Budget
 from chapterverse.embedding import Embedder, open_embedder
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.ledger import Ledger, Record, open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope, Source, sound
 from chapterverse.settings import DEFAULT_STORE, Settings
@@ -57,7 +58,7 @@ class Target:
             raise ConfigurationError("The names of a site and of its version must be text without control characters.")
         store = open_store(settings)
         ledger = open_ledger(settings)
-        embedder = open_embedder(settings)
+        embedder = open_embedder(settings, _indexed_by(store, scope))
         # A model counts tokens in its own way, but a text far over its limit would only be sent to be refused.
         limit = (embedder.card.limit if embedder else 0) or CAP
         budget = Budget(min(chunk_tokens, limit), min(CAP, limit))
@@ -89,6 +90,14 @@ class Target:
 def row_pipeline(pipeline: str, source: Source) -> str:
     """Return 64 hex digits over all that decides a file's points besides its content."""
     return hashlib.sha256(f"{pipeline}\n{source.context}".encode(errors="surrogatepass")).hexdigest()
+
+
+def _indexed_by(store: Store, scope: Scope) -> EmbedderCard | None:
+    # Whatever is wrong with the index is told by whoever reads it.
+    with contextlib.suppress(IndexFault):
+        head = store.head(scope)
+        return head.embedder if head else None
+    return None
 
 
 def _unfinished(settings: Settings) -> Path:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,10 @@ from chapterverse.embedding.patience import Patience
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.rest import JsonClient
 from chapterverse.settings import Settings
+from chapterverse.sync import index
+from chapterverse.target import Target
 from fakes.bags import vector
+from fakes.docs import BASE_URL, SCOPE, page, prose, section, source
 from fakes.loopback import Fault, failing, rate_limited
 from fakes.openai_server import KEY, OpenAIServer
 
@@ -300,6 +304,8 @@ def test_neither_side_loads_an_sdk(server: OpenAIServer) -> None:
 import sys
 from chapterverse.embedding import open_embedder
 from chapterverse.settings import Settings
+from chapterverse.sync import index
+from chapterverse.target import Target
 settings = Settings(embedder="openai:{SMALL}", openai_url={server.url!r}, openai_api_key={KEY!r})
 embedder = open_embedder(settings)
 assert embedder.embed_documents(["one"]) == [embedder.embed_query("one")]
@@ -321,3 +327,20 @@ def test_the_fake_refuses_what_the_real_one_refuses(server: OpenAIServer) -> Non
         assert rest.post("/v1/embeddings", {**good, **wrong}).status == 400, str(wrong)[:60]
     assert rest.post("/v1/embeddings", {**good, "model": "gpt-2"}).status == 404
     assert JsonClient(server.url, {}).post("/v1/embeddings", good).status == 401
+
+
+def test_a_build_that_changes_nothing_asks_nothing(server: OpenAIServer, tmp_path: Path) -> None:
+    model = "openai:nomic-embed-text"
+    settings = Settings(store=f"edge:{tmp_path}", embedder=model, openai_url=server.url, openai_api_key=KEY)
+    texts = [prose(i) for i in range(4)]
+
+    def build() -> int:
+        asked = len(server.history)
+        made = page("a.md", *(section(f"S{i}", text) for i, text in enumerate(texts)))
+        index([source(made)], Target.open(settings, SCOPE, BASE_URL))
+        return sum(len(request.body["input"]) for request in server.history[asked:])
+
+    assert build() >= 4
+    assert build() == 0
+    texts.append("One more.")
+    assert build() == 1

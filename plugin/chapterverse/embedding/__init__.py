@@ -39,8 +39,12 @@ class Embedder(Protocol):
         ...
 
 
-def open_embedder(settings: Settings) -> Embedder | None:
+def open_embedder(settings: Settings, indexed: EmbedderCard | None = None) -> Embedder | None:
     """Return the embedder that `settings.embedder` names; None for `none`.
+
+    Args:
+        settings: its name, and what it needs.
+        indexed: what made the index, which spares a model of that name from being asked for the size of its vectors.
 
     Raises:
         ConfigurationError: no such embedder, or its key or package is missing.
@@ -59,7 +63,8 @@ def open_embedder(settings: Settings) -> Embedder | None:
     if kind == "openai":
         from chapterverse.embedding.openai import OpenAIEmbedder
 
-        return OpenAIEmbedder.from_settings(settings, model)
+        size = indexed.size if indexed and indexed.name == settings.embedder else 0
+        return OpenAIEmbedder.from_settings(settings, model, size=size)
     if kind == "fastembed":
         from chapterverse.embedding.fastembed import FastEmbedder
 

@@ -72,7 +72,9 @@ _PASSING = {408, 409, 429}
 class OpenAIEmbedder:
     """One model behind one address. Safe to share between threads."""
 
-    def __init__(self, spelling: Spelling, asking: JsonClient, building: JsonClient, patience: Patience) -> None:
+    def __init__(
+        self, spelling: Spelling, asking: JsonClient, building: JsonClient, patience: Patience, size: int = 0
+    ) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
         self._known = MODELS.get(spelling.name)
@@ -80,13 +82,21 @@ class OpenAIEmbedder:
         self._asking = asking
         self._building = building
         self._patience = patience
-        self._size = spelling.size or (self._known.size if self._known else 0)
-        # A model of the table is known to refuse what is too long.
-        self._tells = self._known is not None
+        self._size = spelling.size or (self._known.size if self._known else size)
+        # A model of the table is known to refuse what is too long, and one that made an index was asked then.
+        self._tells = self._known is not None or size > 0
 
     @classmethod
-    def from_settings(cls, settings: Settings, model: str, patience: Patience | None = None) -> OpenAIEmbedder:
+    def from_settings(
+        cls, settings: Settings, model: str, patience: Patience | None = None, *, size: int = 0
+    ) -> OpenAIEmbedder:
         """Return the embedder for a model; nothing is sent yet.
+
+        Args:
+            settings: address and key.
+            model: as in the module's docstring.
+            patience: how a build waits.
+            size: of its vectors, where an index tells; 0 where the model must be asked.
 
         Raises:
             ConfigurationError: no model is named, it has no vectors of that size, or the key is missing or malformed.
@@ -108,7 +118,7 @@ class OpenAIEmbedder:
                 "The embedder openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL to "
                 "a server that needs none."
             )
-        return cls(spelling, asking, building, patience or Patience())
+        return cls(spelling, asking, building, patience or Patience(), size)
 
     @property
     def card(self) -> EmbedderCard:
