@@ -141,7 +141,8 @@ export const createPanel = (root, launcher, config) => {
   const dialog = el('dialog', {
     ariaLabel: config.title,
     tabIndex: -1,
-    onclose: () => dialog.open || close(),
+    // The event comes later than the call: answer only what the browser closed by itself, or focus is taken twice.
+    onclose: () => launcher.ariaExpanded === 'true' && !dialog.open && close(),
     onclick: event => follow(event, () => phone.matches && close()),
     onkeydown(event) {
       const enter = event.key === 'Enter' && event.target === field && !event.shiftKey;
