@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page
 
+#: Whether the tab remembers the chat as open; storage may be refused.
+WAS_OPEN = "(() => { try { return Boolean(sessionStorage.chapterverse_open) } catch { return false } })()"
+
 
 def open_chat(page: Page) -> Locator:
     """Open the chat with its button."""
@@ -16,7 +19,10 @@ def open_chat(page: Page) -> Locator:
 def ask(page: Page, question: str = "How do I lock?") -> Locator:
     """Ask, and return the turn that the question made."""
     dialog = page.get_by_role("dialog")
-    if not dialog.is_visible():
+    if page.evaluate(WAS_OPEN):
+        # After a reload it opens by itself, which takes a moment.
+        dialog.wait_for()
+    elif not dialog.is_visible():
         open_chat(page)
     page.get_by_role("textbox", name="Ask a question").fill(question)
     page.keyboard.press("Enter")
