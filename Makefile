@@ -45,7 +45,7 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) pyproject.toml requirements/test.in --extra api --extra aws --extra build --extra postgres -o requirements/test.txt
 	$(LOCK) pyproject.toml requirements/demo.in --extra api -c requirements/test.txt -o requirements/demo.txt
 	$(LOCK) tests/fuzz/requirements.in -o tests/fuzz/requirements.txt
-	$(LOCK) benchmarks/requirements.in -o benchmarks/requirements.txt
+	$(LOCK) pyproject.toml benchmarks/requirements.in -o benchmarks/requirements.txt
 
 clean: ## remove everything that the other tasks made
 	rm -rf .venv .cache node_modules dist site_example/site site_example/.cache tests/artifacts

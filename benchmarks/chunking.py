@@ -7,21 +7,17 @@ measured apart below the table. The first call makes an environment of its own f
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
-import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import environment
+
 if TYPE_CHECKING:
     from corpus import File
 
-ROOT = Path(__file__).resolve().parents[1]
-HOME = ROOT / ".cache" / "benchmarks"
-LOCK = ROOT / "benchmarks" / "requirements.txt"
 ROUNDS = 3
 OURS = "Chapter & Verse"
 KINDS = ("fences", "tables", "admonitions", "JSX")
@@ -32,22 +28,9 @@ def main() -> None:
     wrong = [folder for folder in folders if not folder.is_dir()]
     if wrong or not folders:
         sys.exit(f"{wrong[0]} is no folder." if wrong else "Name a folder of Markdown: benchmarks/chunking.py FOLDER …")
-    if sys.prefix != str(HOME):
-        _restart()
+    environment.enter()
     for folder in folders:
         _measure(folder)
-
-
-def _restart() -> None:
-    """Run again in the environment that holds the peers, made anew when the lock has changed."""
-    python, mark = HOME / "bin" / "python", HOME / "lock"
-    if not mark.exists() or mark.read_bytes() != LOCK.read_bytes():
-        venv.create(HOME, clear=True, with_pip=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-        subprocess.run([*install, "-r", LOCK], check=True)
-        mark.write_bytes(LOCK.read_bytes())
-    os.environ["PYTHONPATH"] = str(ROOT / "plugin")
-    os.execv(python, [str(python), __file__, *sys.argv[1:]])
 
 
 def _measure(folder: Path) -> None:

@@ -31,9 +31,7 @@ Splitter = Callable[[str], list[Piece]]
 
 def peers() -> dict[str, Splitter]:
     """Return every peer by name, ready to split and with nothing remembered of an earlier call."""
-    encoding = tokens._encoding()
-    # The peers would download the very same encoding.
-    tiktoken.registry.ENCODINGS["cl100k_base"] = encoding
+    encoding = offline_encoding()
     return {
         "LangChain headers + recursive": _langchain(),
         "LlamaIndex Markdown + sentence": _llama_index("SentenceSplitter", encoding),
@@ -42,6 +40,13 @@ def peers() -> dict[str, Splitter]:
         "chonkie recursive, its own rules": _chonkie(encoding, markdown=False),
         "semantic-text-splitter Markdown": _semantic(),
     }
+
+
+def offline_encoding() -> tiktoken.Encoding:
+    """Return cl100k, and give it to the peers too, which would download the very same encoding."""
+    encoding = tokens._encoding()
+    tiktoken.registry.ENCODINGS["cl100k_base"] = encoding
+    return encoding
 
 
 def _langchain() -> Splitter:

@@ -19,8 +19,8 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
-    "model", "errors", "settings", "tokens", "lexical", "evidence", "embedding", "store", "knowledge", "widget",
-    "__version__",
+    "model", "errors", "settings", "rest", "tokens", "lexical", "evidence", "embedding", "store", "knowledge", "widget",
+    "filters", "plain", "__version__",
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

@@ -280,6 +280,24 @@ def test_filters(indexed: Shell) -> None:
     assert [r["section"] for r in found["results"]] == ["Green tea"]
 
 
+@pytest.mark.parametrize(
+    ("filters", "pages"),
+    [
+        ([f"url={BASE}clean/"], {"clean/index.html"}),
+        ([f"url^={BASE}cl", "source_file_path=index.html"], set()),
+        (["source_file_path^=cl", "source_file_path=index.html"], {"clean/index.html", "index.html"}),
+        (['{"url": {"$contains": "/clean"}}'], {"clean/index.html"}),
+        (['{"$or": [{"url": {"$prefix": "http"}}, {"type": "faq"}]}', "source_file_path=index.html"], {"index.html"}),
+        (['{"created_at": {"$lt": "2000-01-01"}}'], set()),
+        (["{}"], {"brew/index.html", "clean/index.html", "index.html"}),
+    ],
+)
+def test_filters_beyond_equality(indexed: Shell, filters: list[str], pages: set[str]) -> None:
+    options = [part for text in filters for part in ("--filter", text)]
+    (found,) = indexed.json("search", "tea vinegar teapot", "--top-k", "20", *options)
+    assert {r["source_file_path"] for r in found["results"]} == pages
+
+
 def test_ask_as_json(indexed: Shell) -> None:
     answer = indexed.json("ask", QUESTION)
     assert answer["status"] == "answered"
@@ -369,7 +387,11 @@ def test_what_can_not_be_done_is_one_sentence(shell: Shell, arguments: list[str]
         (["search", "a", "--questions", "q.jsonl"], "Give either a QUESTION or --questions FILE.jsonl."),
         (["search", "a", "--top-k", "0"], "--top-k"),
         (["search", "a", "--top-k", "21"], "--top-k"),
-        (["search", "a", "--filter", "tags"], "A --filter needs the form field=value."),
+        (["search", "a", "--filter", "tags"], "A --filter needs the form field=value, field^=prefix, or JSON."),
+        (["search", "a", "--filter", "{"], "A --filter in braces needs to be a JSON object without a key twice."),
+        (["search", "a", "--filter", '{"type": "a", "type": "b"}'], "A --filter in braces needs to be a JSON object"),
+        (["search", "a", "--filter", '{"$or": ' * 9999], "A --filter in braces needs to be a JSON object"),
+        (["search", "a", "--filter", f'{{"chunk_index": {"9" * 5000}}}'], "A --filter in braces needs to be a JSON"),
         (["ask"], "Give a QUESTION, --selected-text, or both."),
         (["index"], "PATH"),
         (["index", "site", "--slugs", "hugo"], "--slugs"),
@@ -391,6 +413,12 @@ def test_what_was_not_understood_is_a_matter_of_usage(indexed: Shell, arguments:
         (["ask", "a", "--selected-text", "x" * 5001], "selected_text must hold at most 5000 characters."),
         (["search", "a", "--filter", "nope=1"], "A filter names no known field; known are type, url"),
         (["search", "a", "--filter", "chunk_index=one"], "The filter on chunk_index needs values of type int."),
+        (["search", "a", "--filter", "type^x=one"], "A filter names no known field; known are type, url"),
+        (["search", "a", "--filter", '{"type": {"$ne": "page"}}'], "A filter uses no known operator; known are $and,"),
+        (
+            ["search", "a", "--filter", '{"$or": [' * 100 + '{"type": "a"}' + "]}" * 100],
+            "A filter may be nested at most 5 deep.",
+        ),
         (["ask", "a", "--site", "other"], "The store holds nothing for that site and version, only"),
         (["ask", "a", "--embedder", "cohere"], "COHERE_API_KEY"),
     ],

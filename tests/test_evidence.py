@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse import evidence
-from chapterverse.evidence import Calibration, features, fit, read_question
+from chapterverse.evidence import Calibration, Features, Weights, features, read_question, sampling
+from chapterverse.evidence.sampling import fit
 from chapterverse.lexical import document_vector, query_vector
 from chapterverse.model import Chunk, EmbedderCard, Head, Point
 from chapterverse.store import Snapshot
@@ -93,7 +93,7 @@ def best(text: str, snapshot: Snapshot) -> tuple[float, Chunk | None]:
     calibration = Calibration.from_json(snapshot.head.calibration)
     question, idf = read_question(text, snapshot.head.languages, snapshot)
     hits = snapshot.search_lexical(query_vector(text), 10)
-    scored = [(calibration.score(question, hit.lexical, idf), hit.chunk) for hit in hits]
+    scored = [(calibration.of(features(question, hit.lexical, idf)), hit.chunk) for hit in hits if question.known]
     return max(scored, key=lambda pair: pair[0], default=(0.0, None))
 
 
@@ -119,7 +119,7 @@ def test_the_strongest_evidence_is_in_the_right_chunk(manual: Snapshot) -> None:
 
 def test_more_of_the_question_is_more_evidence(manual: Snapshot) -> None:
     calibration = Calibration.from_json(manual.head.calibration)
-    few, half, all_of_it = (calibration.of_features((c, s, 1.6)) for c, s in ((0.2, 0.1), (0.6, 0.3), (1.0, 0.5)))
+    few, half, all_of_it = (calibration.of(Features(c, s, 1.6)) for c, s in ((0.2, 0.1), (0.6, 0.3), (1.0, 0.5)))
     assert 0 < few < half < all_of_it < 1
 
 
@@ -139,10 +139,9 @@ def test_a_fit_is_the_same_whatever_led_to_the_index(tmp_path: Path, manual: Sna
 def test_made_questions_are_told_apart(manual: Snapshot) -> None:
     calibration = Calibration.from_json(manual.head.calibration)
     sample = [sorted(set(_words(p))) for p in manual.points()]
-    asked, foreign = zip(*evidence._made_questions(sample), strict=True)
+    asked, foreign = zip(*sampling._made_questions(sample), strict=True)
     scores = [
-        [calibration.of_features(evidence._best_features(made, manual)) for made in questions]
-        for questions in (asked, foreign)
+        [calibration.of(sampling._best_features(made, manual)) for made in questions] for questions in (asked, foreign)
     ]
     kept, passed = (sum(s >= calibration.floor for s in side) / len(side) for side in scores)
     assert kept >= 0.9
@@ -165,8 +164,7 @@ def test_calibrations_survive_json(manual: Snapshot) -> None:
 def test_a_question_without_words_has_no_evidence(manual: Snapshot, question: str) -> None:
     asked, idf = read_question(question, ("en",), manual)
     assert not asked.known
-    score = Calibration.from_json(manual.head.calibration).score(asked, document_vector((), MANUAL["port"]), idf)
-    assert score == 0.0
+    assert (asked.familiarity, idf) == (0.0, {})
 
 
 # Indexes of hardly anything
@@ -177,7 +175,7 @@ def test_an_empty_index_has_no_evidence_for_anything(tmp_path: Path) -> None:
         assert best("port", snapshot) == (0.0, None)
         calibration = Calibration.from_json(snapshot.head.calibration)
         assert calibration.floor > 0
-        assert calibration.of_features((1.0, 1.0, 0.0)) < calibration.floor
+        assert calibration.of(Features(1.0, 1.0, 0.0)) < calibration.floor
 
 
 def test_an_index_without_words_has_none_either(tmp_path: Path) -> None:
@@ -204,7 +202,7 @@ def test_equal_chunks_do_not_break_a_fit(tmp_path: Path) -> None:
 
 def test_coverage_is_the_share_of_the_words_by_rarity(manual: Snapshot) -> None:
     question, idf = read_question("webhook zebra", ("en",), manual)
-    coverage, strength, length = features(question, document_vector((), MANUAL["webhooks"]), idf)
+    coverage, strength, length, *_ = features(question, document_vector((), MANUAL["webhooks"]), idf)
     webhook, zebra = question.weights
     assert coverage == pytest.approx(webhook / (webhook + zebra))
     assert 0 < strength < coverage
@@ -228,3 +226,61 @@ def test_a_word_has_one_alternative_for_each_language(manual: Snapshot) -> None:
     question, _ = read_question("replicas", ("en", "de"), manual)
     assert len(question.words) == 1
     assert len(question.words[0]) == 2
+
+
+def test_familiarity_is_the_share_of_the_words_that_stand_anywhere(manual: Snapshot) -> None:
+    question, idf = read_question("webhook homebrew zebra", ("en",), manual)
+    webhook, homebrew, zebra = question.weights
+    assert question.familiarity == pytest.approx((webhook + homebrew) / (webhook + homebrew + zebra))
+    assert features(question, document_vector((), "nothing of it"), idf).familiarity == question.familiarity
+
+
+def test_parts_of_a_word_make_it_familiar(manual: Snapshot) -> None:
+    assert read_question("serverPort", ("en",), manual)[0].familiarity == 1.0
+
+
+# Calibrations
+
+
+def test_every_feature_but_the_bias_raises_evidence() -> None:
+    calibration = Calibration(Weights(-3, 1, 1, 1, 1), Weights(-3, 1, 1, 1, 1, 1))
+    low = Features(0.2, 0.2, 0.2, 0.2, 0.2)
+    for name in Features._fields:
+        assert calibration.of(low._replace(**{name: 0.9})) > calibration.of(low)
+
+
+def test_cosines_of_an_embedder_that_nobody_calibrated_mean_nothing() -> None:
+    calibration = Calibration(Weights(-1, 2, 1, 0, 1))
+    found = Features(0.5, 0.2, 1.0, 0.7)
+    assert calibration.of(found._replace(nearness=0.9)) == calibration.of(found)
+
+
+def test_without_the_embedder_words_have_weights_of_their_own() -> None:
+    calibration = Calibration(Weights(-1, 2), Weights(-4, 1, nearness=8))
+    by_words, by_both = (calibration.of(Features(0.5, 0.2, 1.0, nearness=n)) for n in (None, 0.5))
+    assert by_words == 0.5
+    assert by_both == pytest.approx(1 / (1 + 2.718281828**-0.5))
+
+
+def test_what_only_meaning_finds_can_be_enough() -> None:
+    calibration = Calibration(Weights(-4, 8), Weights(-4, 4, nearness=8))
+    wordless = Features(0.0, 0.0, 0.0, 0.0, 0.7)
+    assert calibration.of(wordless) >= calibration.floor
+
+
+def test_calibrations_of_older_releases_are_read() -> None:
+    old = {"bias": -8.5, "coverage": 9.1, "strength": 3.4, "length": 2.0, "floor": 0.48}
+    calibration = Calibration.from_json(old)
+    assert calibration == Calibration(Weights(-8.5, 9.1, 3.4, 2.0), None, 0.48, 0)
+    assert calibration.source == "index"
+
+
+def test_a_measured_calibration_survives_json() -> None:
+    calibration = Calibration(Weights(-1.5, 2, 1, 0.5, 3), Weights(-2, 1, 1, 0, 2, 4.25), 0.5, 80)
+    assert Calibration.from_json(json.loads(json.dumps(calibration.to_json()))) == calibration
+    assert calibration.source == "questions"
+
+
+def test_a_head_without_a_calibration_has_no_evidence() -> None:
+    calibration = Calibration.from_json({})
+    assert calibration.of(Features(1.0, 1.0, 2.0)) < calibration.floor

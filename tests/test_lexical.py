@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.lexical import AVERAGE_LENGTH, K1, B, document_vector, query_vector, words
+from chapterverse.lexical import AVERAGE_LENGTH, K1, B, document_vector, query_vector, question_words, words
 from chapterverse.model import SparseVector
 from growth import assert_linear
 
@@ -80,8 +80,17 @@ def test_punctuation_around_words_is_nothing() -> None:
         ("en", "How do I configure the port, and why don't you?", ["configure", "port"]),
         ("en", "It’s what they’ll say", ["they’ll", "say"]),
         ("de", "Wie kann ich den Port ändern und wo ist er?", ["port", "ändern"]),
-        ("fr", "Comment puis-je changer le port de l'index ?", ["puis-je", "changer", "port", "l'index"]),
+        ("fr", "Comment puis-je changer le port de l'index ?", ["changer", "port", "l'index"]),
+        ("fr", "Qu’est-ce qu'il faut faire, et où a-t-il été ?", []),
         ("es", "¿Cómo puedo cambiar el puerto?", ["cambiar", "puerto"]),
+        ("it", "Come posso cambiare la porta dell'indice?", ["cambiare", "porta", "dell'indice"]),
+        ("nl", "Hoe kan ik de poort wijzigen?", ["poort", "wijzigen"]),
+        ("pt", "Como posso mudar a porta?", ["mudar", "porta"]),
+        ("de", "Koennte man fuer mich pruefen?", ["pruefen"]),
+        ("zh", "怎么修改端口？", ["修改", "改端", "端口"]),
+        ("zh-Hant", "如何修改", ["修改"]),
+        ("ja", "ポートを変えるには", ["ポート", "変"]),
+        ("ko", "포트를 어떻게 바꾸나요", ["포트", "바꾸"]),
         ("en-GB", "the port", ["port"]),
     ],
 )
@@ -97,6 +106,15 @@ def test_function_words_are_left_out(language: str, sentence: str, kept: list[st
         ("de", "Häuser", "hauser"),
         ("fr", "l'index", "index"),
         ("fr", "configurée", "configurées"),
+        ("fr", "configurez-le", "configurez"),
+        ("fr", "d’index.html", "index.html"),
+        ("it", "dell'indice", "indice"),
+        ("de", "Schlüssel", "Schluessel"),
+        ("de", "Größe", "Groesse"),
+        ("es", "configuración", "configuracion"),
+        ("ja", "サーバー", "サーバ"),
+        ("ja", "ＡＰＩ８０", "API80"),
+        ("ja", "ｲﾝﾃﾞｯｸｽ", "インデックス"),
         ("ru", "настройки", "настройка"),
         ("en", "café", "cafe\u0301"),
         ("en", "naïve", "naive"),
@@ -119,8 +137,36 @@ def test_scripts_without_spaces_are_read_two_characters_at_a_time() -> None:
     assert surfaces("日本語", "ja") == ["日本", "本語"]
     assert surfaces("字") == ["字"]
     assert surfaces("使用API接口") == ["使用", "api", "接口"]
-    assert surfaces("한국어 검색") == ["한국", "국어", "검색"]
+    assert surfaces("한국어 검색") == ["한국어", "검색"]
     assert finds("本語", "日本語の文章", "ja")
+    assert finds("데이터", "데이터베이스를", "ko")
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "text"),
+    [
+        ("de", "Index der Suche", "Der Suchindex"),
+        ("de", "Suchindex", "Der SuchIndex"),
+        ("de", "Größen von Dateien", "Die Dateigröße"),
+        ("fr", "donnees", "les données"),
+        ("fr", "données", "les donnees"),
+        ("fr", "oublié", "j'oublie"),
+        ("ja", "データベースサーバー", "データベースのサーバ"),
+    ],
+)
+def test_a_question_finds_other_forms(language: str, question: str, text: str) -> None:
+    held = terms(text, language)
+    assert all(held & set(word.terms) for word in words(question, language))
+
+
+def test_signs_on_letters_are_part_of_the_word() -> None:
+    assert surfaces("हिन्दी में खोज।", "hi") == ["हिन्दी", "में", "खोज"]
+    assert terms("שָׁלוֹם", "he") == terms("שלום", "he")
+    assert terms("x\u0302") == terms("x")
+
+
+def test_english_words_have_one_form() -> None:
+    assert [len(w.terms) for w in words("Suchindex données résumé benutzername")] == [1, 1, 1, 1]
 
 
 # Vectors
@@ -179,6 +225,25 @@ def test_a_text_without_words_has_an_empty_vector(text: str) -> None:
 def test_a_question_is_read_by_the_rules_of_every_language() -> None:
     both = set(query_vector("Häuser running", ["de", "en"]).indices)
     assert both == terms("Häuser running", "de") | terms("Häuser running", "en")
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("wie kann ich die Datenbank sichern", {"datenbank", "sichern"}),
+        ("what is the port of this server", {"port", "server"}),
+        ("how do processes die", {"processes", "die"}),
+        ("die casting", {"casting"}),
+        ("怎么修改端口", {"修改", "改端", "端口"}),
+        ("", set()),
+    ],
+)
+def test_function_words_of_the_question_are_left_out_in_every_reading(question: str, kept: set[str]) -> None:
+    assert {word.surface for word in question_words(question, ["en", "de", "zh", "en-GB"])} == kept
+
+
+def test_a_question_to_no_language_has_no_words() -> None:
+    assert list(question_words("port", [])) == []
 
 
 # Hostile input, threads, cost

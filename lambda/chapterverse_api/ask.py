@@ -12,7 +12,7 @@ from uuid import uuid4
 from chapterverse.errors import ProviderError
 from chapterverse_api import log, phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, Segment, Status
-from chapterverse_api.generation import Draft
+from chapterverse_api.generation import Draft, Span
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.grounding import Verified, verify
 from chapterverse_api.links import Links
@@ -59,11 +59,22 @@ def ask(query: ChatQuery, service: Service) -> Events:
 def _drafted(material: Material, service: Service) -> Steps[Delta, None, tuple[Draft, str | None]]:
     """Stream the draft and return it, with the reason if quoting had to stand in for the generator."""
     links = Links(material.task.passages)
+    framed = yield from _framed(material)
     try:
-        return (yield from _streamed(links.stream(service.generator.generate(material.task)))), None
+        draft = yield from _streamed(links.stream(service.generator.generate(material.task)))
     except ProviderError as error:
         draft = yield from _streamed(Extractive().generate(material.task))
-        return draft, f"The answer is quoted, since the model failed ({type(error).__name__})."
+        return (*framed, *draft), f"The answer is quoted, since the model failed ({type(error).__name__})."
+    return (*framed, *draft), None
+
+
+def _framed(material: Material) -> Steps[Delta, None, Draft]:
+    """Say first what the reader must know of the passages."""
+    if not material.abroad:
+        return ()
+    note = Span(f"{phrases.of(material.task.language).abroad}\n\n", framing=True)
+    yield Delta(text=note.text)
+    return (note,)
 
 
 def _streamed(steps: Steps[str, None, Draft]) -> Steps[Delta, None, Draft]:
@@ -80,7 +91,8 @@ def answer(material: Material, verified: Verified, degraded: str | None, turn: T
     """Return what the verified draft amounts to."""
     cited = {i for span in verified.spans for i in span.citations}
     sources = [s for s in material.sources if s.id in cited] + [s for s in material.sources if s.id not in cited]
-    status: Status = "answered" if material.coverage(cited) >= WHOLE else "partial"
+    whole = material.coverage(cited) >= WHOLE and not material.abroad
+    status: Status = "answered" if whole else "partial"
     return turn.response(
         response="".join(span.text for span in verified.spans),
         source_chunks=sources,

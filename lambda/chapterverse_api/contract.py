@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import core_schema
 
 from chapterverse import tokens
+from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, VALUES, Asked, parse, version_of
 
 Mode = Literal["rag", "selected_text"]
 Status = Literal["answered", "partial", "not_in_docs", "degraded"]
@@ -54,8 +65,25 @@ class Message(Request):
     signature: Signature | None = None
 
 
-FilterValue = str | int | list[str | int]
-Filters = dict[str, FilterValue]
+_FILTERS = {
+    "type": "object",
+    "description": "Field to a value, to a list of values of which one must match, or to an object of operators that"
+    " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index and created_at, $prefix and"
+    " $contains on all others. A plain url is the beginning of an address. Fields together must all hold; $and and $or"
+    f" take lists of such objects. At most {DEPTH} levels, {CONDITIONS} conditions and {VALUES} values.",
+    "propertyNames": {"enum": [*FIELDS, "$and", "$or"]},
+    "additionalProperties": {"type": ["string", "integer", "array", "object"]},
+    "examples": [
+        {"tags": ["linux", "macos"], "created_at": {"$gte": "2026-01-01"}},
+        {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},
+    ],
+}
+#: What the reader narrows the search to, as a tree. `parse` is all its contract: what is wrong, it says in a sentence.
+Filters = Annotated[
+    Asked | None,
+    GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(parse)),
+    WithJsonSchema(_FILTERS),
+]
 
 
 class ChatQuery(Request):
@@ -69,8 +97,13 @@ class ChatQuery(Request):
     page_url: Annotated[str, StringConstraints(max_length=2048)] | None = None
     language: Annotated[str, StringConstraints(max_length=35)] | None = None
     version: Annotated[str, StringConstraints(max_length=64)] | None = None
-    filters: Filters = {}
-    top_k: Annotated[int, Field(ge=1, le=20)] = 5
+    filters: Filters = Field({}, validate_default=True)
+    top_k: Annotated[int, Field(ge=1, le=20)] | None = None
+
+    @property
+    def docs_version(self) -> str | None:
+        """The version that is asked about, by `version` or else by a filter: each version has an index of its own."""
+        return self.version if self.version is not None else version_of(self.filters)
 
     @model_validator(mode="after")
     def _whole(self) -> ChatQuery:
@@ -132,7 +165,7 @@ class RetrievalRequest(Request):
     embedding: Annotated[list[float], Field(min_length=1, max_length=4096)] | None = None
     top_k: Annotated[int, Field(ge=1, le=20)] = 5
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
-    filters: Filters = {}
+    filters: Filters = Field({}, validate_default=True)
 
     @model_validator(mode="after")
     def _one(self) -> RetrievalRequest:
@@ -161,9 +194,12 @@ class RetrievedChunk(Response):
 
 
 class RetrievalStats(Response):
+    """`timings` are seconds by stage: embed, search, rank, rerank, weigh."""
+
     total_candidates: int
     search_threshold: float
     collection_name: str
+    timings: dict[str, float] = {}
 
 
 class RetrievalResponse(Response):

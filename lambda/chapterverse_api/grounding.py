@@ -114,6 +114,11 @@ class _Source:
         self._text = f"{' › '.join(passage.path)}\n\n{passage.section}"
 
     @cached_property
+    def _flat(self) -> str:
+        # A line may be broken anywhere where a word ends, and a sentence is the same.
+        return " ".join(self._text.split())
+
+    @cached_property
     def _terms(self) -> tuple[int, ...]:
         return tuple(w.terms[0] for w in lexical.words(self._text, self._language))
 
@@ -134,7 +139,10 @@ class _Source:
 
     def quotes(self, text: str) -> bool:
         """Whether the text stands there verbatim, and not as a part of other words or numbers."""
-        return text in self._text and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", self._text) is not None
+        said = " ".join(text.split())
+        return (
+            bool(said) and said in self._flat and re.search(rf"(?<!\w){re.escape(said)}(?!\w)", self._flat) is not None
+        )
 
 
 def _carries(source: _Source, sentences: Sequence[_Sentence]) -> bool:

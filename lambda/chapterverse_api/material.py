@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
@@ -12,11 +12,12 @@ from chapterverse.errors import IndexFault
 from chapterverse.evidence import Question, read_question
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
-from chapterverse_api import phrases
-from chapterverse_api.contract import ChatQuery, FilterValue, Mode, Nearest, SourceChunk
+from chapterverse_api import addresses, phrases
+from chapterverse_api.contract import ChatQuery, Mode, Nearest, SourceChunk
 from chapterverse_api.generation import Passage, Task
-from chapterverse_api.history import standalone
-from chapterverse_api.retrieval import Candidate, retrieve
+from chapterverse_api.passages import chosen, passages
+from chapterverse_api.retrieval import Candidate
+from chapterverse_api.scope import chunk_of, seek
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 #: Pages that a refusal points to.
 NEAREST = 3
 SNIPPET = 200
-#: Chunks of the section on either side of the one that was found: a section may be a whole reference.
-NEIGHBORS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,7 @@ class Material:
         candidates: how many chunks were considered.
         snapshot: what the words of an answer are weighed by; None where nothing is indexed.
         evidence: the strongest evidence found, 0 to 1.
+        abroad: whether the passages are in other languages than the reader's.
         degraded: why not everything went as configured; None if it did.
     """
 
@@ -49,6 +49,7 @@ class Material:
     evidence: float
     retrieval_used: bool
     snapshot: Snapshot | None = None
+    abroad: bool = False
     degraded: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
@@ -70,24 +71,23 @@ class Material:
 
 def from_index(query: ChatQuery, service: Service) -> Material:
     """Return the passages that the index has on a question; none where the evidence is too weak."""
-    snapshot = service.snapshot(query.version)
-    head = snapshot.head
-    question = standalone(query.query or "", query.conversation_history, head.languages)
-    found = retrieve(snapshot, service.embedder, question, filters=_scoped(query, head.languages))
-    kept = _sections(c for c in found.candidates if c.evidence >= found.calibration.floor)[: query.top_k]
-    urls = {c.chunk.chunk_id: service.public_url(c.chunk, head) for c in found.candidates}
+    sought = seek(query, service)
+    snapshot, found = sought.snapshot, sought.found
+    kept = chosen((c for c in found.candidates if c.evidence >= found.calibration.floor), query.top_k)
+    urls = {c.chunk.chunk_id: service.public_url(c.chunk, snapshot.head) for c in found.candidates}
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-    passages = tuple(_passage(str(i), c, urls[c.chunk.chunk_id], pages) for i, c in enumerate(kept, 1))
-    language = query.language or next((c.chunk.language for c in found.candidates), head.languages[0])
+    made = tuple(passages(kept, urls, pages))
+    language = sought.language or next((c.chunk.language for c in found.candidates), snapshot.head.languages[0])
     return Material(
         mode="rag",
-        task=Task(query.query or "", found.question, passages, language),
-        sources=tuple(_source(p, c.chunk) for p, c in zip(passages, kept, strict=True)),
+        task=Task(query.query or "", found.question, made, language),
+        sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
         nearest=_nearest(found.candidates, urls),
         candidates=found.total,
         evidence=found.evidence,
         retrieval_used=True,
         snapshot=snapshot,
+        abroad=sought.abroad,
         degraded=found.degraded,
         timings=found.timings,
     )
@@ -97,7 +97,7 @@ def from_selection(query: ChatQuery, service: Service) -> Material:
     """Return the selection as the only source; the index is asked just where it stands and what its words weigh."""
     selection = query.selected_text or ""
     try:
-        snapshot: Snapshot | None = service.snapshot(query.version)
+        snapshot: Snapshot | None = service.snapshot(query.docs_version, query.page_url)
     except IndexFault:
         # Whatever became of the index, the reader's own text is at hand.
         snapshot = None
@@ -133,17 +133,14 @@ class _Home:
 
 
 def _home(selection: str, page_url: str, service: Service, snapshot: Snapshot) -> _Home | None:
-    page = service.page_at(page_url, snapshot)
-    if page is None:
+    held = service.on_page(page_url, snapshot)
+    chunk = chunk_of(selection, held, snapshot)
+    if chunk is None:
         return None
-    chunks = snapshot.page(page)
-    vector = lexical.query_vector(selection, snapshot.head.languages)
-    hits = snapshot.search_lexical(vector, 1, {"source_file_path": [page]})
-    chunk = hits[0].chunk if hits else chunks[0]
     place = _place(chunk, service.public_url(chunk, snapshot.head))
     # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
-    held = page_url in {service.public_url(c, snapshot.head) for c in chunks}
-    return _Home(page_url if held else urldefrag(place.url).url, place, chunk.language)
+    known = page_url in {addresses.public(url, snapshot.head, service.settings.base_url) for url in held}
+    return _Home(page_url if known else urldefrag(place.url).url, place, chunk.language)
 
 
 def _weighed(question: str, language: str, snapshot: Snapshot | None) -> Question:
@@ -153,56 +150,12 @@ def _weighed(question: str, language: str, snapshot: Snapshot | None) -> Questio
     return Question(words, (1.0,) * len(words))
 
 
-def _scoped(query: ChatQuery, languages: Sequence[str]) -> dict[str, FilterValue]:
-    """Return the filters with the reader's language, where the index has pages in it: "de-AT" reads "de" as well."""
-    filters: dict[str, FilterValue] = dict(query.filters)
-    spoken = [tag for tag in languages if query.language and _primary(tag) == _primary(query.language)]
-    if spoken and len(languages) > 1:
-        filters.setdefault("language", [*spoken])
-    return filters
-
-
-def _primary(tag: str) -> str:
-    return tag.partition("-")[0].lower()
-
-
-def _passage(number: str, candidate: Candidate, url: str, pages: Mapping[str, Sequence[Chunk]]) -> Passage:
-    chunk = candidate.chunk
-    around = range(chunk.chunk_index - NEIGHBORS, chunk.chunk_index + NEIGHBORS + 1)
-    page = pages[chunk.source_file_path]
-    section = "\n\n".join(c.text for c in page if c.chunk_index in around and _same_section(c, chunk))
-    terms = frozenset(candidate.lexical.indices)
-    return Passage(
-        id=number,
-        path=chunk.heading_path,
-        text=chunk.text,
-        section=section,
-        terms=terms,
-        rank=candidate.rank,
-        score=candidate.evidence,
-        url=url,
-        chunk_id=chunk.chunk_id,
-    )
-
-
-def _sections(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return the best candidate of each section, best first: a section is one source, however many chunks match."""
-    best: dict[tuple[str, tuple[str, ...]], Candidate] = {}
-    for candidate in candidates:
-        best.setdefault((candidate.chunk.url, candidate.chunk.heading_path), candidate)
-    return list(best.values())
-
-
-def _same_section(a: Chunk, b: Chunk) -> bool:
-    return a.url == b.url and a.heading_path == b.heading_path
-
-
 def _source(passage: Passage, chunk: Chunk) -> SourceChunk:
     return SourceChunk(
         id=passage.id,
         chapter=chunk.chapter_title,
         section=chunk.section_heading,
-        snippet=_snippet(chunk.text),
+        snippet=_snippet(passage.text),
         url=passage.url,
         score=round(passage.score, 4),
         chunk_id=chunk.chunk_id,

@@ -1,44 +1,51 @@
-"""From a question to ranked chunks: search both sides, fuse, score by evidence. One order on every store.
+"""From a question to ranked chunks: search both sides, fuse, order, rerank, weigh. One order on every store.
 
-Fusion is min-max linear (it beat reciprocal rank fusion on every set measured) with a deterministic tie-break. Fused
-values only order; what a score *means* is said by evidence alone, since the best fused value is always 1.
+A rank only orders: the best of anything is first. How far a chunk answers at all is said by its evidence, which is
+calibrated for the index.
 """
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from chapterverse import lexical
 from chapterverse.embedding import Embedder
 from chapterverse.errors import InputError, ProviderError
-from chapterverse.evidence import Calibration, Question, read_question
+from chapterverse.evidence import Calibration, Features, Question, features, read_question
+from chapterverse.filters import Asked, resolve
 from chapterverse.model import Chunk, SparseVector
-from chapterverse.store import INDEXED_FIELDS, Hit, Snapshot
-from chapterverse_api.contract import FilterValue
+from chapterverse.store import Snapshot
+from chapterverse_api import memories, ranking
+from chapterverse_api.features import Wanted
+from chapterverse_api.ranking import Ranked
+from chapterverse_api.reranking import Reranker
 
-#: Candidates of each side before fusion.
+#: Candidates of each side before fusion; with 100 the order of the first five got no better.
 CANDIDATES = 50
-#: What the page with the most hits adds to a fused value: a page about the subject beats a passing mention.
-PAGE = 0.2
-_PAGE_HITS = 4
 #: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
 _LARGEST = 1e15
-LEXICAL_ALGORITHM = "bm25-code-aware"
-HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear"
+LEXICAL_ALGORITHM = "bm25-code-aware + structure"
+HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk with its rank value, its evidence (calibrated, 0 to 1) and what both were made from."""
+    """A chunk with its rank value, its evidence (calibrated, 0 to 1) and what both were made from.
+
+    Attributes:
+        components: of the rank.
+        features: of the evidence; None where the question has no words, and so none.
+    """
 
     chunk: Chunk
     lexical: SparseVector
     rank: float
     evidence: float
     components: Mapping[str, float]
+    features: Features | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +53,11 @@ class Retrieval:
     """What a search found.
 
     Attributes:
-        candidates: best first, without duplicates of one text.
+        candidates: best first, each text once.
         total: how many chunks were considered.
-        degraded: why only one side was searched; None if all went as configured.
-        timings: seconds by stage.
+        degraded: why not all went as configured; None if it did.
+        timings: seconds by stage: `embed`, `search`, `rank`, `rerank`, `weigh`.
+        vector: of the question, for a second search.
     """
 
     candidates: tuple[Candidate, ...]
@@ -59,6 +67,12 @@ class Retrieval:
     algorithm: str
     degraded: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
+    vector: Sequence[float] | None = None
+
+    @property
+    def answerable(self) -> bool:
+        """Whether there is anything to answer from."""
+        return any(c.evidence >= self.calibration.floor for c in self.candidates)
 
     @property
     def evidence(self) -> float:
@@ -72,53 +86,120 @@ def retrieve(
     question: str | None,
     *,
     vector: Sequence[float] | None = None,
-    filters: Mapping[str, FilterValue] | None = None,
+    filters: Asked | None = None,
+    reranker: Reranker | None = None,
+    here: Collection[str] = (),
+    now: datetime | None = None,
+    weight: float | None = None,
 ) -> Retrieval:
     """Search one generation of the index.
 
     Args:
         question: what is asked; None for a search by `vector` alone.
         vector: a dense vector of the index's own embedder.
-        filters: payload field to a value or a list of them.
+        filters: what to narrow the search to (see `filters.parse`).
+        reranker: a model that has the last word on the order; where it fails, the order stays.
+        here: addresses of the page that the reader is on, which comes a little earlier.
+        now: by which the age of memories is taken; the present where it is left out.
+        weight: share of the dense side in the fusion; the index's own where it is left out.
 
     Raises:
-        InputError: a filter names no payload field, or the vector is not of the index's size.
+        InputError: the vector is not of the index's size.
     """
-    head = snapshot.head
-    where = _checked(filters or {})
-    timings: dict[str, float] = {}
-    degraded = None
+    head, asked = snapshot.head, question or ""
+    stages = _Stages()
     if vector is not None:
         _check_vector(vector, head.embedder.size)
-    started = time.perf_counter()
-    if question is not None and embedder is not None:
-        try:
-            vector = embedder.embed_query(question)
-        except ProviderError as error:
-            degraded = f"The embedder could not be reached ({type(error).__name__}); only words were searched."
-        timings["embed"] = time.perf_counter() - started
-    started = time.perf_counter()
-    sparse = lexical.query_vector(question or "", head.languages)
-    by_words = snapshot.search_lexical(sparse, CANDIDATES, where)
+    elif question is not None and embedder is not None:
+        vector = stages.embedded(embedder, question)
+
+    where = resolve(filters, snapshot)
+    by_words = snapshot.search_lexical(lexical.query_vector(asked, head.languages), CANDIDATES, where)
     by_meaning = snapshot.search_dense(vector, CANDIDATES, where) if vector is not None else []
-    timings["search"] = time.perf_counter() - started
-    asked, idf = read_question(question or "", head.languages, snapshot)
+    stages.end("search")
+
+    words, idf = read_question(asked, head.languages, snapshot)
+    hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
+    wanted = {language: Wanted(asked, language, idf) for language in {h.chunk.language for h in hits.values()}}
+    fused = ranking.fuse(hits, idf, by_meaning, head.fusion_weight if weight is None else weight)
+    ranked = ranking.rank(hits, fused, wanted, here)
+    stages.end("rank")
+
+    if reranker is not None and question is not None:
+        ranked = stages.reranked(reranker, question, ranked)
+    ranked = memories.weigh(ranked, now)
     calibration = Calibration.from_json(head.calibration)
-    fused = _fuse(by_words, by_meaning, head.fusion_weight if question is not None else 1.0)
-    candidates = tuple(
-        Candidate(hit.chunk, hit.lexical, rank, calibration.score(asked, hit.lexical, idf), components)
-        for hit, rank, components in fused
-    )
-    timings["rank"] = time.perf_counter() - started - timings["search"]
+    cosine = {h.chunk.chunk_id: h.score for h in by_meaning}
+    candidates = tuple(_candidate(r, calibration, words, idf, cosine) for r in ranked)
+    stages.end("weigh")
     return Retrieval(
         candidates=candidates,
-        question=asked,
+        question=words,
         calibration=calibration,
-        total=len({h.chunk.chunk_id for h in (*by_words, *by_meaning)}),
-        algorithm=HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM,
-        degraded=degraded,
-        timings=timings,
+        total=len(hits),
+        algorithm=" + ".join((HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM, *stages.models)),
+        degraded=stages.degraded,
+        timings=stages.timings,
+        vector=vector,
     )
+
+
+def _candidate(
+    ranked: Ranked, calibration: Calibration, words: Question, idf: Mapping[int, float], cosine: Mapping[str, float]
+) -> Candidate:
+    hit, near = ranked.hit, cosine.get(ranked.hit.chunk.chunk_id)
+    # What is not among the nearest is at most as near as the last of them.
+    at_most = min(cosine.values(), default=None) if near is None else near
+    found = features(words, hit.lexical, idf, at_most) if words.known else None
+    components = ranked.components if near is None else {**ranked.components, "cosine": near}
+    return Candidate(hit.chunk, hit.lexical, ranked.rank, calibration.of(found) if found else 0.0, components, found)
+
+
+class _Stages:
+    """The models on the way, each of which may fail without taking the search with it, and how long all took."""
+
+    def __init__(self) -> None:
+        self.timings: dict[str, float] = {}
+        self.models: list[str] = []
+        self._failures: list[str] = []
+        self._started = time.perf_counter()
+
+    def end(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.timings[stage], self._started = now - self._started, now
+
+    @property
+    def degraded(self) -> str | None:
+        return " ".join(self._failures) or None
+
+    def embedded(self, embedder: Embedder, question: str) -> Sequence[float] | None:
+        """Return the question's vector, or None where the embedder fails."""
+        try:
+            return embedder.embed_query(question)
+        except ProviderError as error:
+            self._failures.append(
+                f"The embedder could not be reached ({type(error).__name__}); only words were searched."
+            )
+            return None
+        finally:
+            self.end("embed")
+
+    def reranked(self, reranker: Reranker, question: str, ranked: list[Ranked]) -> list[Ranked]:
+        """Return the hits in the model's order, ties as they were; unchanged where it fails."""
+        if not ranked:
+            return ranked
+        try:
+            relevance = reranker.rerank(question, [r.hit.chunk.embed_text for r in ranked])
+        except ProviderError as error:
+            self._failures.append(
+                f"The reranker could not be reached ({type(error).__name__}); the order is that of the search."
+            )
+            return ranked
+        finally:
+            self.end("rerank")
+        self.models.append(reranker.name)
+        read = [Ranked(r.hit, v, {**r.components, "rerank": v}) for r, v in zip(ranked, relevance, strict=True)]
+        return sorted(read, key=lambda r: -r.rank)
 
 
 def _check_vector(vector: Sequence[float], size: int) -> None:
@@ -129,71 +210,3 @@ def _check_vector(vector: Sequence[float], size: int) -> None:
     # The engine counts in 32 bits, where a larger number is infinite and a vector of zeros has no direction.
     if not any(vector) or not all(abs(v) <= _LARGEST for v in vector):
         raise InputError("The embedding needs finite numbers that are not all zero.", field="embedding")
-
-
-def _checked(filters: Mapping[str, FilterValue]) -> dict[str, list[str | int]]:
-    where: dict[str, list[str | int]] = {}
-    for name, value in filters.items():
-        if name not in INDEXED_FIELDS:
-            raise InputError(f"A filter names no known field; known are {', '.join(INDEXED_FIELDS)}.", field="filters")
-        values = value if isinstance(value, list) else [value]
-        kind = int if name == "chunk_index" else str
-        if not values or not all(type(v) is kind for v in values):
-            raise InputError(f"The filter on {name} needs values of type {kind.__name__}.", field="filters")
-        where[name] = list(values)
-    return where
-
-
-def _fuse(
-    by_words: Sequence[Hit], by_meaning: Sequence[Hit], weight: float
-) -> list[tuple[Hit, float, dict[str, float]]]:
-    """Return hits with their rank value and its parts, best first, ties by chunk id, one for each distinct text."""
-    # Without another side to be comparable with, a score keeps its own zero.
-    words = _scaled(by_words, None if by_meaning else 0.0)
-    meaning = _scaled(by_meaning, None)
-    hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
-    # With one side only there is nothing to weigh.
-    weight = weight if by_words and by_meaning else float(bool(by_meaning))
-    both = {i: (1 - weight) * words.get(i, 0.0) + weight * meaning.get(i, 0.0) for i in hits}
-    pages = _pages(hits.values(), both)
-    ranked = []
-    for chunk_id, hit in hits.items():
-        page = pages[hit.chunk.source_file_path]
-        parts = {"lexical": words.get(chunk_id, 0.0), "dense": meaning.get(chunk_id, 0.0), "page": page}
-        ranked.append((hit, (both[chunk_id] + PAGE * page) / (1 + PAGE), parts))
-    ranked.sort(key=lambda row: (-row[1], row[0].chunk.chunk_id))
-    return list(_distinct(ranked))
-
-
-def _pages(hits: Iterable[Hit], values: Mapping[str, float]) -> dict[str, float]:
-    """Return for each page how much of it was found, each hit half as much as the one before; 1 for the most."""
-    found: defaultdict[str, list[float]] = defaultdict(list)
-    for hit in hits:
-        found[hit.chunk.source_file_path].append(values[hit.chunk.chunk_id])
-    sums = {
-        path: sum(v / 2**n for n, v in enumerate(sorted(of_page, reverse=True)[:_PAGE_HITS]))
-        for path, of_page in found.items()
-    }
-    most = max(sums.values(), default=0.0) or 1.0
-    return {path: value / most for path, value in sums.items()}
-
-
-def _scaled(hits: Sequence[Hit], zero: float | None) -> dict[str, float]:
-    """Return scores scaled to 0..1 by the greatest of the list and by `zero`, or else the least of the list."""
-    if not hits:
-        return {}
-    low = min(h.score for h in hits) if zero is None else zero
-    high = max(h.score for h in hits)
-    return {h.chunk.chunk_id: (h.score - low) / (high - low) if high > low else 1.0 for h in hits}
-
-
-def _distinct(
-    fused: Iterable[tuple[Hit, float, dict[str, float]]],
-) -> Iterable[tuple[Hit, float, dict[str, float]]]:
-    """Drop repetitions: an included snippet stands on many pages, and once in an answer is enough."""
-    seen: set[str] = set()
-    for row in fused:
-        text = " ".join(row[0].chunk.text.split())
-        if text not in seen:
-            seen.add(text)
-            yield row

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any
-from urllib.parse import urldefrag
-from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
 from chapterverse.embedding import Embedder, open_embedder
-from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, InputError, ProviderError
+from chapterverse.errors import ChapterVerseError, IndexMismatch, InputError, ProviderError
+from chapterverse.filters import Asked, readdressed, version_of
 from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head, open_store
-from chapterverse_api import ask
+from chapterverse_api import addresses, ask
 from chapterverse_api.contract import (
     ChatQuery,
-    Filters,
     IndexStatus,
     RetrievalRequest,
     RetrievalResponse,
@@ -32,8 +30,12 @@ from chapterverse_api.contract import (
 from chapterverse_api.generation import Generator, open_generator
 from chapterverse_api.guard import contract as guarded
 from chapterverse_api.history import standalone
-from chapterverse_api.retrieval import Candidate, retrieve
+from chapterverse_api.reranking import Reranker, open_reranker
+from chapterverse_api.retrieval import Candidate, Retrieval, retrieve
 from chapterverse_api.sse import Events
+
+#: Results of which a fusion weight is judged.
+_WEIGHED = 10
 
 
 def open_service(settings: Settings) -> Service:
@@ -42,40 +44,61 @@ def open_service(settings: Settings) -> Service:
     Raises:
         ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
     """
-    if settings.reranker != "none":
-        raise ConfigurationError(f"There is no reranker named {settings.reranker!r}: use none.")
-    return Service(settings, open_store(settings), open_embedder(settings), open_generator(settings))
+    embedder, generator, reranker = open_embedder(settings), open_generator(settings), open_reranker(settings)
+    return Service(settings, open_store(settings), embedder, generator, reranker)
 
 
 class Service:
     """Answers from one store. Safe to use from several threads."""
 
-    def __init__(self, settings: Settings, store: Store, embedder: Embedder | None, generator: Generator) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        embedder: Embedder | None,
+        generator: Generator,
+        reranker: Reranker | None = None,
+    ) -> None:
         self.settings = settings
         self.embedder = embedder
         self.generator = generator
+        self.reranker = reranker
         self._store = store
         self._open: dict[Scope, Snapshot] = {}
-        self._pages: WeakKeyDictionary[Snapshot, Mapping[str, str]] = WeakKeyDictionary()
         self._lock = Lock()
 
     def chat(self, query: ChatQuery) -> Events:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. See `ask.ask`."""
         return ask.ask(query, self)
 
+    def find(
+        self,
+        snapshot: Snapshot,
+        question: str | None,
+        filters: Asked | None = None,
+        *,
+        vector: Sequence[float] | None = None,
+        here: Collection[str] = (),
+    ) -> Retrieval:
+        """Search one generation with the models of this service; see `retrieval.retrieve`."""
+        # Readers filter by the addresses that they see.
+        where = readdressed(filters, lambda url: addresses.published(url, snapshot.head, self.settings.base_url))
+        return retrieve(
+            snapshot, self.embedder, question, vector=vector, filters=where, reranker=self.reranker, here=here
+        )
+
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse:
         """Return the best chunks, unexpanded.
 
         Raises:
-            InputError: a filter names no known field, or the embedding is of another size.
+            InputError: there is no such version, or the embedding is of another size.
             IndexFault: there is no index that can be read.
         """
         started = time.perf_counter()
-        version = request.filters.get("version")
-        snapshot = self.snapshot(version if isinstance(version, str) else None)
-        found = retrieve(snapshot, self.embedder, request.query, vector=request.embedding, filters=request.filters)
-        # A search by a vector alone has no words to weigh: there the order is all that is known.
-        scored = [(c, c.evidence if request.query else c.rank) for c in found.candidates]
+        snapshot = self.snapshot(version_of(request.filters))
+        found = self.find(snapshot, request.query, request.filters, vector=request.embedding)
+        # A search by a vector alone has no words to weigh: how near it came is all that is known.
+        scored = [(c, c.evidence if request.query else _near(c)) for c in found.candidates]
         best = [self._retrieved(c, score, snapshot.head) for c, score in scored if score >= request.threshold]
         return RetrievalResponse(
             retrieved_chunks=best[: request.top_k],
@@ -84,12 +107,13 @@ class Service:
                 total_candidates=found.total,
                 search_threshold=request.threshold,
                 collection_name=snapshot.head.site,
+                timings={stage: round(seconds, 6) for stage, seconds in found.timings.items()},
             ),
             ranking_algorithm=found.algorithm,
         )
 
     def search(
-        self, question: str, top_k: int, filters: Filters, history: list[dict[str, str]] | None = None
+        self, question: str, top_k: int, filters: Mapping[str, Any], history: list[dict[str, str]] | None = None
     ) -> list[dict[str, Any]]:
         """Return the rows of `search --json` for one question: chunks unexpanded, best first.
 
@@ -97,15 +121,73 @@ class Service:
             InputError: the question, its history or a filter is out of contract.
             IndexFault: there is no index that can be read.
         """
-        query = _contracted(ChatQuery, query=question, conversation_history=history or [], filters=filters)
+        found, head = self._found(question, history, filters)
+        return self._rows(found, head, top_k)
+
+    def examine(self, question: str, history: list[dict[str, str]] | None, top_k: int) -> dict[str, Any]:
+        """Return the `results` of `search` for one question and how they came about, for `chapterverse eval`.
+
+        `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` says that
+        nothing reaches it; `seconds` by stage, with a `total` that leaves out the opening of the index; `degraded` why
+        not all went as configured, or None; `generation` that of the index.
+
+        Raises:
+            InputError: the question or its history is out of contract.
+            IndexFault: there is no index that can be read.
+        """
+        self.snapshot()
+        started = time.perf_counter()
+        found, head = self._found(question, history, {})
+        seconds = {**found.timings, "total": time.perf_counter() - started}
+        floor = found.calibration.floor
+        return {
+            "results": self._rows(found, head, top_k),
+            "evidence": round(found.evidence, 4),
+            "floor": floor,
+            "refused": all(c.evidence < floor for c in found.candidates),
+            "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
+            "degraded": found.degraded,
+            "generation": head.generation,
+        }
+
+    def weigh(self, question: str, history: list[dict[str, str]] | None, weights: Sequence[float]) -> dict[str, Any]:
+        """Return what `chapterverse calibrate` must know of one question.
+
+        `features` are those of every candidate (see `evidence.Features`); `urls` says for each fusion weight where the
+        best ten stand, best first.
+
+        Raises:
+            InputError: the question or its history is out of contract.
+            IndexFault: there is no index that can be read.
+            ProviderError: the embedder failed.
+        """
+        query = _contracted(ChatQuery, query=question, conversation_history=history or [])
         snapshot = self.snapshot()
         asked = standalone(question, query.conversation_history, snapshot.head.languages)
-        found = retrieve(snapshot, self.embedder, asked, filters=query.filters)
+        vector = self.embedder.embed_query(asked) if self.embedder else None
+        found = [retrieve(snapshot, None, asked, vector=vector, weight=weight) for weight in (None, *weights)]
+        return {
+            "features": [c.features for c in found[0].candidates if c.features],
+            "urls": {
+                weight: [self.public_url(c.chunk, snapshot.head) for c in one.candidates[:_WEIGHED]]
+                for weight, one in zip(weights, found[1:], strict=True)
+            },
+        }
+
+    def _found(
+        self, question: str, history: list[dict[str, str]] | None, filters: Mapping[str, Any]
+    ) -> tuple[Retrieval, Head]:
+        query = _contracted(ChatQuery, query=question, conversation_history=history or [], filters=filters)
+        snapshot = self.snapshot(query.docs_version)
+        asked = standalone(question, query.conversation_history, snapshot.head.languages)
+        return self.find(snapshot, asked, query.filters), snapshot.head
+
+    def _rows(self, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
         return [
             {
                 "rank": rank,
                 "score": round(c.evidence, 4),
-                "url": self.public_url(c.chunk, snapshot.head),
+                "url": self.public_url(c.chunk, head),
                 "chapter": c.chunk.chapter_title,
                 "section": c.chunk.section_heading,
                 "heading_path": list(c.chunk.heading_path),
@@ -146,8 +228,10 @@ class Service:
             degraded=degraded,
         )
 
-    def snapshot(self, version: str | None = None) -> Snapshot:
+    def snapshot(self, version: str | None = None, page_url: str | None = None) -> Snapshot:
         """Return what is published now; a generation is opened once and kept until the head moves.
+
+        Where no version is named, by the reader or by the settings, it is that of the page that the reader is on.
 
         Raises:
             InputError: there is no such version of these docs.
@@ -158,7 +242,13 @@ class Service:
         if version is not None:
             self._check_version(version, heads)
         wanted = version if version is not None else self.settings.docs_version
-        live = only_head(heads, self.settings.site, wanted)
+        at = addresses.version_at(page_url, self._of_site(heads)) if page_url else None
+        return self._opened(at if wanted is None and at else only_head(heads, self.settings.site, wanted))
+
+    def _of_site(self, heads: Sequence[Head]) -> list[Head]:
+        return [h for h in heads if self.settings.site in ("", h.site)]
+
+    def _opened(self, live: Head) -> Snapshot:
         with self._lock:
             opened = self._open.get(live.scope)
             if opened is None or opened.head != live:
@@ -170,26 +260,20 @@ class Service:
             return opened
 
     def _check_version(self, version: str, heads: Sequence[Head]) -> None:
-        known = {h.version for h in heads if self.settings.site in ("", h.site)}
+        known = {h.version for h in self._of_site(heads)}
         if known and version not in known:
             names = ", ".join(sorted(filter(None, known))) or "none by name"
             raise InputError(f"These docs have no such version; there are {names}.", field="version")
 
-    def page_at(self, url: str, snapshot: Snapshot) -> str | None:
-        """Return the file path of the page at an address; None if the index holds no such page."""
-        pages = self._pages.get(snapshot)
-        if pages is None:
-            chunks = (point.chunk for point in snapshot.points())
-            pages = {_page(self.public_url(c, snapshot.head)): c.source_file_path for c in chunks}
-            self._pages[snapshot] = pages
-        return pages.get(_page(url))
-
     def public_url(self, chunk: Chunk, head: Head) -> str:
         """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
-        base, published = self.settings.base_url, head.base_url.rstrip("/") + "/"
-        if base and head.base_url and chunk.url.startswith(published):
-            return f"{base.rstrip('/')}/{chunk.url.removeprefix(published)}"
-        return chunk.url
+        return addresses.public(chunk.url, head, self.settings.base_url)
+
+    def on_page(self, page_url: str | None, snapshot: Snapshot) -> tuple[str, ...]:
+        """Return the index's own addresses of the page that the reader is on; none where it holds no such page."""
+        if not page_url:
+            return ()
+        return addresses.on_page(addresses.published(page_url, snapshot.head, self.settings.base_url), snapshot)
 
     def _retrieved(self, candidate: Candidate, score: float, head: Head) -> RetrievedChunk:
         chunk = candidate.chunk
@@ -207,7 +291,7 @@ class Service:
             content_type=chunk.content_type,
             tags=list(chunk.tags),
             score=round(score, 4),
-            components={"fused": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
+            components={"rank": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
         )
 
     @cached_property
@@ -223,9 +307,8 @@ def _contracted(kind: type[ChatQuery], **fields: Any) -> ChatQuery:
         raise InputError(told.message, field=told.field) from None
 
 
-def _page(url: str) -> str:
-    """Return what all addresses of one page have in common."""
-    return urldefrag(url.partition("?")[0]).url.removesuffix("index.html").rstrip("/")
+def _near(candidate: Candidate) -> float:
+    return min(1.0, max(0.0, candidate.components["cosine"]))
 
 
 def _check(head: Head, card: EmbedderCard) -> None:

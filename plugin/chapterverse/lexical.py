@@ -5,6 +5,7 @@ a fixed average length, so that it depends on that chunk alone and is as immutab
 frequency is the store's. Terms are hashed to 32 bits, so there is no vocabulary to keep in step.
 
 Identifiers are indexed whole and in parts (`navigation.instant`, `fooBar`, `--dry-run`): questions use either form.
+So are German compounds, and the words of scripts that have no spaces.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from chapterverse import compounds, unspaced
 from chapterverse.model import SparseVector
 from chapterverse.stopwords import STOP_WORDS
 
 #: Changes when the same text gives other vectors; an index made by another encoder is written anew.
-ENCODER = "terms/1"
+ENCODER = "terms/2"
 #: BM25's saturation and length normalization; k1 = 2 measured best, both move the result little (research).
 K1 = 2.0
 B = 0.75
@@ -37,12 +39,25 @@ _CACHED_LENGTH = 64
 #: How much more a term in the heading path counts than one in the text.
 PATH_WEIGHT = 2.0
 
+# Signs that are written on a letter and that `\w` leaves out: without them "हिन्दी" would be three words.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
 # A run of letters and digits, with the joiners that hold identifiers together: paths, options, dotted names, C++.
-_WORD = re.compile(r"\w+(?:[.:/@'’-]{1,3}\w+)*(?:\+\+|#)?")
-_JOINER = re.compile(r"[^\w]+|_+")
+_WORD = re.compile(rf"[\w{_MARKS}]+(?:[.:/@'’-]{{1,3}}[\w{_MARKS}]+)*(?:\+\+|#)?")
+_JOINER = re.compile(rf"[^\w{_MARKS}]+|_+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
-# Han, kana and hangul are written without spaces: two characters at a time are their words.
-_CJK = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+# Letters and digits as wide as a Chinese character, and kana half as wide.
+_WIDTHS = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc]+")
+# What French and Italian tie to a word: "l'index", "dell'indice", "puis-je", "a-t-il".
+_CLITICS = {
+    "fr": re.compile(
+        r"^(?:qu|jusqu|lorsqu|puisqu|quoiqu|[cdjlmnst])['’](?=\w)"
+        r"|(?:-t)?-(?:je|tu|ils?|elles?|nous|vous|ce|ci|là|moi|toi|lui|leur|les?|la|y)$|(?<=t)-on$",
+        re.IGNORECASE,
+    ),
+    "it": re.compile(r"^(?:un|all|dall|dell|nell|sull|coll|quell|quest|com|dov|[cdlmnstv])['’](?=\w)", re.IGNORECASE),
+}
+# Languages whose stemmers need accents that readers leave out: "donnees" is to find "données".
+_ACCENTED = frozenset({"es", "fr", "it", "pt"})
 
 _STEMMERS = {
     "da": "danish", "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
@@ -56,8 +71,8 @@ class Word:
     """One word of a question or text and the terms it is found by.
 
     Attributes:
-        terms: hashed; for an identifier first the whole, then its parts; for anything else just one.
         surface: as it was written, in lower case.
+        terms: hashed; for an identifier or a compound first the whole, then its parts; for most words just one.
     """
 
     surface: str
@@ -66,11 +81,21 @@ class Word:
 
 def words(text: str, language: str = "en") -> Iterator[Word]:
     """Yield the words of `text` that carry meaning, in order; function words of the language are left out."""
-    code = language.partition("-")[0].lower()
-    for match in _WORD.finditer(unicodedata.normalize("NFC", text)):
-        for run in _split_cjk(match.group()):
-            word = _cjk(run) if _CJK.match(run) else _plain(run, code)
-            yield from word
+    code = _code(language)
+    return _read(text, code, code)
+
+
+def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
+    """Yield the words of a question as each language of an index reads them, without the function words of its own.
+
+    Its own language is the one that most of its function words are of. To leave out those of every language would lose
+    words, and to leave out each only where that language reads would make a rare word of every other's: German "die"
+    is an English verb.
+    """
+    codes = tuple(dict.fromkeys(map(_code, languages)))
+    own = max(codes, key=lambda code: _function_words(text, code), default="")
+    for code in codes:
+        yield from _read(text, code, own)
 
 
 def document_vector(path: Sequence[str], text: str, language: str = "en") -> SparseVector:
@@ -90,10 +115,9 @@ def document_vector(path: Sequence[str], text: str, language: str = "en") -> Spa
 def query_vector(text: str, languages: Iterable[str] = ("en",)) -> SparseVector:
     """Return the weights of a question: each distinct term once, read by the rules of every language of the index."""
     weights: dict[int, float] = {}
-    for language in languages:
-        for word in words(text, language):
-            for term in word.terms:
-                weights[term] = 1.0
+    for word in question_words(text, languages):
+        for term in word.terms:
+            weights[term] = 1.0
     return _vector(weights)
 
 
@@ -102,57 +126,95 @@ def _vector(weights: dict[int, float]) -> SparseVector:
     return SparseVector(tuple(t for t, _ in ordered), tuple(w for _, w in ordered))
 
 
-def _split_cjk(token: str) -> Iterator[str]:
+def _code(language: str) -> str:
+    return language.partition("-")[0].lower()
+
+
+def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
+    """Yield the words of a text whose function words are of one language, stemmed by the rules of another."""
+    for match in _WORD.finditer(_normal(text)):
+        for run, has_spaces in _runs(match.group()):
+            if has_spaces:
+                yield from _plain(run, stemming, own)
+            else:
+                for word in unspaced.words(run, own):
+                    yield Word(word[0], tuple(map(_hash, word)))
+
+
+def _normal(text: str) -> str:
+    return _WIDTHS.sub(lambda wide: unicodedata.normalize("NFKC", wide.group()), unicodedata.normalize("NFC", text))
+
+
+def _function_words(text: str, code: str) -> int:
+    """Count what tells that a question is in a language."""
+    if code in unspaced.SIGNS:
+        return len(unspaced.SIGNS[code].findall(text))
+    listed = STOP_WORDS.get(code, frozenset())
+    return sum(match.group().lower() in listed for match in _WORD.finditer(_normal(text)))
+
+
+def _runs(token: str) -> Iterator[tuple[str, bool]]:
+    """Yield the stretches of a token that are in scripts with spaces, and those that are not."""
     at = 0
-    for match in _CJK.finditer(token):
+    for match in unspaced.RUN.finditer(token):
         if match.start() > at:
-            yield token[at : match.start()]
-        yield match.group()
+            yield token[at : match.start()], True
+        yield match.group(), False
         at = match.end()
     if at < len(token):
-        yield token[at:]
+        yield token[at:], True
 
 
-def _cjk(run: str) -> Iterator[Word]:
-    if len(run) == 1:
-        yield Word(run, (_hash(run),))
-    for i in range(len(run) - 1):
-        yield Word(run[i : i + 2], (_hash(run[i : i + 2]),))
-
-
-def _plain(token: str, language: str) -> Iterator[Word]:
+def _plain(token: str, stemming: str, own: str) -> Iterator[Word]:
     bare = token.strip("_")
     # A long run of letters is no word that comes again: it would only fill the cache.
-    terms = _terms(bare, language) if len(bare) <= _CACHED_LENGTH else _terms.__wrapped__(bare, language)
-    if terms:
+    read = _terms if len(bare) <= _CACHED_LENGTH else _terms.__wrapped__
+    if terms := read(bare, stemming, own):
         yield Word(token.lower(), terms)
 
 
 @functools.lru_cache(maxsize=65_536)
-def _terms(token: str, language: str) -> tuple[int, ...]:
+def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
     """Return the hashed terms of one token; nothing for a function word."""
+    stop_words = STOP_WORDS.get(own, frozenset())
+    if own in _CLITICS:
+        token = _CLITICS[own].sub("", token)
     lower = token.lower().replace("’", "'")
-    if lower in STOP_WORDS.get(language, ()):
+    if lower in stop_words:
         return ()
     parts = [p for piece in _JOINER.split(token) for p in _CAMEL.split(piece) if p]
     if not parts:
         return ()
     # "C++" and "F#" are names of their own, not something about a "c" or an "f".
     if len(parts) == 1 and (parts[0] == token or len(parts[0]) == 1):
-        return (_hash(_stem(lower, language)),)
-    # "don't" and "l'index" are words, not identifiers: only the part that carries meaning counts.
+        return tuple(map(_hash, _forms(lower, stemming)))
+    kept = [p.lower() for p in parts if p.lower() not in stop_words]
+    # "don't" is a word and no identifier: only the part that carries meaning counts.
     if "'" in lower and not any(c in lower for c in "._:/@-"):
-        kept = [p for p in parts if len(p) > 1 and p.lower() not in STOP_WORDS.get(language, ())]
-        return (_hash(_stem(kept[0].lower(), language)),) if kept else ()
-    stemmed = [_hash(_stem(p.lower(), language)) for p in parts if p.lower() not in STOP_WORDS.get(language, ())]
-    return tuple(dict.fromkeys((_hash(lower), *stemmed)))
+        return tuple(map(_hash, next((_forms(p, stemming) for p in kept if len(p) > 1), ())))
+    return tuple(map(_hash, dict.fromkeys((lower, *(form for p in kept for form in _forms(p, stemming))))))
 
 
-def _stem(word: str, language: str) -> str:
+def _forms(word: str, language: str) -> tuple[str, ...]:
+    """Return the stem of a word, and what else it is to be found by."""
+    others = [word]
+    if language == "de":
+        others += compounds.divide(word)
+    if language in _ACCENTED:
+        others.append(_bare(word))
+    return tuple(dict.fromkeys(stem(w, language) for w in others))
+
+
+def stem(word: str, language: str) -> str:
+    """Return what the forms of one lower-case word have in common, without accents."""
     name = _STEMMERS.get(language)
     stemmed = _stemmer(name)().stemWord(word) if name and not word.isdigit() else word
     # Accents last: stemmers need them, and readers leave them out.
-    return "".join(c for c in unicodedata.normalize("NFKD", stemmed) if not unicodedata.combining(c))
+    return _bare(stemmed)
+
+
+def _bare(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
 @functools.cache

@@ -16,11 +16,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from chapterverse import evidence, lexical
+from chapterverse import lexical, tuning
 from chapterverse.diff import Diff, FileDiff, Report
 from chapterverse.errors import IndexFault, InputError
+from chapterverse.evidence.sampling import fit
 from chapterverse.ledger import UNREAD, Record
 from chapterverse.model import Chunk, Head, Point, Source, utc_now
+from chapterverse.plain import plain
 from chapterverse.progress import Progress
 from chapterverse.publishing import publishing, renewing
 from chapterverse.reading import Cutter, Offered, cut_all
@@ -94,9 +96,12 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
             progress = renewing(publication, progress)
             changes = _changes(offered, target, publication.previous, progress)
             _embed_missing(changes, target, progress)
-            head = apply(changes.diff, changes.vectors, target, publication, progress, expected=changes.total)
+            before = tuning.standing(publication, target)
+            total = changes.total
+            head = apply(changes.diff, changes.vectors, target, publication, progress, expected=total, tuned=before)
             _remember(changes, target, head)
         report = changes.report(head.generation, head.chunks)
+        report = replace(report, warnings=(*tuning.lost(before, head), *report.warnings))
         if damaged:
             told = f"The index of {target.scope} was damaged, so all of it was built again."
             report = replace(report, warnings=(told, *report.warnings))
@@ -283,6 +288,7 @@ def apply(
     progress: Progress = lambda *_: None,
     *,
     expected: int,
+    tuned: Head | None,
 ) -> Head:
     """Write the diff and move the head; return it.
 
@@ -290,9 +296,12 @@ def apply(
 
     Args:
         expected: how many chunks the index must hold then, by which a write that got lost is noticed in time.
+        tuned: the head whose calibration and fusion weight are kept if they were measured and still hold; otherwise
+            evidence is fitted to the index itself.
     """
     live = publication.previous
-    if live is not None and diff.empty and target.described_by(live.head):
+    measured = tuning.kept(tuned, target.card)
+    if live is not None and diff.empty and target.described_by(live.head) and tuning.holds(live.head, measured):
         return live.head
     now = utc_now()
     for at in range(0, len(diff.write), _WRITE_BATCH):
@@ -300,7 +309,7 @@ def apply(
         batch = [c.stamped(now) for c in diff.write[at : at + _WRITE_BATCH]]
         publication.write(
             [
-                Point(c, lexical.document_vector(c.heading_path, c.text, c.language), vectors[c.embed_hash])
+                Point(c, lexical.document_vector(c.heading_path, plain(c.text), c.language), vectors[c.embed_hash])
                 for c in batch
             ]
         )
@@ -321,10 +330,10 @@ def apply(
         pipeline=target.pipeline,
         embedder=target.card,
         languages=written.head.languages,
-        calibration=evidence.fit(written).to_json(),
         base_url=target.base_url,
         published_at=now,
         token=secrets.token_hex(8),
+        **(measured or {"calibration": fit(written).to_json()}),
     )
     publication.commit(head)
     return head

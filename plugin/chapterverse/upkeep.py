@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chapterverse import lexical
+from chapterverse import lexical, tuning
 from chapterverse.diff import FileDiff, Report
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import Head
@@ -49,9 +49,13 @@ def fill(exported: Exported, target: Target, progress: Progress = lambda *_: Non
         vectors.reuse(exported.dense)
         anew = live is not None and lexical.ENCODER not in live.head.pipeline.split()
         diff = plan(exported.chunks, stored, exported.dense.keys(), anew=anew)
-        head = apply(diff, vectors, target, publication, progress, expected=len(exported.chunks))
+        # What the index was tuned to stays, where the file says nothing of that.
+        before = tuning.standing(publication, target)
+        tuned = exported.head if tuning.kept(exported.head, target.card) else before
+        head = apply(diff, vectors, target, publication, progress, expected=len(exported.chunks), tuned=tuned)
     _rebuild_ledger(target, head)
-    return Report(target.scope, head.generation, FileDiff(), diff, head.chunks)
+    lost = tuning.lost(before, head)
+    return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=lost)
 
 
 def repair(target: Target) -> Repaired:

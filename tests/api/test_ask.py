@@ -15,6 +15,7 @@ from api import quill
 from api.quill import ask
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
 from chapterverse_api.generation import Draft, Span, Task
 from chapterverse_api.service import Service
@@ -283,3 +284,55 @@ def test_the_first_event_says_what_was_found(service: Service) -> None:
 def test_top_k_bounds_the_sources(service: Service, top_k: int) -> None:
     sources: Sequence[object] = ask(service, "QUILL_CACHE_DIR", top_k=top_k).source_chunks
     assert len(sources) == top_k
+
+
+#: What only a German page tells.
+ABROAD = "Wombats graben Gänge Serverraum"
+
+
+@pytest.fixture(scope="module")
+def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("bilingual")
+    wombats = "# Tierwelt\n\n## Wombats\n\nWombats graben nachts lange Gänge unter dem Serverraum."
+    quill.publish(root, {**quill.PAGES, "tiere.md": wombats}, languages={"tiere.md": "de"})
+    return root
+
+
+@pytest.mark.parametrize("language", ["en", "en-GB"])
+def test_an_answer_from_another_language_says_so_first(bilingual: Path, language: str) -> None:
+    note = f"{phrases.of('en').abroad}\n\n"
+    service = quill.service(Settings(store=f"edge:{bilingual}"))
+    events = list(service.chat(ChatQuery.model_validate({"query": ABROAD, "language": language})))
+    deltas = [event.text for event in events if isinstance(event, Delta)]
+    answer = quill.whole(event for event in events)
+    assert deltas[0] == note
+    assert "".join(deltas) == answer.response
+    assert answer.segments[0].model_dump() == {"text": note, "citations": []}
+    assert answer.response.count(note) == 1
+    assert (answer.status, answer.sources_cited) == ("partial", [f"{quill.BASE}tiere/#wombats"])
+    assert answer.grounding_confidence > 0.9
+    assert answer.nearest
+
+
+def test_the_note_stands_before_a_models_own_words_and_before_what_replaces_them(bilingual: Path) -> None:
+    note = f"{phrases.of('en').abroad}\n\n"
+    quote = "Wombats graben nachts lange Gänge unter dem Serverraum."
+    service, generator = told(bilingual, Span(quote, ("1",)))
+    answer = ask(service, ABROAD, language="en")
+    assert (answer.response, answer.status) == (note + quote, "partial")
+    assert generator.tasks[0].language == "en"
+    service, _ = told(bilingual, Span("One begins by "), Span("never"), breaks=1)
+    broken = ask(service, ABROAD, language="en")
+    assert broken.response.startswith(note)
+    assert broken.response.count(note) == 1
+    assert broken.status == "degraded"
+    # A note alone is no answer.
+    service, _ = told(bilingual, Span(FOREIGN, ("1",)))
+    assert ask(service, ABROAD, language="en").status == "not_in_docs"
+
+
+def test_at_home_there_is_no_note(bilingual: Path) -> None:
+    service = quill.service(Settings(store=f"edge:{bilingual}"))
+    answer = ask(service, ABROAD, language="de")
+    assert answer.status == "answered"
+    assert phrases.of("de").abroad not in answer.response

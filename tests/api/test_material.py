@@ -6,6 +6,7 @@ import pytest
 
 from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
+from chapterverse.filters import CONDITIONS
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.material import SNIPPET, Material, from_index, from_selection
@@ -71,6 +72,36 @@ def test_a_word_without_end_is_still_cut(tmp_path: Path) -> None:
     service = quill.service(quill.publish(tmp_path, {"a.md": f"# Wall\n\nbrick {'x' * 900}", **quill.PAGES}))
     (source,) = found(service, "wall brick").sources
     assert len(source.snippet) <= SNIPPET
+
+
+LINKED = """# Kettles
+
+## Whistling
+
+A kettle [whistles](https://hidden.example/whistle "secret") when its _water_ boils,
+see [the physics][steam] and <https://shown.example/>.
+
+```js
+kettle[0](whistle)
+```
+
+[steam]: https://hidden.example/steam
+"""
+SHOWN = "A kettle whistles when its _water_ boils,\nsee the physics and https://shown.example/."
+
+
+def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
+    service = quill.service(quill.publish(tmp_path, {"kettles.md": LINKED, **quill.PAGES}))
+    material = found(service, "When does a kettle whistle?")
+    passage, source = material.task.passages[0], material.sources[0]
+    assert passage.text == passage.section == f"{SHOWN}\n\n```js\nkettle[0](whistle)\n```"
+    assert source.snippet == " ".join(passage.text.split())
+    answer = quill.ask(service, "When does a kettle whistle?")
+    assert SHOWN in answer.response
+    assert answer.grounding_confidence > 0.9
+    assert "hidden.example" not in answer.model_dump_json()
+    (chunk,) = (c for c in service.snapshot(None).page("kettles.md") if c.chunk_id == source.chunk_id)
+    assert "[whistles](https://hidden.example/whistle" in chunk.text
 
 
 def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) -> None:
@@ -154,8 +185,12 @@ def test_without_one_the_answer_speaks_as_its_best_source_does(bilingual: Servic
 
 
 def test_a_filter_on_language_is_the_readers_own_choice(bilingual: Service) -> None:
-    german = found(bilingual, "quill cache clean", language="en", filters={"language": "de"})
-    assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
+    for filters in ({"language": "de"}, {"$or": [{"language": {"$prefix": "de"}}, {"type": "faq"}]}):
+        german = found(bilingual, "quill cache clean", language="en", filters=filters)
+        assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
+    # The reader's language takes nothing from what a filter may hold.
+    most = {"$or": [{"source_file_path": f"{n}.md"} for n in range(CONDITIONS - 1)] + [{"type": "page"}]}
+    assert "Caching" in {s.chapter for s in found(bilingual, "quill cache", language="en", filters=most).sources}
 
 
 @pytest.mark.parametrize(

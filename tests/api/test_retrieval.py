@@ -1,15 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from api import quill
-from chapterverse.errors import InputError
+from chapterverse.errors import InputError, ProviderError
+from chapterverse.filters import parse
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.retrieval import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, PAGE, Retrieval, retrieve
+from chapterverse_api.ranking import WEIGHTS
+from chapterverse_api.retrieval import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, Retrieval, retrieve
 
 #: "vanish" stands on no page; to the embedder it means "uninstalling".
 SAME = {"vanish": "uninstalling"}
@@ -38,7 +42,7 @@ def test_words_alone(lexical: Snapshot) -> None:
     found = retrieve(lexical, None, "How do I clear the cache?")
     assert sections(found)[0] == "Clearing the cache"
     assert (found.algorithm, found.degraded) == (LEXICAL_ALGORITHM, None)
-    assert set(found.timings) == {"search", "rank"}
+    assert list(found.timings) == ["search", "rank", "weigh"]
     assert found.total == len(found.candidates)
 
 
@@ -47,9 +51,12 @@ def test_ranks_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
     ranks = [c.rank for c in found.candidates]
     assert ranks == sorted(ranks, reverse=True)
     weight = dense.head.fusion_weight
+    most = 1 + sum(w for w in WEIGHTS.values() if w > 0)
     for c in found.candidates:
         fused = (1 - weight) * c.components["lexical"] + weight * c.components["dense"]
-        assert c.rank == pytest.approx((fused + PAGE * c.components["page"]) / (1 + PAGE))
+        assert c.components["fused"] == pytest.approx(fused)
+        value = max(0.0, fused + sum(w * c.components[name] for name, w in WEIGHTS.items()))
+        assert c.rank == pytest.approx(max(0.0, value / most + c.components.get("again", 0.0)))
         assert 0 <= c.evidence <= 1
     assert found.candidates[0].components["lexical"] == 1.0
     assert max(c.components["dense"] for c in found.candidates) == 1.0
@@ -70,7 +77,7 @@ def test_both_sides_have_a_say(dense: Snapshot) -> None:
 
 def test_evidence_is_of_words_alone_and_a_fused_rank_is_none(dense: Snapshot) -> None:
     found = retrieve(dense, quill.Terms(SAME), "vanish")
-    assert found.candidates[0].rank == 1.0
+    assert found.candidates[0].components["fused"] == 1.0
     assert found.evidence < found.calibration.floor
 
 
@@ -88,7 +95,9 @@ def test_a_search_by_vector_alone(dense: Snapshot) -> None:
     found = retrieve(dense, None, None, vector=vector)
     assert sections(found)[0] == "Uninstalling"
     assert found.evidence == 0.0
-    assert found.candidates[0].components == {"lexical": 0.0, "dense": 1.0, "page": 1.0}
+    components = found.candidates[0].components
+    assert (components["lexical"], components["dense"], components["page"], components["title"]) == (0, 1, 1, 0)
+    assert components["cosine"] > 0
 
 
 @pytest.mark.parametrize(
@@ -139,9 +148,9 @@ def test_a_text_that_stands_on_several_pages_is_one_candidate(tmp_path: Path) ->
 
 
 def test_filters_hold_on_both_sides(dense: Snapshot) -> None:
-    found = retrieve(dense, quill.Terms(SAME), "quill cache", filters={"source_file_path": ["cache.md"]})
+    found = retrieve(dense, quill.Terms(SAME), "quill cache", filters=parse({"source_file_path": ["cache.md"]}))
     assert {c.chunk.source_file_path for c in found.candidates} == {"cache.md"}
-    by_number = retrieve(dense, quill.Terms(SAME), "quill cache", filters={"chunk_index": 0})
+    by_number = retrieve(dense, quill.Terms(SAME), "quill cache", filters=parse({"chunk_index": 0}))
     assert {c.chunk.chunk_index for c in by_number.candidates} == {0}
 
 
@@ -152,9 +161,137 @@ def test_a_page_about_the_subject_beats_a_passing_mention(tmp_path: Path) -> Non
         "A winch without a brake is scrap.",
     )
     about = "\n\n".join(f"## Part {n}\n\n{part}" for n, part in enumerate(parts))
-    pages = {"gear.md": f"# Gear\n\n{about}", "log.md": "# Log\n\nWinch, brake."}
+    pages = {"gear.md": f"# Gear\n\n{about}", "log.md": "# Log\n\nWinch or brake."}
     found = retrieve(opened(quill.publish(tmp_path, pages)), None, "winch brake")
     best = {c.chunk.source_file_path: c for c in reversed(found.candidates)}
     # The passing mention matches better, being shorter, and comes second all the same.
     assert best["log.md"].components["lexical"] > best["gear.md"].components["lexical"]
     assert found.candidates[0].chunk.source_file_path == "gear.md"
+
+
+class Reranker:
+    """A reranking model that answers from a queue, with relevances by section or an error, and has a memory."""
+
+    name = "scripted:1"
+
+    def __init__(self, *answers: Mapping[str, float] | Exception) -> None:
+        self.queue = deque(answers)
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        self.asked.append((question, tuple(texts)))
+        answer = self.queue.popleft()
+        if isinstance(answer, Exception):
+            raise answer
+        return [max((v for section, v in answer.items() if section in text), default=0.0) for text in texts]
+
+
+def test_a_reranker_has_the_last_word(lexical: Snapshot) -> None:
+    before = retrieve(lexical, None, "How do I clear the cache?")
+    reranker = Reranker({"Caching > Cache location": 0.9, "Caching > Clearing": 0.4})
+    found = retrieve(lexical, None, "How do I clear the cache?", reranker=reranker)
+    assert sections(found)[:2] == ["Cache location", "Clearing the cache"]
+    # What it finds equal stays as it was.
+    rest = [
+        c.chunk for c in before.candidates if c.chunk.chunk_id not in {d.chunk.chunk_id for d in found.candidates[:2]}
+    ]
+    assert [c.chunk for c in found.candidates[2:]] == rest
+    assert (
+        [c.rank for c in found.candidates[:2]] == [c.components["rerank"] for c in found.candidates[:2]] == [0.9, 0.4]
+    )
+    assert reranker.asked == [("How do I clear the cache?", tuple(c.chunk.embed_text for c in before.candidates))]
+    assert list(found.timings) == ["search", "rank", "rerank", "weigh"]
+    assert (found.algorithm, found.degraded) == (f"{LEXICAL_ALGORITHM} + scripted:1", None)
+    assert {c.chunk.chunk_id: c.evidence for c in found.candidates} == {
+        c.chunk.chunk_id: c.evidence for c in before.candidates
+    }
+
+
+def test_a_reranker_that_fails_leaves_the_order_and_is_told(dense: Snapshot) -> None:
+    question = "How do I clear the cache?"
+    before = retrieve(dense, quill.Terms(SAME), question)
+    reranker = Reranker(ProviderError("Down.", retryable=True))
+    found = retrieve(dense, quill.Terms(SAME), question, reranker=reranker)
+    assert found.candidates == before.candidates
+    assert found.algorithm == HYBRID_ALGORITHM
+    assert list(found.timings) == ["embed", "search", "rank", "rerank", "weigh"]
+    assert found.degraded == ("The reranker could not be reached (ProviderError); the order is that of the search.")
+    embedder = quill.Terms(SAME)
+    embedder.down = True
+    both = retrieve(dense, embedder, question, reranker=Reranker(ProviderError("Down.", retryable=True)))
+    assert both.degraded == (
+        "The embedder could not be reached (ProviderError); only words were searched. " + found.degraded
+    )
+    assert both.candidates
+
+
+def test_a_reranker_is_not_paid_for_nothing(lexical: Snapshot, dense: Snapshot) -> None:
+    reranker = Reranker()
+    assert retrieve(lexical, None, "zzzz", reranker=reranker).candidates == ()
+    assert retrieve(dense, None, None, vector=quill.Terms().embed_query("cache"), reranker=reranker).candidates
+    assert reranker.asked == []
+
+
+def test_every_component_is_within_its_range(dense: Snapshot) -> None:
+    found = retrieve(dense, quill.Terms(SAME), "How do I clear the cache with `quill cache clean`?")
+    for candidate in found.candidates:
+        parts = dict(candidate.components)
+        again, cosine = parts.pop("again", 0.0), parts.pop("cosine", 0.0)
+        assert -1 <= again <= 0
+        assert -1 <= cosine <= 1.000001
+        assert set(parts) == {"lexical", "dense", "fused", "page", *WEIGHTS}
+        assert all(0 <= value <= 1 for value in parts.values())
+        assert 0 <= candidate.rank <= 1
+    assert all(seconds >= 0 for seconds in found.timings.values())
+
+
+def test_the_readers_page_comes_a_little_earlier(tmp_path: Path) -> None:
+    pages = {f"{name}.md": f"# {name.title()}\n\nGrease the winch of the {name}." for name in ("alpha", "omega")}
+    pages["winch.md"] = "# Winch\n\n## Grease the winch\n\nGrease the winch weekly, says the winch."
+    snapshot = opened(quill.publish(tmp_path, pages))
+    free = [c.chunk.source_file_path for c in retrieve(snapshot, None, "grease the winch").candidates]
+    assert free[0] == "winch.md"
+    for name in ("alpha", "omega"):
+        here = [u for u in snapshot.values("url") if isinstance(u, str) and name in u]
+        found = retrieve(snapshot, None, "grease the winch", here=here)
+        order = [c.chunk.source_file_path for c in found.candidates]
+        # It decides between the two alike, and moves neither before what is much better.
+        assert order[0] == "winch.md"
+        assert order[1] == f"{name}.md"
+        assert found.candidates[1].components["here"] == 1.0
+
+
+def test_the_share_of_the_dense_side_can_be_tried(dense: Snapshot) -> None:
+    embedder = quill.Terms(SAME)
+    words, meaning = (retrieve(dense, embedder, "vanish cache", weight=weight) for weight in (0.0, 1.0))
+    assert all(c.components["fused"] == c.components["lexical"] for c in words.candidates)
+    assert all(c.components["fused"] == c.components["dense"] for c in meaning.candidates)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "x",
+        "the of and",
+        "`a[0] = b()`",
+        "\x00\x1b[31mcache",
+        "как очистить кэш",
+        "キャッシュ",
+        "cache " * 666,
+        "-" * 4000,
+    ],
+)
+def test_any_question_is_searched_for(dense: Snapshot, question: str) -> None:
+    found = retrieve(dense, quill.Terms(SAME), question)
+    assert all(0 <= c.rank <= 1 and 0 <= c.evidence <= 1 for c in found.candidates)
+
+
+def test_an_index_of_many_likes_is_ordered_the_same_however_it_was_written(tmp_path: Path) -> None:
+    pages = {f"{n:02}.md": f"# Note\n\nGrease the winch, number {n}." for n in range(30)}
+    orders = []
+    for seed in range(2):
+        names = random.Random(seed).sample(sorted(pages), len(pages))
+        snapshot = opened(quill.publish(tmp_path / str(seed), {name: pages[name] for name in names}))
+        orders.append([c.chunk.chunk_id for c in retrieve(snapshot, None, "grease the winch").candidates])
+    assert orders[0] == orders[1]
+    assert len(orders[0]) == 30

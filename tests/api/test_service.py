@@ -11,6 +11,7 @@ from chapterverse.errors import ConfigurationError, IndexMismatch, IndexMissing,
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from chapterverse_api.contract import RetrievalRequest
+from chapterverse_api.ranking import WEIGHTS
 from chapterverse_api.service import Service, open_service
 
 QUESTION = "How do I clear the cache?"
@@ -28,7 +29,8 @@ def test_retrieve_returns_chunks_with_their_parts(service: Service) -> None:
     assert best.heading_path == ["Caching", "Clearing the cache"]
     assert best.url == f"{quill.BASE}cache/#clearing-the-cache"
     assert best.score > 0.9
-    assert set(best.components) == {"fused", "lexical", "dense", "page"}
+    assert {"rank", "fused", "lexical", "dense", "page", *WEIGHTS} == set(best.components)
+    assert list(found.retrieval_stats.timings) == ["search", "rank", "weigh"]
     assert len(found.retrieved_chunks) == 2
     assert found.retrieval_stats.total_candidates > 2
     assert found.retrieval_stats.collection_name == "quill"
@@ -43,13 +45,14 @@ def test_a_threshold_is_one_of_evidence(service: Service) -> None:
     assert strong.retrieval_stats.search_threshold == 0.9
 
 
-def test_retrieve_by_vector_scores_by_rank(tmp_path: Path) -> None:
+def test_retrieve_by_vector_scores_by_nearness(tmp_path: Path) -> None:
     embedder = quill.Terms()
     service = quill.service(quill.publish(tmp_path, embedder=embedder), embedder=embedder)
     vector = list(embedder.embed_query("uninstalling"))
     found = service.retrieve(RetrievalRequest(embedding=vector))
     assert found.retrieved_chunks[0].section_heading == "Uninstalling"
-    assert found.retrieved_chunks[0].score == 1.0
+    best = found.retrieved_chunks[0]
+    assert best.score == best.components["cosine"] == pytest.approx(0.3333)
 
 
 def test_search_returns_unexpanded_rows(service: Service) -> None:
@@ -149,6 +152,9 @@ def test_citations_lead_to_where_the_site_is_read(tmp_path: Path) -> None:
         assert service.search(QUESTION, 1, {})[0]["url"] == "http://127.0.0.1:8765/cache/#clearing-the-cache"
         found = service.retrieve(RetrievalRequest(query=QUESTION)).retrieved_chunks[0]
         assert found.url == "http://127.0.0.1:8765/cache/#clearing-the-cache"
+        for address in ("http://127.0.0.1:8765/", quill.BASE):
+            of_page = RetrievalRequest(query=QUESTION, filters={"url": f"{address}cache/"})
+            assert {c.chapter_title for c in service.retrieve(of_page).retrieved_chunks} == {"Caching"}
         near = ask(service, "How do I configure nginx as a reverse proxy for the cache?").nearest
         assert all(n.url.startswith("http://127.0.0.1:8765/") for n in near)
         here = ask(service, selected_text="Clearing", page_url="http://127.0.0.1:8765/cache/")
@@ -170,7 +176,11 @@ def test_versions_share_a_store_and_never_an_answer(tmp_path: Path) -> None:
     service = quill.service(settings)
     assert ask(service, QUESTION, version="1.0").status == "answered"
     assert ask(service, QUESTION, version="2.0").status == "not_in_docs"
-    assert service.retrieve(RetrievalRequest(query="wombats", filters={"version": "2.0"})).retrieved_chunks
+    for chosen in ("2.0", ["2.0"], {"$eq": "2.0"}, {"$in": ["2.0"]}):
+        assert service.retrieve(RetrievalRequest(query="wombats", filters={"version": chosen})).retrieved_chunks
+        assert service.search("wombats", 5, {"version": chosen})
+        assert ask(service, "Where do wombats dig burrows?", filters={"version": chosen}).status == "answered"
+    assert ask(service, "Where do wombats dig burrows?", version="1.0", filters={"version": "2.0"}).nearest == []
     with pytest.raises(ConfigurationError, match="say which with --site and --docs-version"):
         ask(service, QUESTION)
     with pytest.raises(InputError, match=r"^These docs have no such version; there are 1\.0, 2\.0\.$") as error:

@@ -1,4 +1,4 @@
-"""A `bedrock-runtime` on loopback that serves Cohere's embedding models by `InvokeModel`, as the user guide says.
+"""A `bedrock-runtime` on loopback that serves Cohere's models by `InvokeModel`, as the user guide and Cohere's SDK say.
 
 AWS_ENDPOINT_URL leads boto3 here. Signatures are asked for and not verified.
 """
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fakes.bags import tokens, typed_vector
 from fakes.loopback import Answer, LoopbackServer, Refusal, Request
+from fakes.rankings import results
 
 #: The names of errors by status, as the service's model lists them.
 _CODES = {
@@ -49,6 +50,17 @@ class EmbedV4(_Request):
     max_tokens: int = Field(128_000, ge=1)
 
 
+class Rerank(BaseModel):
+    """Body of "Cohere Rerank 3.5"."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    api_version: int = Field(ge=2)
+    query: str = Field(min_length=1)
+    documents: list[str] = Field(max_length=1000)
+    top_n: int | None = Field(None, ge=1)
+
+
 class BedrockServer(LoopbackServer):
     def answer(self, request: Request) -> Answer:
         if not request.headers.get("authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
@@ -56,7 +68,9 @@ class BedrockServer(LoopbackServer):
         path = re.fullmatch(r"/model/([^/]+)/invoke", request.path)
         if path is None:
             raise Refusal(404, "unknown operation", "UnknownOperationException")
-        body, count = _embed(unquote(path[1]), request.body)
+        model = re.sub(r"^(us|eu|global)\.", "", unquote(path[1]))
+        serve = _rerank if model == "cohere.rerank-v3-5:0" else _embed
+        body, count = serve(model, request.body)
         return Answer(200, body, {"x-amzn-bedrock-input-token-count": str(count)})
 
     def failure(self, refusal: Refusal) -> Answer:
@@ -65,13 +79,12 @@ class BedrockServer(LoopbackServer):
 
 
 def _embed(model: str, body: Any) -> tuple[dict[str, Any], int]:
-    name = re.sub(r"^(us|eu|global)\.", "", model)
-    if name in {"cohere.embed-english-v3", "cohere.embed-multilingual-v3"}:
+    if model in {"cohere.embed-english-v3", "cohere.embed-multilingual-v3"}:
         request: EmbedV3 | EmbedV4 = EmbedV3.model_validate(body)
         size, limit = 1024, 512
         if any(len(text) > 2048 for text in request.texts):
             raise Refusal(400, "Malformed input request: expected maxLength: 2048")
-    elif name == "cohere.embed-v4:0":
+    elif model == "cohere.embed-v4:0":
         request = EmbedV4.model_validate(body)
         size, limit = request.output_dimension, 128_000
     else:
@@ -88,3 +101,9 @@ def _embed(model: str, body: Any) -> tuple[dict[str, Any], int]:
         "texts": request.texts,
     }
     return reply, sum(map(tokens, request.texts))
+
+
+def _rerank(_model: str, body: Any) -> tuple[dict[str, Any], int]:
+    request = Rerank.model_validate(body)
+    reply = {"results": results(request.query, request.documents, request.top_n)}
+    return reply, sum(map(tokens, [request.query, *request.documents]))

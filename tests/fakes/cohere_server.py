@@ -1,6 +1,6 @@
 """A Cohere that runs on loopback and speaks the documented wire format of API v2.
 
-It refuses what the real one refuses: unknown fields, more than 96 texts, empty or over-long ones, a size that a model
+It refuses what the real one refuses: unknown fields, too many texts, empty or over-long ones, a size that a model
 doesn't have. A further endpoint is one more entry of `_ENDPOINTS`.
 """
 
@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fakes.bags import tokens, typed_vector
+from fakes.bags import first_tokens, tokens, typed_vector
 from fakes.loopback import Answer, Fault, LoopbackServer, Refusal, Request
+from fakes.rankings import results
 
 KEY = "test-key"
 
@@ -36,6 +37,15 @@ _MODELS = {
     "embed-v4.0": (1536, 128_000, _V4),
     "embed-v5.0-pro": (2048, 128_000, _V5),
     "embed-v5.0-fast": (2048, 128_000, _V5),
+}
+
+#: As documented: the most tokens of a question, beyond which it is cut without a word.
+_RERANKERS = {
+    "rerank-v3.5": 2048,
+    "rerank-v4.0-fast": 16_384,
+    "rerank-v4.0-pro": 16_384,
+    "rerank-v5.0-fast": 16_384,
+    "rerank-v5.0-pro": 16_384,
 }
 
 
@@ -109,4 +119,31 @@ def _embed(body: Any) -> dict[str, Any]:
     }
 
 
-_ENDPOINTS: dict[str, Callable[[Any], dict[str, Any]]] = {"/v2/embed": _embed}
+class RerankRequest(BaseModel):
+    """Body of `POST /v2/rerank` as documented, without what is for Rerank 5 alone."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model: str
+    query: str = Field(min_length=1)
+    documents: list[str] = Field(max_length=10_000)
+    top_n: int | None = Field(None, ge=1)
+    max_tokens_per_doc: int = Field(4096, ge=1)
+    priority: int | None = Field(None, ge=0, le=999)
+
+
+def _rerank(body: Any) -> dict[str, Any]:
+    request = RerankRequest.model_validate(body)
+    if request.model not in _RERANKERS:
+        raise Refusal(404, f"model '{request.model}' not found")
+    query = first_tokens(request.query, _RERANKERS[request.model])
+    texts = [first_tokens(text, request.max_tokens_per_doc) for text in request.documents]
+    return {
+        "id": "fake",
+        "results": results(query, texts, request.top_n),
+        # A search is a question with up to 100 documents.
+        "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": -(-len(texts) // 100)}},
+    }
+
+
+_ENDPOINTS: dict[str, Callable[[Any], dict[str, Any]]] = {"/v2/embed": _embed, "/v2/rerank": _rerank}

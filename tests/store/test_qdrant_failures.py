@@ -96,6 +96,7 @@ def test_a_reply_that_is_none_is_one_sentence(result: Any) -> None:
             lambda: snapshot.document_frequencies(A.lexical.indices),
             lambda: list(snapshot.points()),
             lambda: snapshot.page("a.md"),
+            lambda: snapshot.values("url"),
         ]
         for ask in asks:
             server.play(*[Fault(change=lambda _: {"result": result})] * 3)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from qdrant_client import QdrantClient, models
 
+from chapterverse.filters import And, Filter, In, Or
 from chapterverse.lexical import query_vector
 from chapterverse.model import Point
 from chapterverse.store.edge import EdgeStore
@@ -64,7 +65,7 @@ def same(server: QdrantServer) -> list[tuple[str, str, Any]]:
 
 
 def test_a_lexical_query(server: QdrantServer, snapshot: QdrantSnapshot, client: QdrantClient) -> None:
-    snapshot.search_lexical(QUERY, 5, {"language": ["de"]})
+    snapshot.search_lexical(QUERY, 5, In("language", ("de",)))
     found = client.query_points(
         snapshot.collection,
         query=models.SparseVector(indices=list(QUERY.indices), values=list(QUERY.values)),
@@ -123,6 +124,17 @@ def test_counting_and_scrolling(server: QdrantServer, snapshot: QdrantSnapshot, 
     assert len(same(server)) == 2
 
 
+def test_the_values_of_a_field(server: QdrantServer, snapshot: QdrantSnapshot, client: QdrantClient) -> None:
+    ours = snapshot.values("source_file_path")
+    theirs = client.facet(snapshot.collection, "source_file_path", facet_filter=LIVE, limit=16_384, exact=True)
+    assert ours == tuple(sorted(hit.value for hit in theirs.hits))
+    assert len(ours) == 75
+    assert len(same(server)) == 1
+    # A generation never changes, so nothing is asked twice.
+    assert snapshot.values("source_file_path") == ours
+    assert len(server.history) == 2
+
+
 def test_our_requests_carry_the_key(server: QdrantServer, snapshot: QdrantSnapshot) -> None:
     snapshot.whole()
     assert server.history[-1].headers["api-key"] == KEY
@@ -138,11 +150,19 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> EdgeStore:
     return store
 
 
-WHERES: list[Any] = [None, {"language": ["de"]}, {"language": ["en", "de"], "tags": ["t"]}, {"tags": ["none"]}]
+WHERES = [
+    None,
+    In("language", ("de",)),
+    And((In("language", ("en", "de")), In("tags", ("t",)))),
+    Or((In("language", ("de",)), In("source_file_path", ("p7.md",)))),
+    In("tags", ("none",)),
+]
 
 
 @pytest.mark.parametrize("where", WHERES)
-def test_searches_find_what_the_embedded_store_finds(snapshot: QdrantSnapshot, edge: EdgeStore, where: Any) -> None:
+def test_searches_find_what_the_embedded_store_finds(
+    snapshot: QdrantSnapshot, edge: EdgeStore, where: Filter | None
+) -> None:
     reference = edge.snapshot(SCOPE)
     for i in range(12):
         words = query_vector(prose(("question", i), 4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import random
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -19,12 +20,14 @@ from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
 from chapterverse.errors import IndexLocked, IndexMismatch, IndexMissing
+from chapterverse.filters import EVERYTHING, FIELDS, NOTHING, And, Filter, In, Or, parse, resolve
 from chapterverse.lexical import document_vector, query_vector
 from chapterverse.model import EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
 from chapterverse.store import Publication, Store, open_store
 from chapterverse.store.qdrant import Place as QdrantPlace
 from fakes.docs import SCOPE, point, prose
+from fakes.narrowing import corpus, meets, some_filter
 from fakes.qdrant_server import KEY, QdrantServer
 
 #: Gives the settings of the store of this name: the same store for the same name, another one for another.
@@ -137,6 +140,7 @@ def test_an_empty_index_can_be_published(store: Store) -> None:
     assert list(snapshot.points()) == []
     assert snapshot.search_lexical(query_vector("chunk"), 5) == []
     assert snapshot.document_frequencies([1, 2]) == [0, 0]
+    assert snapshot.values("url") == ()
 
 
 def test_points_come_back_as_they_were(store: Store) -> None:
@@ -544,35 +548,82 @@ FILTERED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("where", "expected"),
-    [
-        ({}, ["de", "en", "fr"]),
-        ({"language": ["de"]}, ["de"]),
-        ({"language": ["de", "fr", "xx"]}, ["de", "fr"]),
-        ({"tags": ["new"]}, ["en"]),
-        ({"tags": ["guide"], "language": ["de", "fr"]}, ["de"]),
-        ({"chunk_index": [0, 2]}, ["en", "fr"]),
-        ({"content_type": ["api"]}, ["fr"]),
-        ({"source_file_path": ["de.md"]}, ["de"]),
-        ({"language": []}, []),
-        ({"language": ["DE"]}, []),
-        ({"language": ["\ud800"]}, []),
-        ({"chunk_index": [2**70]}, []),
-        ({"url": ["https://docs.example/fr/#fr"]}, ["fr"]),
-    ],
-)
-def test_filters(store: Store, where: dict[str, list[str | int]], expected: list[str]) -> None:
-    publish(store, FILTERED)
-    hits = store.snapshot(SCOPE).search_lexical(query_vector("chunk"), 10, where)
-    assert sorted(h.chunk.language for h in hits) == expected
+GERMAN, NEW = In("language", ("de",)), In("tags", ("new",))
+WHERE: list[tuple[Filter | None, list[str]]] = [
+    (None, ["de", "en", "fr"]),
+    (GERMAN, ["de"]),
+    (In("language", ("de", "fr", "xx")), ["de", "fr"]),
+    (NEW, ["en"]),
+    (In("chunk_index", (0, 2)), ["en", "fr"]),
+    (In("content_type", ("api",)), ["fr"]),
+    (In("source_file_path", ("de.md",)), ["de"]),
+    (In("url", ("https://docs.example/fr/#fr",)), ["fr"]),
+    (In("language", ()), []),
+    (In("language", ("DE",)), []),
+    (In("language", ("\ud800",)), []),
+    (In("language", ("\ud800", "de")), ["de"]),
+    (In("chunk_index", (2**70,)), []),
+    (And((In("tags", ("guide",)), In("language", ("de", "fr")))), ["de"]),
+    (And((GERMAN, NEW)), []),
+    (And((GERMAN,)), ["de"]),
+    (Or((GERMAN, NEW)), ["de", "en"]),
+    (Or((NOTHING, GERMAN)), ["de"]),
+    (Or((And((GERMAN, EVERYTHING)), And((GERMAN, NEW)), Or((NOTHING,)))), ["de"]),
+    (EVERYTHING, ["de", "en", "fr"]),
+    (And((EVERYTHING, NEW)), ["en"]),
+    (Or(()), []),
+    (And((Or(()), GERMAN)), []),
+    (In("url", (*(f"https://docs.example/{n}/" for n in range(9999)), "https://docs.example/fr/#fr")), ["fr"]),
+]
+
+
+def test_filters(store: Store) -> None:
+    publish(store, [replace(p, dense=(1.0, 0.0, 0.0, 0.0)) for p in FILTERED], embedder=DENSE)
+    snapshot = store.snapshot(SCOPE)
+    for where, expected in WHERE:
+        by_words = snapshot.search_lexical(query_vector("chunk"), 10, where)
+        by_meaning = snapshot.search_dense((1.0, 1.0, 0.0, 0.0), 10, where)
+        assert sorted(h.chunk.language for h in by_words) == expected, where
+        assert sorted(h.chunk.language for h in by_meaning) == expected, where
+
+
+def test_a_filter_finds_what_a_look_at_every_chunk_finds(store: Store) -> None:
+    made = corpus(150)
+    publish(store, made)
+    snapshot = store.snapshot(SCOPE)
+    for seed in range(60):
+        filters = some_filter(random.Random(seed), [p.chunk for p in made])
+        hits = snapshot.search_lexical(query_vector("chunk"), len(made), resolve(parse(filters), snapshot))
+        expected = {p.chunk.chunk_id for p in made if meets(filters, p.chunk)}
+        assert {h.chunk.chunk_id for h in hits} == expected, filters
+
+
+def test_the_values_of_a_field(store: Store) -> None:
+    made = corpus(80)
+    publish(store, made)
+    old = store.snapshot(SCOPE)
+    publish(store, [B], ids(made[5:]))
+    for snapshot, held in ((old, made), (store.snapshot(SCOPE), [*made[:5], B])):
+        for field in FIELDS:
+            values = (getattr(p.chunk, field) for p in held)
+            distinct = {v for one in values for v in (one if isinstance(one, tuple) else [one])}
+            assert snapshot.values(field) == tuple(sorted(distinct)), field
+
+
+def test_a_field_may_have_more_values_than_there_are_chunks(store: Store) -> None:
+    tags = tuple(f"tag-{n:05}" for n in range(20_000))
+    publish(store, [point("a", "a chunk", tags=tags), B])
+    snapshot = store.snapshot(SCOPE)
+    assert snapshot.values("tags") == tags
+    (hit,) = snapshot.search_lexical(query_vector("chunk"), 5, resolve(parse({"tags": {"$prefix": "tag-1"}}), snapshot))
+    assert hit.chunk.tags == tags
 
 
 def test_a_filter_does_not_change_the_weight_of_words(store: Store) -> None:
     publish(store, FILTERED)
     snapshot = store.snapshot(SCOPE)
     everywhere = {h.chunk.chunk_id: h.score for h in snapshot.search_lexical(query_vector("chunk"), 10)}
-    (german,) = snapshot.search_lexical(query_vector("chunk"), 10, {"language": ["de"]})
+    (german,) = snapshot.search_lexical(query_vector("chunk"), 10, GERMAN)
     assert german.score == everywhere[german.chunk.chunk_id]
 
 

@@ -24,6 +24,15 @@ def test_a_first_build_indexes_everything(site: Site) -> None:
     assert_is_a_clean_build(site)
 
 
+def test_a_chunk_is_found_by_its_words_and_not_by_where_its_links_lead(site: Site) -> None:
+    site.put("a.md", "See [the guide](https://leopard.invalid/xylophone) or `index[0](zebras)`.")
+    site.index()
+    snapshot = site.store.snapshot(SCOPE)
+    (hit,) = snapshot.search_lexical(lexical.query_vector("zebras"), 5)
+    assert hit.chunk.text == "See [the guide](https://leopard.invalid/xylophone) or `index[0](zebras)`."
+    assert snapshot.search_lexical(lexical.query_vector("leopard.invalid xylophone"), 5) == []
+
+
 def test_a_build_that_changes_nothing_writes_nothing(site: Site) -> None:
     site.index()
     before = site.files()

@@ -1,6 +1,6 @@
 """The command line: results go to standard output (with `--json` exactly one document), all else to standard error.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 a bar of `check` not met.
+Exit codes: 0 done, 1 failed, 2 usage, 3 a bar of `check` or `eval` not met.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import answering, indexing, moving, sites
+from chapterverse.cli import answering, calibrating, evaluating, indexing, moving, sites
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -33,6 +33,8 @@ for command in (
     answering.ask,
     answering.serve,
     indexing.status,
+    evaluating.eval_,
+    calibrating.calibrate,
     sites.check,
     sites.inject,
     sites.widget,

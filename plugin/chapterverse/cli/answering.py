@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +24,8 @@ def search(
     ] = None,
     top_k: Annotated[int, typer.Option("--top-k", min=1, max=20, help="Results for each question.")] = 5,
     filters: Annotated[
-        list[str] | None, typer.Option("--filter", help="Payload field and value; may be repeated.", metavar="K=V")
+        list[str] | None,
+        typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
     ] = None,
     as_json: Json = False,
     store: Store = None,
@@ -120,7 +123,7 @@ def _questions(question: str | None, file: Path | None) -> list[Asked]:
     return [Asked("1", question)]
 
 
-def _searched(row: Asked, service: Any, top_k: int, filters: dict[str, list[str | int]]) -> dict[str, Any]:
+def _searched(row: Asked, service: Any, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
     except InputError as error:
@@ -130,14 +133,43 @@ def _searched(row: Asked, service: Any, top_k: int, filters: dict[str, list[str 
         raise
 
 
-def _filters(pairs: list[str]) -> dict[str, list[str | int]]:
-    filters: dict[str, list[str | int]] = {}
-    for pair in pairs:
-        name, separator, value = pair.partition("=")
-        if not separator:
-            raise typer.BadParameter("A --filter needs the form field=value.")
-        filters.setdefault(name, []).append(int(value) if name == "chunk_index" and value.isdecimal() else value)
-    return filters
+def _filters(given: list[str]) -> dict[str, Any]:
+    """Return one filter: any of what is given for one field, all of the fields, and all that came as JSON."""
+    fields: dict[str, list[dict[str, Any]]] = {}
+    for name, value in (_pair(text) for text in given if not text.startswith("{")):
+        field = name.removesuffix("^")
+        wanted = _typed(field, value) if name == field else {"$prefix": value}
+        fields.setdefault(field, []).append({field: wanted})
+    parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
+    parts += [_json(text) for text in given if text.startswith("{")]
+    return {"$and": parts} if parts[1:] else parts[0] if parts else {}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise typer.BadParameter("A --filter needs the form field=value, field^=prefix, or JSON.")
+    return name, value
+
+
+def _typed(field: str, value: str) -> str | int:
+    if field == "chunk_index":
+        with contextlib.suppress(ValueError):
+            return int(value)
+    return value
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text, object_pairs_hook=_without_doubles))
+    except (ValueError, RecursionError):
+        raise typer.BadParameter("A --filter in braces needs to be a JSON object without a key twice.") from None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
 
 
 def _name(place: dict[str, Any]) -> str:

@@ -86,6 +86,8 @@ def import_(
     )
     with progress.bar() as shown:
         done = upkeep.fill(exported, target, shown)
+    for warning in done.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
     typer.echo(f"Imported {done.total} chunks of {done.scope}, generation {done.generation}", err=True)
     if as_json:
         document = done.to_json()

@@ -6,21 +6,21 @@ Both send the body that `_body` makes, so that a question and the documents meet
 
 from __future__ import annotations
 
-import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
+from chapterverse.embedding.cohere_refusals import Refusals
 from chapterverse.embedding.models import Choice, Model
-from chapterverse.embedding.patience import BusyError, Pace, Patience
+from chapterverse.embedding.patience import Pace, Patience
 from chapterverse.embedding.reply import checked
-from chapterverse.embedding.slices import RefusedError, embed_in_slices
+from chapterverse.embedding.slices import embed_in_slices
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
-from chapterverse.rest import JsonClient, asked_pause, bearer
+from chapterverse.rest import JsonClient, bearer
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,21 +48,6 @@ MODELS = {
     "embed-v5.0-fast": Model(2048, 128_000, 0.08, sizes=_V5, family="embed-v5.0"),
 }
 
-_REASONS = {
-    400: "refused the request as malformed",
-    401: "refused the key: check COHERE_API_KEY",
-    402: "asks for payment: check the account's billing",
-    403: "refused the key: check COHERE_API_KEY",
-    404: "does not know this model: check the embedder's name and CHAPTERVERSE_COHERE_URL",
-    429: "has a rate limit that was reached: try again later",
-}
-
-#: What passes: a timeout, a conflict, a rate limit, and everything from 500 on.
-_PASSING = {408, 409, 429}
-
-#: Headers by which Cohere tells a trial key's limits: calls in a month, and in a minute.
-_LIMITS = ("x-endpoint-monthly-call-limit", "x-trial-endpoint-call-limit")
-
 
 @dataclass(frozen=True)
 class CohereEmbedder:
@@ -70,7 +55,6 @@ class CohereEmbedder:
 
     Attributes:
         choice: `MODEL[/SIZE][@int8]`; documents and questions are embedded alike.
-        trial: what the last good reply said of a trial key's limits; Cohere sends them with no refusal.
     """
 
     choice: Choice
@@ -79,7 +63,7 @@ class CohereEmbedder:
     rest: JsonClient = field(repr=False)
     patience: Patience = field(default_factory=Patience, repr=False)
     pace: Pace = field(default_factory=lambda: Pace(INPUTS, _MINUTE), repr=False)
-    trial: dict[str, str] = field(default_factory=dict, repr=False)
+    refusals: Refusals = field(default_factory=Refusals, repr=False)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereEmbedder:
@@ -120,8 +104,8 @@ class CohereEmbedder:
         """Return a question's vector within ten seconds; see `Embedder`."""
         reply = self.rest.post("/v2/embed", self._body([text], "search_query"))
         if reply.status != 200:
-            raise self._failure(reply.status, reply.body, reply.headers)
-        self._note_limits(reply.headers)
+            raise self.refusals.error(reply.status, reply.body, reply.headers)
+        self.refusals.note_limits(reply.headers)
         return self._checked(reply.body, 1)[0]
 
     def _body(self, texts: Sequence[str], input_type: str, truncate: str = "NONE") -> dict[str, Any]:
@@ -167,43 +151,16 @@ class CohereEmbedder:
             said = reply._response.json()
         # The SDK's errors print the whole reply, which may quote what was sent, so none is left as a cause.
         except ApiError as error:
-            raise self._failure(error.status_code or 0, error.body, error.headers or {}) from None
+            raise self.refusals.error(error.status_code or 0, error.body, error.headers or {}) from None
         except httpx.HTTPError:
             raise ProviderError("Cohere could not be reached or broke off.", retryable=True) from None
         # The SDK builds its values from whatever came, unchecked, and stumbles in these ways.
         except (ParsingError, TypeError, ValueError, RecursionError):
             raise ProviderError("Cohere answered with something that is no reply.", retryable=True) from None
-        self._note_limits(reply.headers)
+        self.refusals.note_limits(reply.headers)
         return self._checked(said, len(body["texts"]))
 
     def _checked(self, said: Any, count: int) -> list[Vector]:
         vectors = said.get("embeddings") if isinstance(said, dict) else None
         found = vectors.get(self.choice.numbers) if isinstance(vectors, dict) else None
         return checked(found, count, self.choice.size, "Cohere", int8=self.choice.int8)
-
-    def _note_limits(self, headers: Mapping[str, str]) -> None:
-        self.trial.update({name: headers[name] for name in _LIMITS if headers.get(name, "").isdigit()})
-
-    def _failure(self, status: int, body: Any, headers: Mapping[str, str]) -> ProviderError:
-        # Cohere's own message is left out: it may quote what was sent, and ours are printed and logged.
-        if 200 <= status < 300:
-            return ProviderError("Cohere answered with something that is no reply.", retryable=True)
-        said = str(body).lower()
-        if status == 429 and (self.trial or "trial key" in said):
-            return self._trial_is_over(said, headers)
-        message = f"Cohere {_REASONS.get(status, f'failed with status {status}')}."
-        if status in _PASSING or status >= 500:
-            return BusyError(message, pause=asked_pause(headers))
-        return RefusedError(message) if status == 400 else ProviderError(message)
-
-    def _trial_is_over(self, said: str, headers: Mapping[str, str]) -> ProviderError:
-        month, minute = (f"{self.trial[name]} calls" if name in self.trial else "calls" for name in _LIMITS)
-        if re.search(r"/ ?month|per month", said):
-            return ProviderError(
-                f"Cohere's trial key has used up its {month} of this month: use a production key, or wait for the next."
-            )
-        return BusyError(
-            f"Cohere's trial key has used up its {minute} of this minute, or its {month} of this month: "
-            "try again later, or use a production key.",
-            pause=asked_pause(headers),
-        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -19,6 +20,12 @@ from chapterverse.readers.tabs import is_tab_set, tabs
 #: Containers nested deeper keep their text and lose their form; each level would be written out in every line.
 _MAX_NESTING = 12
 
+#: The attribute of a list item that holds its bullet, or the sign behind its number, and the spaces before its text.
+MARKER = "data-marker"
+
+_BULLET = re.compile(r"[-*+] {1,4}\Z")
+_DELIMITER = re.compile(r"[.)] {1,4}\Z")
+
 Wrap: TypeAlias = Callable[[tuple[Block, ...]], Block | None]
 
 
@@ -28,12 +35,19 @@ class BlockReader:
     Args:
         footnotes: where in the tree each footnote stands (see `find_footnotes`).
         anchors: whether the page has an id.
+        wordings: of its paragraphs, where they are known (see `wording`).
     """
 
-    def __init__(self, root: Node, footnotes: Mapping[str, Node], anchors: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        root: Node,
+        footnotes: Mapping[str, Node],
+        anchors: Callable[[str], bool],
+        wordings: Sequence[str] = (),
+    ) -> None:
         self._footnotes = footnotes
         self._anchors = anchors
-        self._inline = Inline(self._footnotes)
+        self._inline = Inline(self._footnotes, wordings)
         self._labels = _labels(root, self._footnotes)
         self._nesting = 0
         self._code_title = ""
@@ -118,7 +132,7 @@ class BlockReader:
                 self._flow([child], out, lang)
                 continue
             number = _integer(child.get("value"), number)
-            marker = f"{number}. " if node.name == "ol" else "- "
+            marker = _marker(child, number if node.name == "ol" else None)
             self._contain(child.children, out, partial(list_item, marker), again=False)
             number += 1
 
@@ -306,6 +320,13 @@ def _labels(root: Node, footnotes: Collection[str]) -> dict[str, str]:
         if node.name == "a" and target(node) in footnotes:
             labels.setdefault(target(node), footnote_label(node))
     return labels
+
+
+def _marker(item: Node, number: int | None) -> str:
+    given = item.get(MARKER) or ""
+    if number is None:
+        return given if _BULLET.match(given) else "- "
+    return f"{number}{given if _DELIMITER.match(given) else '. '}"
 
 
 def _integer(value: str | None, default: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from chapterverse.model import Section
@@ -41,12 +41,15 @@ class Document:
     created_at: str | None = None
 
 
-def read_fragment(html: str, title: str) -> tuple[Section, ...]:
+def read_fragment(html: str, title: str, wordings: Sequence[str] = ()) -> tuple[Section, ...]:
     """Return the sections of an article's inner HTML (MkDocs: `page.content`) under the page's `title`.
 
     Never fails; takes time linear in the length of `html`.
+
+    Args:
+        wordings: what stands in the source of an HTML that was made of Markdown (see `wording`).
     """
-    reader = _read(html)
+    reader = _read(html, wordings)
     return build_sections(reader.items, title, reader.notes)
 
 
@@ -69,9 +72,9 @@ def read_document(html: str) -> Document:
     )
 
 
-def _read(html: str) -> BlockReader:
+def _read(html: str, wordings: Sequence[str] = ()) -> BlockReader:
     tree = parse(html)
-    return BlockReader(tree, find_footnotes(tree) if "note" in html else {}, _anchor_test(html))
+    return BlockReader(tree, find_footnotes(tree) if "note" in html else {}, _anchor_test(html), wordings)
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:

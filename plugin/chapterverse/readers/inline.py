@@ -1,17 +1,20 @@
 """Text inside one block: the part of Markdown that stands in a line.
 
 Links keep their text alone: an address costs tokens, says little, and retrieval finds the page it leads to anyway.
-Text is not escaped; nothing downstream parses a block's Markdown again.
+Text is not escaped; nothing downstream parses a block's Markdown again. A paragraph whose wording is known is that.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from urllib.parse import unquote
 
 from chapterverse.readers.dom import Child, Node
 from chapterverse.readers.visible import collapse, strip_invisible
+
+#: The element around a paragraph of which the wording is known; its attribute `n` is the number of that.
+WORDING = "wording"
 
 _PERMALINKS = frozenset(
     "headerlink hash-link header-anchor anchor-link heading-anchor anchor anchorjs-link heading-link permalink".split()
@@ -19,11 +22,13 @@ _PERMALINKS = frozenset(
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
 
-# Line breaks and list items must survive the collapse of whitespace; visible text holds no control characters.
+# Line breaks, list items and the spaces of a wording must survive the collapse of whitespace; visible text holds no
+# control characters.
 _BREAK = "\x01"
 _BREAKS = re.compile(rf" ?{_BREAK}[ {_BREAK}]*")
 _ITEM = "\x02"
 _ITEMS = re.compile(rf" ?{_ITEM} ?")
+_SPACE = "\x03"
 _FIRST_ITEM = re.compile(rf"(?:^|(?<=[:.,;!?])) ?{_ITEM} ?")
 _BACKTICKS = re.compile("`+")
 
@@ -33,10 +38,12 @@ class Inline:
 
     Attributes:
         footnotes: ids of the page's footnotes; a link to one of them is a reference.
+        wordings: of paragraphs, by their number.
     """
 
-    def __init__(self, footnotes: Collection[str] = ()) -> None:
+    def __init__(self, footnotes: Collection[str] = (), wordings: Sequence[str] = ()) -> None:
         self.footnotes = footnotes
+        self.wordings = wordings
         self.notes: list[str] = []
         self._open: set[str] = set()
 
@@ -47,7 +54,9 @@ class Inline:
 
     def markdown(self, children: Iterable[Child]) -> str:
         """Return inline Markdown; `<br>` becomes a newline."""
-        return _BREAKS.sub("\n", collapse(self._raw(children))).strip("\n")
+        if self.wordings:
+            children = map(self._worded, children)
+        return _BREAKS.sub("\n", collapse(self._raw(children))).strip("\n").replace(_SPACE, " ")
 
     def one_line(self, children: Iterable[Child]) -> str:
         """Return Markdown that holds no newline, whatever blocks it is made of: for table cells and titles."""
@@ -68,6 +77,14 @@ class Inline:
         linked = "" if text else collapse(self._plain(children, True))
         # Some themes make the whole heading its own permalink; a mere "¶" names nothing.
         return linked if any(c.isalnum() for c in linked) else text
+
+    def _worded(self, child: Child) -> Child:
+        """Return the wording of a paragraph where that is known."""
+        if isinstance(child, str) or child.name != WORDING:
+            return child
+        number = child.get("n") or ""
+        known = number.isdecimal() and number.isascii() and len(number) < 10 and int(number) < len(self.wordings)
+        return self.wordings[int(number)].replace("\n", _BREAK).replace(" ", _SPACE) if known else child
 
     def _raw(self, children: Iterable[Child]) -> str:
         out: list[str] = []

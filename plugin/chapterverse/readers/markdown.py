@@ -1,8 +1,9 @@
 """Markdown files that were never built, into the same sections and blocks as built pages.
 
-markdown-it-py parses, its HTML goes through the HTML reader: one place decides how a table or an admonition reads. What
-a build would add (snippets, macros, generated reference pages) isn't there, and anchors are computed, not seen; so
-built HTML is the better source wherever there is one.
+markdown-it-py parses, its HTML goes through the HTML reader: one place decides how a table or an admonition reads. Only
+the wording of plain paragraphs goes past it (see `wording`). What a build would add (snippets, macros, generated
+reference pages) isn't there, and anchors are computed, not seen; so built HTML is the better source wherever there is
+one.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from chapterverse.readers.html import read_fragment
 from chapterverse.readers.mdx import to_markdown
 from chapterverse.readers.slugs import Slugger, SlugRule, slugify
 from chapterverse.readers.visible import collapse, strip_invisible, unescape
+from chapterverse.readers.wording import wording_plugin
 
 # `{#id}`, `{ #id .class }`, `{: #id}` and Docusaurus' comment form `{/* #id */}`: the last braces of a heading.
 _EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*\s)?\s*#([^\s{}*]+)[^{}]*\}")
@@ -75,7 +77,8 @@ def read_markdown(
     tokens = parser.parse(body, env)
     _set_ids(tokens, slug)
     title = title or front_matter.title or _first_heading(tokens) or name_of(file_path)
-    sections = read_fragment(parser.renderer.render(tokens, parser.options, env), title)
+    html = parser.renderer.render(tokens, parser.options, env)
+    sections = read_fragment(html, title, env["wordings"])
     return MarkdownPage(tuple(replace(s, anchor_verified=False) for s in sections), title, front_matter)
 
 
@@ -101,6 +104,7 @@ def _parser(slug: SlugRule, mdx: bool) -> MarkdownIt:
         parser.disable(["code", "autolink"])
     for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
         parser.use(plugin)
+    parser.use(wording_plugin, mdx)
     parser.core.ruler.before("inline", "explicit_ids", functools.partial(_take_explicit_ids, slug=slug))
     parser.add_render_rule("fence", _render_fence)
     return parser

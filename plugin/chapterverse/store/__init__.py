@@ -5,24 +5,19 @@ One protocol, its implementations beside it, chosen by the scheme of `settings.s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.filters import FIELDS, Filter
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
 
-#: Payload fields with an index in every store, by which a query may be filtered.
-INDEXED_FIELDS = (
-    "type", "url", "chapter_title", "source_file_path", "source_domain", "content_type", "tags", "language", "version",
-    "scope", "chunk_index", "created_at",
-)  # fmt: skip
-
-#: A filter: every named field must equal one of its values (a list field: hold one of them).
-Filters = Mapping[str, Sequence[str | int]]
+#: Payload fields with an index in every store: those by which a query may be filtered.
+INDEXED_FIELDS = FIELDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +40,11 @@ class Snapshot(Protocol):
     @property
     def head(self) -> Head: ...
 
-    def search_lexical(self, vector: SparseVector, limit: int, filters: Filters | None = None) -> list[Hit]:
+    def search_lexical(self, vector: SparseVector, limit: int, filters: Filter | None = None) -> list[Hit]:
         """Return the best hits by sum of idf * query weight * document weight, best first, ties by chunk id."""
         ...
 
-    def search_dense(self, vector: Sequence[float], limit: int, filters: Filters | None = None) -> list[Hit]:
+    def search_dense(self, vector: Sequence[float], limit: int, filters: Filter | None = None) -> list[Hit]:
         """Return the nearest by cosine, best first, ties by chunk id."""
         ...
 
@@ -57,8 +52,12 @@ class Snapshot(Protocol):
         """Return for each hashed term in how many of the generation's chunks it occurs."""
         ...
 
-    def page(self, file_path: str) -> list[Chunk]:
-        """Return all chunks of a page in order, for expansion to the section and its neighbors."""
+    def values(self, field: str) -> tuple[str | int, ...]:
+        """Return the distinct values of an indexed field in ascending order; of a list field those of its elements."""
+        ...
+
+    def page(self, place: str, field: str = "source_file_path") -> list[Chunk]:
+        """Return all chunks of a page in order, or those of another field's value, such as one `url`."""
         ...
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:

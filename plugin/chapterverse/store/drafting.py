@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ class ShardSnapshot:
         self.search_lexical = shard.search_lexical
         self.search_dense = shard.search_dense
         self.document_frequencies = shard.document_frequencies
+        # A generation never changes, so what was looked up once is known.
+        self.values = cache(shard.values)
         self.page = shard.page
         self.points = shard.points
         self.vectors = shard.vectors

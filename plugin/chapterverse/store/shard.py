@@ -24,8 +24,9 @@ from typing import Any
 import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
+from chapterverse.filters import NOTHING, And, Filter, In
 from chapterverse.model import Chunk, Point, SparseVector
-from chapterverse.store import Filters, Hit, files
+from chapterverse.store import Hit, files
 from chapterverse.store.manifest import Manifest
 from chapterverse.store.terms import Terms
 
@@ -35,6 +36,9 @@ _SCROLL = 1000
 #: Results beyond the wanted ones, so that a tie at the edge is seen.
 _TIE_MARGIN = 16
 _INTEGERS = range(-(2**63), 2**63)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+#: More than the values that any field has.
+_VALUES = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,45 +89,49 @@ class Shard:
     def census(self) -> Census:
         with engine_at(self._folder):
             chunks = self._engine.count(edge.CountRequest(exact=True))
-        pages, languages = (self._values(name, chunks) for name in ("source_file_path", "language"))
-        return Census(len(pages), chunks, tuple(sorted(languages)))
+        pages, languages = (self._values(name, exact=True) for name in ("source_file_path", "language"))
+        return Census(len(pages), chunks, tuple(languages))
 
     def document_frequencies(self, indices: Sequence[int]) -> list[int]:
         return self._terms.counts(indices)
 
-    def search_lexical(self, vector: SparseVector, limit: int, filters: Filters | None = None) -> list[Hit]:
+    def search_lexical(self, vector: SparseVector, limit: int, filters: Filter | None = None) -> list[Hit]:
         if not vector.indices:
             return []
         query = edge.SparseVector(list(vector.indices), list(vector.values))
         return self._search(edge.Query.Nearest(query, using="lexical"), limit, filters)
 
-    def search_dense(self, vector: Sequence[float], limit: int, filters: Filters | None = None) -> list[Hit]:
+    def search_dense(self, vector: Sequence[float], limit: int, filters: Filter | None = None) -> list[Hit]:
         if len(vector) != self._dense_size:
             raise IndexMismatch(f"The index holds vectors of {self._dense_size} dimensions, not of {len(vector)}.")
         return self._search(edge.Query.Nearest(list(vector), using="dense"), limit, filters)
 
-    def page(self, file_path: str) -> list[Chunk]:
-        records = self._scroll({"source_file_path": [file_path]}, payload=True, vectors=False)
+    def values(self, field: str) -> tuple[str | int, ...]:
+        # What the engine estimates are the counts; the values are the same, thirty times as fast.
+        return tuple(self._values(field, exact=False))
+
+    def page(self, place: str, field: str = "source_file_path") -> list[Chunk]:
+        records = self._scroll(In(field, (place,)), payload=True, vectors=False)
         return sorted((Chunk.from_payload(r.payload) for r in records), key=lambda c: c.chunk_index)
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
-        filters = None if file_paths is None else {"source_file_path": list(file_paths)}
+        filters = None if file_paths is None else In("source_file_path", tuple(file_paths))
         for r in self._scroll(filters, payload=True, vectors=True):
             yield Point(Chunk.from_payload(r.payload), sparse(r.vector), _dense(r.vector))
 
     def vectors(self, embed_hashes: Collection[str]) -> dict[str, tuple[float, ...] | None]:
-        records = self._scroll({"embed_hash": list(embed_hashes)}, payload=["embed_hash"], vectors=True)
+        records = self._scroll(In("embed_hash", tuple(embed_hashes)), payload=["embed_hash"], vectors=True)
         return {r.payload["embed_hash"]: _dense(r.vector) for r in records}
 
-    def _values(self, name: str, limit: int) -> set[str]:
-        """Return the distinct values of an indexed field."""
+    def _values(self, name: str, *, exact: bool) -> list[Any]:
+        """Return the distinct values of an indexed field, ascending."""
         with engine_at(self._folder):
-            return {hit.value for hit in self._engine.facet(edge.FacetRequest(name, max(1, limit), exact=True)).hits}
+            return sorted(hit.value for hit in self._engine.facet(edge.FacetRequest(name, _VALUES, exact=exact)).hits)
 
-    def _search(self, query: Any, limit: int, filters: Filters | None) -> list[Hit]:
+    def _search(self, query: Any, limit: int, filters: Filter | None) -> list[Hit]:
         """Return the best hits; the engine only ranks, and what they hold is fetched for those that are wanted."""
         with engine_at(self._folder):
-            best = self._ranked(query, limit, _engine_filter(filters))
+            best = self._ranked(query, limit, _where(filters))
             found = {r.id: r for r in self._engine.retrieve([r.id for r in best], True, ["lexical"])}
         return [Hit(Chunk.from_payload(found[r.id].payload), r.score, sparse(found[r.id].vector)) for r in best]
 
@@ -136,8 +144,8 @@ class Shard:
                 return sorted(found, key=lambda r: (-r.score, r.id))[:limit]
             asked *= 4
 
-    def _scroll(self, filters: Filters | None, *, payload: bool | list[str], vectors: bool) -> Iterator[Any]:
-        where, after = _engine_filter(filters), None
+    def _scroll(self, filters: Filter | None, *, payload: bool | list[str], vectors: bool) -> Iterator[Any]:
+        where, after = _where(filters), None
         while True:
             with engine_at(self._folder):
                 records, after = self._engine.scroll(
@@ -174,18 +182,22 @@ def _dense(vectors: Mapping[str, Any]) -> tuple[float, ...] | None:
     return None if dense is None else tuple(dense)
 
 
-def _engine_filter(filters: Filters | None) -> Any:
-    if filters is None:
-        return None
-    conditions: list[Any] = []
-    for name, values in sorted(filters.items()):
+def _where(filters: Filter | None) -> Any:
+    return None if filters is None else edge.Filter(must=[_condition(filters)])
+
+
+def _condition(filters: Filter) -> Any:
+    if isinstance(filters, In):
         # The stubs want lists of one type; a value that can't be stored can't be found either.
-        anything: list[Any] = [v for v in values if _storable(v)]
-        conditions.append(edge.FieldCondition(name, match=edge.MatchAny(anything)))
-    return edge.Filter(must=conditions)
+        anything: list[Any] = [value for value in filters.values if _storable(value)]
+        return edge.FieldCondition(filters.field, match=edge.MatchAny(anything))
+    if isinstance(filters, And):
+        return edge.Filter(must=[_condition(part) for part in filters.parts])
+    # To the engine an empty list is no condition at all.
+    return edge.Filter(should=[_condition(part) for part in filters.parts or (NOTHING,)])
 
 
 def _storable(value: str | int) -> bool:
     if isinstance(value, int):
         return value in _INTEGERS
-    return not any("\ud800" <= c <= "\udfff" for c in value)
+    return value.isascii() or not _SURROGATE.search(value)

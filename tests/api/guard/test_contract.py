@@ -8,6 +8,9 @@ from api.scripted import Client, Scripted, error_of
 from chapterverse_api.app import create_app
 
 CANARY = "cAnArY"
+OF_TYPE = "The filter on type takes no $or, only $eq, $in, $prefix, $contains."
+OR = "In a filter $or needs a list of filters, each with a field."
+OPERATORS = "A filter uses no known operator; known are $and, $or, $eq, $in, $gt, $gte, $lt, $lte, $prefix, $contains."
 
 
 @pytest.mark.parametrize(
@@ -26,7 +29,9 @@ CANARY = "cAnArY"
         ({"query": "a", "top_k": True}, "top_k", "top_k must be a whole number."),
         ({"query": "a", "thread_id": "a b"}, "thread_id", "thread_id holds a character that is not allowed here."),
         ({"query": "a", "filters": []}, "filters", "filters must be an object."),
-        ({"query": "a", "filters": {CANARY: {}}}, "filters", "filters holds a value of the wrong kind."),
+        ({"query": "a", "filters": None}, "filters", "filters must be an object."),
+        ({"query": "a", "filters": {"tags": CANARY, "$or": CANARY}}, "filters", OR),
+        ({"query": "a", "filters": {"type": {CANARY: {}}}}, "filters", OPERATORS),
         ({"query": "a", "conversation_history": {}}, "conversation_history", "conversation_history must be a list."),
         (
             {"query": "a", "conversation_history": [{"role": "user", "content": "a"}] * 11},
@@ -81,6 +86,7 @@ def test_a_breach_names_the_field_and_the_rule_and_never_the_value(
         ({"embedding": []}, "embedding", "embedding must hold at least 1 items."),
         ({"embedding": ["0.1"]}, "embedding.0", "embedding.0 must be a number."),
         ({"query": "a", "threshold": 2}, "threshold", "threshold must be at most 1."),
+        ({"query": "a", "filters": {"type": {"$or": []}}}, "filters", OF_TYPE),
     ],
 )
 def test_a_breach_of_a_retrieval(document: dict[str, Any], field: str | None, sentence: str) -> None:

@@ -73,7 +73,10 @@ CHAT = [
     '{"query": "a", "conversation_history": [{"role": "user", "content": %s}]}',
     '{"query": "a", "conversation_history": [{"role": "user", "content": "a", "signature": %s}]}',
     '{"query": "a", "filters": %s}',
-    '{"query": "a", "filters": {"k": %s}}',
+    '{"query": "a", "filters": {"tags": %s}}',
+    '{"query": "a", "filters": {"$or": %s}}',
+    '{"query": "a", "filters": {"created_at": {"$gte": %s}}}',
+    '{"query": "a", "filters": {%s: "a"}}',
     '{"query": "a", "top_k": %s}',
     '{"query": "a", "thread_id": %s}',
     '{"query": "a", "page_url": %s, "language": "en"}',
@@ -105,7 +108,8 @@ def test_no_value_in_any_field_is_ever_our_fault() -> None:
 
 
 def test_no_bytes_are_ever_our_fault() -> None:
-    whole = '{"query": "é", "conversation_history": [{"role": "user", "content": "a"}], "filters": {"k": [1]}}'.encode()
+    history = '"conversation_history": [{"role": "user", "content": "a"}]'
+    whole = f'{{"query": "é", {history}, "filters": {{"tags": ["k"]}}}}'.encode()
     bodies = [whole[:end] for end in range(len(whole))]
     bodies += [whole[:at] + bytes([byte]) + whole[at + 1 :] for at in range(len(whole)) for byte in b'\x00"{\\\xff9']
     responses = Client(create_app(Scripted())).many(

@@ -6,15 +6,17 @@ matches no range, so "not died yet" is said by what must not be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from chapterverse.store import Filters
+from chapterverse.filters import NOTHING, And, Filter, In
 
 #: One filter as the server takes it in every request.
 Where: TypeAlias = Mapping[str, Any]
 
 _INTEGERS = range(-(2**63), 2**63)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def match(key: str, value: str | int) -> dict[str, Any]:
@@ -40,9 +42,9 @@ def both(where: Where, *conditions: Mapping[str, Any]) -> Where:
     return {**where, "must": [*where["must"], *conditions]}
 
 
-def narrowed(where: Where, filters: Filters | None) -> Where:
-    """Return a filter with a reader's own: every named field must hold one of its values."""
-    return both(where, *(_storable(name, values) for name, values in sorted((filters or {}).items())))
+def narrowed(where: Where, filters: Filter | None) -> Where:
+    """Return a filter with a reader's own."""
+    return where if filters is None else both(where, _condition(filters))
 
 
 def born_after(key: str, epoch: int) -> Where:
@@ -64,9 +66,18 @@ def _range(key: str, relation: str, epoch: int) -> dict[str, Any]:
     return {"key": key, "range": {relation: epoch}}
 
 
+def _condition(filters: Filter) -> dict[str, Any]:
+    if isinstance(filters, In):
+        return _storable(filters.field, filters.values)
+    if isinstance(filters, And):
+        return {"must": [_condition(part) for part in filters.parts]}
+    # To the server an empty list is no condition at all.
+    return {"should": [_condition(part) for part in filters.parts or (NOTHING,)]}
+
+
 def _storable(name: str, values: Sequence[str | int]) -> dict[str, Any]:
     # A value that can't be stored can't be found either, and the server refuses lists of two types.
-    texts = [v for v in values if isinstance(v, str) and not any("\ud800" <= c <= "\udfff" for c in v)]
+    texts = [v for v in values if isinstance(v, str) and (v.isascii() or not _SURROGATE.search(v))]
     numbers = [v for v in values if isinstance(v, int) and v in _INTEGERS]
     if texts and numbers:
         return {"should": [among(name, texts), among(name, numbers)]}

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
+from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
-from chapterverse.store import Filters, Hit
+from chapterverse.store import Hit
 from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
 from chapterverse.store.qdrant.record import Layout, key_of
 from chapterverse.store.qdrant.server import SLICE, NoCollection, Server
@@ -20,6 +21,8 @@ _T = TypeVar("_T")
 _TIE_MARGIN = 16
 #: Values of one "any of", and single-term queries of one batch.
 _VALUES, _TERMS = 500, 64
+#: Distinct values of one reply: a megabyte or two of addresses.
+_MOST_VALUES = 16_384
 #: Sparse vectors have unsigned 32-bit indices.
 _INDICES = range(2**32)
 #: How far a decoded frequency may be from a whole number: 32-bit scores are off by .01 at 100,000 chunks.
@@ -36,6 +39,7 @@ class QdrantSnapshot:
         self._view = view(key, epoch)
         # A generation never changes, so what was asked once is known.
         self._frequencies: dict[int, int] = {}
+        self._known: dict[str, tuple[str | int, ...]] = {}
 
     @classmethod
     def live(cls, server: Server, head: Head, epoch: int, layout: Layout) -> QdrantSnapshot:
@@ -52,12 +56,12 @@ class QdrantSnapshot:
         except NoCollection:
             return False
 
-    def search_lexical(self, vector: SparseVector, limit: int, filters: Filters | None = None) -> list[Hit]:
+    def search_lexical(self, vector: SparseVector, limit: int, filters: Filter | None = None) -> list[Hit]:
         if not vector.indices:
             return []
         return self._search(lexical(self._view, vector, filters), limit)
 
-    def search_dense(self, vector: Sequence[float], limit: int, filters: Filters | None = None) -> list[Hit]:
+    def search_dense(self, vector: Sequence[float], limit: int, filters: Filter | None = None) -> list[Hit]:
         if len(vector) != self.head.embedder.size:
             raise IndexMismatch(
                 f"The index holds vectors of {self.head.embedder.size} dimensions, not of {len(vector)}."
@@ -71,8 +75,13 @@ class QdrantSnapshot:
             self._frequencies.update(self._counted(terms))
         return [self._frequencies.get(i, 0) for i in indices]
 
-    def page(self, file_path: str) -> list[Chunk]:
-        where = both(self._view, among("source_file_path", [file_path]))
+    def values(self, field: str) -> tuple[str | int, ...]:
+        if field not in self._known:
+            self._known[field] = tuple(sorted(self._asked(field)))
+        return self._known[field]
+
+    def page(self, place: str, field: str = "source_file_path") -> list[Chunk]:
+        where = both(self._view, among(field, [place]))
         found = self._server.scroll(self.collection, where, True, False)
         return sorted((_chunk(p) for p in found), key=lambda c: c.chunk_index)
 
@@ -132,6 +141,15 @@ class QdrantSnapshot:
     def _hits(self, term: int) -> int:
         return len(self._server.query(self.collection, every(self._view, term, max(1, self.head.chunks))))
 
+    def _asked(self, field: str) -> set[Any]:
+        """Return the values of a field, by one request where there are not too many for one reply."""
+        found = self._server.facet(self.collection, self._view, field, _MOST_VALUES)
+        if len(found) < _MOST_VALUES:
+            return set(found)
+        payloads = (_payload(p) for p in self._server.scroll(self.collection, self._view, [field], False))
+        held = (payload[field] for payload in payloads if field in payload)
+        return {value for one in held for value in (one if isinstance(one, list) else [one])}
+
     def _ids(self, file_paths: Sequence[str] | None) -> list[tuple[str, str]]:
         """Return chunk ids and point ids, by chunk id."""
         wheres: list[Where] = [self._view]
@@ -147,7 +165,7 @@ class QdrantSnapshot:
         return found
 
 
-def lexical(where: Where, vector: SparseVector, filters: Filters | None) -> dict[str, Any]:
+def lexical(where: Where, vector: SparseVector, filters: Filter | None) -> dict[str, Any]:
     """Return the body of a lexical query: a reader's filter chooses points, but never changes the weight of words."""
     return {
         "query": {"nearest": {"indices": list(vector.indices), "values": list(vector.values)}},
@@ -159,7 +177,7 @@ def lexical(where: Where, vector: SparseVector, filters: Filters | None) -> dict
     }
 
 
-def dense(where: Where, vector: Sequence[float], filters: Filters | None, layout: Layout) -> dict[str, Any]:
+def dense(where: Where, vector: Sequence[float], filters: Filter | None, layout: Layout) -> dict[str, Any]:
     """Return the body of a dense query, exact unless the vectors are quantized."""
     approximate = {"quantization": {"rescore": True, "oversampling": 2.0}}
     return {
@@ -190,6 +208,11 @@ def _slices(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
 def _chunk(point: Mapping[str, Any]) -> Chunk:
     with _ours():
         return Chunk.from_payload(point["payload"])
+
+
+def _payload(point: Mapping[str, Any]) -> Mapping[str, Any]:
+    with _ours():
+        return dict(point["payload"])
 
 
 def _chunk_id(point: Mapping[str, Any]) -> str:

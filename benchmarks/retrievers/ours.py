@@ -1,0 +1,90 @@
+"""Ours, run as a user would: `chapterverse index PAGES --source`, then the service that `chapterverse search` asks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from scoring import Result
+
+from chapterverse import cli
+from chapterverse.embedding import fastembed
+from chapterverse.model import Chunk
+from chapterverse.settings import Settings
+from chapterverse_api.service import Service, open_service
+from retrievers import DEPTH, on_disk
+from retrievers.model import Memory, remembering
+
+BASE_URL = "https://docs.example/"
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterVerse:
+    """One configuration of ours; everything that it doesn't name is at its default."""
+
+    name: str
+    embedder: str = "none"
+    reranker: str = "none"
+
+    def index(self, pages: Path, folder: Path) -> _Index:
+        settings = Settings(store=f"edge:{folder}", embedder=self.embedder, reranker=self.reranker)
+        _index(pages, settings.store, self.embedder)
+        return _Index(open_service(settings), folder)
+
+
+def ours(embedder: str, rerankers: list[str], memory: Memory) -> list[ChapterVerse]:
+    """Return our default first, then with a reranker, with the model, and with both."""
+    # A variable of the user's shell must not decide what "default" is.
+    for name in [name for name in os.environ if name.startswith("CHAPTERVERSE_")]:
+        del os.environ[name]
+    # The only thing that differs from a user's run: vectors of an earlier run are not made again.
+    fastembed.FastEmbedder = remembering(memory)  # type: ignore[misc]
+    dense = [("", "none"), (" + MiniLM", embedder)] if embedder else [("", "none")]
+    return [
+        ChapterVerse("Chapter & Verse" + with_model + with_reranker, model, reranker)
+        for with_model, model in dense
+        for with_reranker, reranker in [("", "none"), *((f" + {name} reranker", name) for name in rerankers)]
+    ]
+
+
+def our_chunks(pages: Path) -> list[Result]:
+    """Return our chunks as they are indexed: each begins with its heading path."""
+    with tempfile.TemporaryDirectory(prefix="chunks-") as folder:
+        _index(pages, f"edge:{folder}/index", "none")
+        _run("export", f"{folder}/chunks.jsonl", "--store", f"edge:{folder}/index")
+        rows = [json.loads(line) for line in Path(folder, "chunks.jsonl").read_text("utf-8").splitlines()]
+    chunks = [Chunk.from_payload(row) for row in rows if "head" not in row]
+    return [Result(chunk.source_file_path, chunk.embed_text, chunk.heading_path) for chunk in chunks]
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    service: Service
+    folder: Path
+
+    def search(self, question: str) -> list[Result]:
+        found = self.service.search(question, DEPTH, {})
+        return [Result(row["source_file_path"], row["text"], tuple(row["heading_path"])) for row in found]
+
+    def size(self) -> int:
+        return on_disk(self.folder)
+
+
+def _index(pages: Path, store: str, embedder: str) -> None:
+    _run("index", str(pages), "--source", "--base-url", BASE_URL, "--store", store, "--embedder", embedder)
+
+
+def _run(*arguments: str) -> None:
+    """Run the command line here, where the start of Python counts for nobody; say what it said only if it failed."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        try:
+            cli.main(arguments)
+        except SystemExit as end:
+            if end.code:
+                raise SystemExit(said.getvalue()) from None

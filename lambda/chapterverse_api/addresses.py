@@ -1,0 +1,57 @@
+"""Where the reader finds a page: on the site's own address, or on the one that serves it here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from chapterverse.model import Head
+
+if TYPE_CHECKING:
+    from chapterverse.store import Snapshot
+
+
+def public(url: str, head: Head, base: str) -> str:
+    """Return an address of the index as the reader has it, where `base` serves the site instead of its own address."""
+    return _moved(url, head.base_url, base)
+
+
+def published(url: str, head: Head, base: str) -> str:
+    """Return an address that the reader has as the index has it; the inverse of `public`."""
+    return _moved(url, base, head.base_url)
+
+
+def page_of(url: str) -> str:
+    """Return what all addresses of one page have in common."""
+    # No parser: it costs an index of 10,000 addresses 50 ms, and raises on what is no address.
+    return url.partition("#")[0].partition("?")[0].removesuffix("index.html").rstrip("/")
+
+
+def on_page(url: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the addresses that the index holds of a page and its sections; none where it holds no such page."""
+    page = page_of(url)
+    return tuple(held for held in snapshot.values("url") if page_of(str(held)) == page and isinstance(held, str))
+
+
+def version_at(url: str, heads: Sequence[Head]) -> Head | None:
+    """Return the index of the docs version that a page belongs to: the one with the longest address above it.
+
+    None where several have that address: then the page says nothing of its version.
+    """
+    page = page_of(url) + "/"
+    above = [h for h in heads if h.base_url and _below(page, h.base_url)]
+    longest = max((_folder(h.base_url) for h in above), key=len, default="")
+    nearest = [h for h in above if _folder(h.base_url) == longest]
+    return nearest[0] if len(nearest) == 1 else None
+
+
+def _moved(url: str, old: str, new: str) -> str:
+    return f"{new.rstrip('/')}/{url.removeprefix(_folder(old))}" if old and new and _below(url, old) else url
+
+
+def _below(url: str, base: str) -> bool:
+    return url.startswith(_folder(base))
+
+
+def _folder(url: str) -> str:
+    return url.rstrip("/") + "/"

@@ -1,0 +1,149 @@
+"""What a chunk's place and wording say of a question, beside how rare the words are that they share.
+
+    title    share of the page title's words that the question holds
+    heading  share of the nearest heading's words that it holds
+    file     share of the words of the file's path that it holds
+    phrase   share of the question's pairs of neighboring words, by idf, that stand side by side in the text too
+    code     share of the text that is code
+
+A heading that the question says as a whole is what it asks for; a long one that it touches is not: so the share is of
+the heading's words and not of the question's. Their weights stand in `ranking`.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+
+from chapterverse import lexical
+from chapterverse.model import Chunk, SparseVector
+
+_FENCE = re.compile(r"^ *+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ *+\1|\Z)", re.MULTILINE | re.DOTALL)
+_FILE_WORD = re.compile(r"[^\W_]+")
+#: Names of files that say nothing of what is in them.
+_NAMELESS = frozenset(("index", "readme"))
+#: Characters between the beginnings of two neighboring words: an ending, a space, a short word or two.
+_NEAR = 10
+#: From here on in Unicode stand the scripts of East Asia.
+_UNSPACED = "\u2e80"
+#: Shorter beginnings of words stand in too many others.
+_SHORTEST_STEM = 3
+#: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
+#: again for every chunk.
+_PAIRS = 64
+
+_Terms = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighboring words of the question.
+
+    Attributes:
+        terms: the hashed terms of each; a chunk without one of either holds no such pair.
+        beginnings: what all forms of each begin with, in lower case.
+        weight: idf of the more common one.
+    """
+
+    terms: tuple[frozenset[int], frozenset[int]]
+    beginnings: tuple[str, str]
+    weight: float
+
+    def stands_in(self, text: str) -> bool:
+        """Whether the words are neighbors in a lower-case text, in either order.
+
+        "lock the file" is asked for as "lock a file" and as "file locking".
+        """
+        first, second = self.beginnings
+        return _follows(first, second, text) or _follows(second, first, text)
+
+
+class Wanted:
+    """A question as chunks in one language are compared with it."""
+
+    def __init__(self, question: str, language: str, idf: Mapping[int, float]) -> None:
+        words = list(lexical.words(question, language))
+        self.language = language
+        self.terms = frozenset(t for word in words for t in word.terms)
+        pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
+        self.pairs = heapq.nlargest(_PAIRS, pairs, key=lambda pair: pair.weight)
+        self._weight = sum(pair.weight for pair in self.pairs)
+
+    def features(self, chunk: Chunk, vector: SparseVector) -> dict[str, float]:
+        """Return each feature of a chunk, 0 to 1."""
+        return {
+            "title": self._share(_words(chunk.chapter_title, self.language)),
+            "heading": self._share(_words(chunk.heading_path[-1], self.language)) if chunk.heading_path else 0.0,
+            "file": self._share(_file_words(chunk.source_file_path, self.language)),
+            "phrase": self._phrase(chunk.text, vector.among(self.terms).keys()),
+            "code": code_share(chunk.text),
+        }
+
+    def _share(self, words: Sequence[_Terms]) -> float:
+        held = sum(not self.terms.isdisjoint(terms) for terms in words)
+        return held / len(words) if words else 0.0
+
+    def _phrase(self, text: str, terms: Collection[int]) -> float:
+        if not self._weight:
+            return 0.0
+        lower = text.lower()
+        found = sum(
+            pair.weight
+            for pair in self.pairs
+            if not any(side.isdisjoint(terms) for side in pair.terms) and pair.stands_in(lower)
+        )
+        return found / self._weight
+
+
+def code_share(text: str) -> float:
+    """Return how much of a text is fenced code, by characters."""
+    if "```" not in text and "~~~" not in text:
+        return 0.0
+    return sum(match.end() - match.start() for match in _FENCE.finditer(text)) / len(text)
+
+
+def _follows(first: str, second: str, text: str) -> bool:
+    """Whether some word that begins with `first` has `second` close behind its beginning."""
+    at = text.find(first)
+    while at >= 0:
+        end = at + len(first)
+        # Without spaces, words are read as pairs of characters that overlap.
+        start = at + 1 if first >= _UNSPACED else end
+        if _begins(text, at) and text.find(second, start, end + _NEAR + len(second)) >= 0:
+            return True
+        at = text.find(first, end)
+    return False
+
+
+def _begins(text: str, at: int) -> bool:
+    """Whether a word begins here: "log" is not what "catalog" speaks of; without spaces, words begin anywhere."""
+    return at == 0 or text[at] >= _UNSPACED or not text[at - 1].isalnum()
+
+
+def _pair(first: lexical.Word, second: lexical.Word, language: str, idf: Mapping[int, float]) -> Pair:
+    rarity = min(max(idf.get(t, 0.0) for t in word.terms) for word in (first, second))
+    beginnings = (_beginning(first.surface, language), _beginning(second.surface, language))
+    return Pair((frozenset(first.terms), frozenset(second.terms)), beginnings, rarity)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _beginning(surface: str, language: str) -> str:
+    """Return what all forms of a word begin with."""
+    stem = lexical.stem(surface, language)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(surface, stem, strict=False)))
+    return surface[:same] if same >= _SHORTEST_STEM else surface
+
+
+@functools.lru_cache(maxsize=16_384)
+def _words(heading: str, language: str) -> tuple[_Terms, ...]:
+    return tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
+
+
+@functools.lru_cache(maxsize=16_384)
+def _file_words(path: str, language: str) -> tuple[_Terms, ...]:
+    names = _FILE_WORD.findall(path.rpartition(".")[0] or path)
+    return _words(" ".join(name for name in names if name.lower() not in _NAMELESS), language)

@@ -1,0 +1,53 @@
+"""A ranking: what is sent to a model, and its reply, taken whole or refused whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from chapterverse.errors import ProviderError
+
+#: Texts of one request: a question with so many is one search for Cohere and for Bedrock, by which they charge.
+MOST_TEXTS = 100
+
+Send = Callable[[Sequence[str]], list[float]]
+
+
+def rank(texts: Sequence[str], send: Send) -> list[float]:
+    """Return one score a text, in order; a blank one is never sent, as models refuse those, and has 0.
+
+    Args:
+        send: one request of at most 100 texts.
+
+    Raises:
+        ProviderError: as `send` says.
+    """
+    scores = [0.0] * len(texts)
+    sent = [i for i, text in enumerate(texts) if text.strip()]
+    for start in range(0, len(sent), MOST_TEXTS):
+        part = sent[start : start + MOST_TEXTS]
+        for i, score in zip(part, send([texts[i] for i in part]), strict=True):
+            scores[i] = score
+    return scores
+
+
+def checked(reply: Any, count: int, provider: str) -> list[float]:
+    """Return the scores of a reply, each where its `index` says; Cohere's format, on Bedrock too.
+
+    Args:
+        reply: the parsed body, best text first.
+        count: how many texts were sent.
+        provider: who answered, for the message.
+
+    Raises:
+        ProviderError: a text has no score or two, or a score is no number from 0 to 1.
+    """
+    results = reply.get("results") if isinstance(reply, dict) else None
+    entries = [r for r in results if isinstance(r, dict)] if isinstance(results, list) else []
+    # By type, as True is an int too; NaN is in no range.
+    found: dict[int, Any] = {r["index"]: r.get("relevance_score") for r in entries if type(r.get("index")) is int}
+    # Each index once, and no other: else a score might belong to another text.
+    whole = isinstance(results, list) and len(results) == count and found.keys() == set(range(count))
+    if not whole or not all(type(s) in (float, int) and 0 <= s <= 1 for s in found.values()):
+        raise ProviderError(f"{provider} answered with something that is no ranking of {count} texts.")
+    return [float(found[i]) for i in range(count)]

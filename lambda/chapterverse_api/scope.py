@@ -1,0 +1,87 @@
+"""Where a question is looked up: in the docs version and the language of the reader's page.
+
+The version is never left: what holds in one release may be wrong in another. The language is left where it holds no
+answer, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from chapterverse import lexical
+from chapterverse.filters import In, all_of, fields
+from chapterverse.model import Chunk
+from chapterverse.store import Snapshot
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.history import standalone
+from chapterverse_api.retrieval import Retrieval
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What was found, and where.
+
+    Attributes:
+        language: BCP 47 tag that the reader is answered in, as far as it is known.
+        abroad: whether it was found in other languages than the reader's, for want of anything there.
+    """
+
+    snapshot: Snapshot
+    found: Retrieval
+    language: str | None
+    abroad: bool = False
+
+
+def seek(query: ChatQuery, service: Service) -> Sought:
+    """Search for what a reader asks, within the scope of the page that they are on.
+
+    Raises:
+        InputError: there is no such version.
+        IndexFault: there is no index that can be read.
+    """
+    snapshot = service.snapshot(query.docs_version, query.page_url)
+    question = standalone(query.query or "", query.conversation_history, snapshot.head.languages)
+    here = service.on_page(query.page_url, snapshot)
+    language = query.language or _language_of(question, here, snapshot)
+    spoken = _spoken(language, snapshot)
+    if not spoken or "language" in fields(query.filters):
+        return Sought(snapshot, service.find(snapshot, question, query.filters, here=here), language)
+    found = service.find(snapshot, question, all_of(query.filters, In("language", spoken)), here=here)
+    if found.answerable:
+        return Sought(snapshot, found, language)
+    # Embedded once is enough.
+    anywhere = service.find(snapshot, question, query.filters, vector=found.vector, here=here)
+    return Sought(snapshot, anywhere, language, True) if anywhere.answerable else Sought(snapshot, found, language)
+
+
+def chunk_of(text: str, addresses: Collection[str], snapshot: Snapshot) -> Chunk | None:
+    """Return the chunk at one of these addresses that is likest to a text, else the first; None without an address."""
+    if not addresses:
+        return None
+    vector = lexical.query_vector(text, snapshot.head.languages)
+    hits = snapshot.search_lexical(vector, 1, In("url", tuple(addresses)))
+    return hits[0].chunk if hits else snapshot.page(min(addresses), "url")[0]
+
+
+def _language_of(question: str, here: Collection[str], snapshot: Snapshot) -> str | None:
+    """Return the language of the reader's page, where the index has more than one."""
+    if len(snapshot.head.languages) == 1:
+        return None
+    chunk = chunk_of(question, here, snapshot)
+    return chunk.language if chunk else None
+
+
+def _spoken(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the languages of the index that the reader reads; none where all or none are: "de-AT" reads "de" too."""
+    tags = snapshot.head.languages
+    spoken = tuple(tag for tag in tags if language and _primary(tag) == _primary(language))
+    return spoken if len(spoken) < len(tags) else ()
+
+
+def _primary(tag: str) -> str:
+    return tag.partition("-")[0].lower()

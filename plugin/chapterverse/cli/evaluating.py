@@ -1,0 +1,156 @@
+"""`eval`: how well the questions of a file are answered, in figures, against bars and against an earlier run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chapterverse import progress, serving
+from chapterverse.built.delivery import replace
+from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from
+from chapterverse.errors import InputError
+from chapterverse.questions import Asked, read_judged
+
+# What examines and measures is loaded by the command that needs it.
+if TYPE_CHECKING:
+    from chapterverse.evaluation.bars import Bar
+    from chapterverse.evaluation.runs import Run
+
+Bars = Annotated[
+    list[str] | None,
+    typer.Option("--min", help="A bar: exit with 3 where the figure is lower; may be repeated.", metavar="NAME=VALUE"),
+]
+MoreBars = Annotated[
+    list[str] | None, typer.Argument(help="Further bars, after one by --min.", metavar="NAME=VALUE", show_default=False)
+]
+
+
+def eval_(
+    questions: Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")],
+    more: MoreBars = None,
+    least: Bars = None,
+    compare: Annotated[
+        Path | None, typer.Option("--compare", help="An earlier run, to tell a difference from luck.", metavar="RUN")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write a page to open in a browser.", metavar="FILE.html")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Write what --json prints, for a later --compare.", metavar="FILE.json")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
+    ] = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+    embedder: Embedder = None,
+) -> None:
+    """Measure how well questions are answered.
+
+    Write down what readers ask, in their words, and which places answer it:
+
+    \b
+    {"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
+    {"id": "fly", "question": "can it fly?", "answerable": false}
+
+    A place is a page or, with #anchor, a section, by its whole address or relative to the site. Every question is
+    searched for, and nothing is answered or changed. The figures are from 0 to 1, averaged over the questions:
+
+    \b
+    recall@3 @5 @10  share of the expected places among the first 3, 5, 10 results
+    hit@1 @5         1 where any of them is there
+    mrr              1 / rank of the first of them
+    ndcg@10          all of them, the earlier the better
+    page.recall@5 …  each of these for pages, whichever section was found
+    refused          share of the unanswerable questions that were refused
+    answered         share of the answerable ones that were not
+
+    Before a change and after it:
+
+    \b
+    chapterverse eval questions.jsonl --run before.json
+    chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
+    """
+    from chapterverse.evaluation import report as html
+    from chapterverse.evaluation.comparing import compare as compared
+    from chapterverse.evaluation.examining import examine
+    from chapterverse.evaluation.telling import lines, printable
+
+    bars = _bars(least or [], more or [])
+    asked = read_judged(questions)
+    _check_outputs([file for file in (report, run) if file], questions)
+    before = _earlier(compare, asked) if compare else None
+    template = html.load_template() if report else None
+    settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
+    service = serving.load("open")(settings)
+    with progress.bar() as shown:
+        done = examine(asked, service, settings, shown)
+        comparison = compared(done, before, shown) if before else None
+    document = {**done.to_json(), "bars": [bar.to_json(done.figures) for bar in bars]}
+    if comparison:
+        document["comparison"] = comparison.to_json()
+    if run:
+        _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    if report and template:
+        _save(report, html.render(template, done, bars, comparison))
+    for warning in done.warnings:
+        typer.echo(f"Warning: {printable(warning)}", err=True)
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo("\n".join(lines(done, comparison)))
+    _hold_to(bars, done)
+
+
+def _bars(least: list[str], more: list[str]) -> list[Bar]:
+    from chapterverse.evaluation.bars import read_bar
+
+    if more and not least:
+        raise typer.BadParameter("There is one file of QUESTIONS; a bar is set by --min NAME=VALUE.")
+    try:
+        return [read_bar(text) for text in (*least, *more)]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _check_outputs(files: list[Path], questions: Path) -> None:
+    """Refuse what could not be written, or would take the place of something else, before a question is asked."""
+    places = [file.resolve() for file in (questions, *files)]
+    if len(set(places)) < len(places):
+        raise typer.BadParameter("QUESTIONS, --report and --run must be different files.")
+    for file in files:
+        if file.is_dir() or not file.parent.is_dir():
+            raise InputError(f"{file} can't be written: name a file in a folder that exists.")
+
+
+def _earlier(file: Path, asked: list[Asked]) -> Run:
+    from chapterverse.evaluation.comparing import shares
+    from chapterverse.evaluation.runs import read_run
+
+    before = read_run(file)
+    if not shares(asked, before):
+        raise InputError(f"{file} holds none of these questions, so there is nothing to compare.")
+    return before
+
+
+def _save(file: Path, text: str) -> None:
+    """Write a file as a whole or not at all; into a pipe or a terminal as it comes."""
+    if file.exists() and not file.is_file():
+        file.write_text(text, "utf-8")
+    else:
+        replace(file, text.encode())
+
+
+def _hold_to(bars: list[Bar], run: Run) -> None:
+    from chapterverse.evaluation.bars import missed
+
+    sentences = missed(bars, run.figures)
+    for sentence in sentences:
+        typer.echo(f"Error: {sentence}", err=True)
+    if sentences:
+        raise typer.Exit(3)

@@ -1,0 +1,79 @@
+"""German compounds in parts: "Index der Suche" finds "Suchindex", and "Formate für Dateien" finds "Dateiformate".
+
+A word is divided where one side is a common word of technical documentation; the other side may be anything that is
+long enough to be a word. What is divided wrongly is divided the same way in text and question, and is found whole
+anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+#: Words that compounds of technical documentation are made of, without umlauts.
+_PARTS = frozenset(
+    """
+    abfrage ablage ablauf abschnitt adresse aktion aktualisierung anbieter anforderung anfrage angabe anlage
+    anmelde anmeldung anpassung anschluss ansicht anweisung anwendung anzahl anzeige arbeit archiv artikel
+    aufbau aufgabe aufruf ausdruck ausfall ausgabe ausnahme auswahl authentifizierung backup bank basis baum
+    bearbeitung bedingung befehl begrenzung beispiel benachrichtigung benutzer berechtigung bereich bericht
+    beschreibung besitzer bestand bestandteil bestatigung betrieb bibliothek bild bildschirm block browser build
+    cache chat client cloud cluster code container datei daten datenbank dauer dienst dokument dokumentation
+    domain domane druck editor eigenschaft eingabe einrichtung einstellung eintrag element email empfanger ende
+    entwickler entwicklung ereignis ergebnis erkennung erstellung erweiterung export fall farbe fehler feld
+    fenster festplatte filter folge format formular frage frist funktion gegenstand gerat geschwindigkeit gitter
+    grenze grosse gruppe handbuch hilfe hinweis import index information inhalt installation instanz kanal karte
+    kategorie kennung kennwort kette klasse knopf knoten kombination kommando kommentar komponente konfiguration
+    konto kontrolle kopf kopie kunde laufwerk laufzeit leiste lese link liste lizenz lokal losch mail maske
+    masse meldung menge menu methode minute mitarbeiter modell modul modus muster nachricht name navigation netz
+    netzwerk nummer nutzer nutzung oberflache objekt option ordner paket parameter passwort pfad pflicht
+    plattform platz platzhalter port position problem produkt produktion profil programm projekt protokoll
+    prozess prufung puffer punkt quell quelle rahmen rand raum rechner recht regel register reihe reihenfolge
+    rolle schalter schaltflache schema schicht schleife schlussel schnittstelle schreib schrift schritt schutz
+    seite sende server sicherheit sicherung signatur sitzung skript software spalte speicher sperre spiegel
+    sprach sprache stand standard start status steuerung stil struktur stufe stunde such suche support symbol
+    system tabelle tag tarif taste teil test text thema titel token treffer treiber typ uberschrift ubersetzung
+    ubersicht umgebung umleitung update upload urheber variable verbindung verfahren vergleich verlauf
+    veroffentlichung verschlusselung version versuch verwaltung verweis verzeichnis volltext voraussetzung
+    vorgang vorlage vorschau wartung webseite weg werkzeug wert wiederherstellung wort zahl zahler zeichen zeile
+    zeit zeitpunkt zelle zertifikat ziel zone zugang zugriff zustand zuweisung zweig
+    """.split()
+)
+#: Lengths of what may stand beside a part that is known, of a part that may stand beside anything, and of whole words.
+_LEAST, _SURE, _WHOLE, _LONGEST = 3, 5, 8, 60
+_LINKS = ("", "s", "n", "en", "es", "er")
+_ENDINGS = ("", "n", "en", "s", "e", "es", "er", "ern", "se", "sen", "ses")
+#: What an "s" is put behind when another word follows.
+_LINKED = ("ungs", "ions", "heits", "keits", "schafts", "tats")
+#: The beginning of what makes a verb of a noun: "programmieren" holds no second word.
+_VERBAL = "ier"
+_FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
+
+
+def divide(word: str) -> tuple[str, ...]:
+    """Return the parts of a word in lower case, without umlauts and endings; nothing if it has none."""
+    folded = word.translate(_FOLDED)
+    # "ue" may be an umlaut as it is typed where the key is missing, and may be what stands in "Quelle".
+    return _divide(folded) or _divide(folded.replace("ae", "a").replace("oe", "o").replace("ue", "u"))
+
+
+def _divide(word: str) -> tuple[str, ...]:
+    if not _WHOLE <= len(word) <= _LONGEST or _known(word, _ENDINGS):
+        return ()
+    best = max(_splits(word), default=None)
+    return tuple(part for half in best[1:] for part in _divide(half) or (half,)) if best else ()
+
+
+def _splits(word: str) -> Iterator[tuple[tuple[int, ...], str, str]]:
+    """Yield where a word may be divided, with its worth: both halves known before one, more of it known before less."""
+    for at in range(_LEAST, len(word) - _LEAST + 1):
+        left, right = _known(word[:at], _LINKS), _known(word[at:], _ENDINGS)
+        if left and right:
+            yield (2, len(left) + len(right)), left, right
+        elif right and len(right) >= _SURE:
+            yield (1, len(right)), word[: at - word[:at].endswith(_LINKED)], right
+        elif left and len(left) >= _SURE and len(word) - at > _LEAST and not word.startswith(_VERBAL, at):
+            yield (1, len(left), at), left, word[at:]
+
+
+def _known(piece: str, endings: tuple[str, ...]) -> str | None:
+    return next((p for e in endings if piece.endswith(e) and (p := piece.removesuffix(e)) in _PARTS), None)

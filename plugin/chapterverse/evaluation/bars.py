@@ -1,0 +1,62 @@
+"""Bars: the least that a figure must reach, as `--min recall@5=0.8` sets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chapterverse.evaluation import metrics
+
+#: A mean of floats may end a hair under the fraction that it stands for.
+_HAIR = 1e-9
+
+_KNOWN = {name: name for name in metrics.NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The least that one figure must reach, 0 to 1."""
+
+    name: str
+    least: float
+
+    def met(self, figures: Mapping[str, float | None]) -> bool:
+        value = figures[self.name]
+        return value is not None and value >= self.least - _HAIR
+
+    def told(self, figures: Mapping[str, float | None]) -> str:
+        """Return what there is to say about a bar that is not met: one sentence."""
+        value = figures[self.name]
+        if value is None:
+            return f"{self.name} has a bar of {self.least:g}, and no question to measure it by."
+        return f"{self.name} is {value:.4g}, below its bar of {self.least:g}."
+
+    def to_json(self, figures: Mapping[str, float | None]) -> dict[str, Any]:
+        return {"name": self.name, "least": self.least, "value": figures[self.name], "met": self.met(figures)}
+
+
+def read_bar(text: str) -> Bar:
+    """Read `NAME=VALUE`; names are those of `metrics.NAMES` in any case, "anchor." in front is free.
+
+    Raises:
+        ValueError: it is none; the message is one sentence.
+    """
+    name, separator, value = (part.strip() for part in text.partition("="))
+    if not separator:
+        raise ValueError("A --min needs the form NAME=VALUE, such as recall@5=0.8.")
+    known = _KNOWN.get(name.lower())
+    if known is None:
+        raise ValueError(f"There is no figure {name!r}; there are {', '.join(metrics.NAMES)}.")
+    try:
+        least = float(value)
+    except ValueError:
+        least = -1.0
+    if not 0 <= least <= 1:
+        raise ValueError(f"The bar of {known} must be a number from 0 to 1.")
+    return Bar(known, least)
+
+
+def missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:
+    """Return a sentence for each bar that is not met."""
+    return [bar.told(figures) for bar in bars if not bar.met(figures)]

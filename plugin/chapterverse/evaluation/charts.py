@@ -1,0 +1,138 @@
+"""Where the marks of a chart stand, in the units of its SVG; the report's template draws them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chapterverse.evaluation.comparing import Change
+from chapterverse.evaluation.metrics import DEPTH
+from chapterverse.evaluation.runs import Run
+
+#: Size of a chart, and of the field in it where the marks are.
+WIDTH, HEIGHT = 460, 240
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 12, 22, 34
+_FIELD_WIDTH, _FIELD_HEIGHT = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
+_BINS = 20
+#: Behind the last rank that counts, and not at all.
+_LATER, _NEVER = f"{DEPTH + 1}+", "none"
+#: Lines across the field, at most.
+_TICKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A rectangle of one series, with what it says when it is pointed at."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    series: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A word at a place of an axis: `at` is x below the field, y beside it."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart's marks and axes.
+
+    Attributes:
+        ground: y of the line that the marks stand on.
+        floor: x of the evidence floor, where the chart has one.
+    """
+
+    marks: tuple[Mark, ...]
+    below: tuple[Label, ...]
+    beside: tuple[Label, ...]
+    ground: float
+    floor: float | None = None
+    left: float = _LEFT
+    right: float = WIDTH - _RIGHT
+    top: float = _TOP
+    bottom: float = HEIGHT - _BOTTOM
+
+
+@dataclass(frozen=True, slots=True)
+class Whisker:
+    """A difference with its interval, on an axis from 0 to 100 with zero at 50."""
+
+    low: float
+    at: float
+    high: float
+
+
+def ranks(run: Run) -> Chart:
+    """Return at which rank the first right section, and the first right page, were found: how often each."""
+    steps = [*map(str, range(1, DEPTH + 1)), _LATER, _NEVER]
+    series = {
+        "section": Counter(_step(row.rank) for row in run.answerable),
+        "page": Counter(_step(row.page_rank) for row in run.answerable),
+    }
+    most = max((n for counts in series.values() for n in counts.values()), default=0) or 1
+    room = _FIELD_WIDTH / len(steps)
+    width, ground = room * 0.38, float(HEIGHT - _BOTTOM)
+    marks = []
+    for i, step in enumerate(steps):
+        for j, (name, counts) in enumerate(series.items()):
+            height = counts[step] / most * _FIELD_HEIGHT
+            says = f"{name} at rank {step}: {counts[step]}"
+            marks.append(_mark(_LEFT + i * room + room * 0.12 + j * width, ground - height, width, height, name, says))
+    below = tuple(Label(round(_LEFT + (i + 0.5) * room, 2), step) for i, step in enumerate(steps))
+    return Chart(tuple(marks), below, _ticks(most, ground, up=True), ground)
+
+
+def evidence(run: Run) -> Chart:
+    """Return how often each strength of evidence occurred: answerable questions upwards, the others downwards."""
+    up = Counter(_bin(row.evidence) for row in run.answerable)
+    down = Counter(_bin(row.evidence) for row in run.unanswerable)
+    most_up, most_down = max(up.values(), default=0), max(down.values(), default=0)
+    unit = _FIELD_HEIGHT / max(1, most_up + most_down)
+    ground = round(_TOP + most_up * unit, 2)
+    room = _FIELD_WIDTH / _BINS
+    marks = []
+    for name, counts, above in (("answerable", up, True), ("unanswerable", down, False)):
+        for i, n in sorted(counts.items()):
+            height = n * unit
+            says = f"{name}, evidence {i / _BINS:.2f} to {(i + 1) / _BINS:.2f}: {n}"
+            y = ground - height if above else ground
+            marks.append(_mark(_LEFT + i * room + 1, y, room - 2, height, name, says))
+    below = tuple(Label(round(_LEFT + i / 5 * _FIELD_WIDTH, 2), f"{i / 5:.1f}") for i in range(6))
+    beside = (*_ticks(most_up, ground, up=True, unit=unit), *_ticks(most_down, ground, up=False, unit=unit)[1:])
+    return Chart(tuple(marks), below, beside, ground, round(_LEFT + run.floor * _FIELD_WIDTH, 2))
+
+
+def whiskers(changes: Sequence[Change]) -> list[Whisker]:
+    """Return where each change stands on an axis that they share."""
+    widest = max((max(abs(c.interval.low), abs(c.interval.high), abs(c.difference)) for c in changes), default=0) or 1
+    return [
+        Whisker(*(round(50 + v / widest * 46, 2) for v in (c.interval.low, c.difference, c.interval.high)))
+        for c in changes
+    ]
+
+
+def _mark(x: float, y: float, width: float, height: float, series: str, says: str) -> Mark:
+    return Mark(round(x, 2), round(y, 2), round(width, 2), round(height, 2), series, says)
+
+
+def _step(rank: int | None) -> str:
+    return _NEVER if rank is None else str(rank) if rank <= DEPTH else _LATER
+
+
+def _bin(value: float) -> int:
+    return min(_BINS - 1, int(value * _BINS))
+
+
+def _ticks(most: int, ground: float, *, up: bool, unit: float = 0.0) -> tuple[Label, ...]:
+    """Return counts at even steps from the ground to the highest mark."""
+    unit = unit or _FIELD_HEIGHT / most
+    step = next(s * 10**e for e in range(12) for s in (1, 2, 5) if most <= s * 10**e * _TICKS)
+    return tuple(Label(round(ground + n * unit * (-1 if up else 1), 2), str(n)) for n in range(0, most + 1, step))

@@ -1,0 +1,119 @@
+"""A run as one HTML file: nothing is loaded from anywhere, no script runs, and everything that is shown is escaped.
+
+Questions, headings and addresses are other people's text. Jinja escapes all of it, addresses become links only with
+`http` or `https`, and the page's own Content-Security-Policy allows its one style sheet, by its hash, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chapterverse import __version__
+from chapterverse.errors import ConfigurationError
+from chapterverse.evaluation import charts, metrics
+from chapterverse.evaluation.bars import Bar
+from chapterverse.evaluation.comparing import Comparison
+from chapterverse.evaluation.runs import Row, Run, averages
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_HERE = Path(__file__).parent
+#: Questions that are shown as those to look at first.
+_WORST = 10
+#: What XML and terminals give a meaning of their own or none, but for tab and line break.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """How the questions about one chapter went; `title` is None for those whose page is not in the index."""
+
+    title: str | None
+    questions: int
+    figures: dict[str, float | None]
+
+
+def load_template() -> Template:
+    """Return the report's template.
+
+    Raises:
+        ConfigurationError: Jinja is not installed.
+    """
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError:
+        raise ConfigurationError('A report needs Jinja, which is missing: pip install "chapterverse[eval]".') from None
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_seen,
+    )
+    environment.filters["figure"] = _figure
+    environment.filters["linkable"] = _linkable
+    return environment.get_template("report.html")
+
+
+def render(template: Template, run: Run, bars: Sequence[Bar], comparison: Comparison | None) -> str:
+    """Return the report as the text of an HTML file, which is well-formed XML too."""
+    from markupsafe import Markup
+
+    style = (_HERE / "report.css").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return template.render(
+        run=run,
+        release=__version__,
+        style=Markup(style),  # noqa: S704  (our own file, which holds nothing to escape)
+        style_hash=f"sha256-{digest}",
+        figures=run.figures,
+        ranked=tuple(metrics.RANKED),
+        bars=[bar.to_json(run.figures) for bar in bars],
+        comparison=comparison,
+        whiskers=charts.whiskers(comparison.changes) if comparison else [],
+        width=charts.WIDTH,
+        height=charts.HEIGHT,
+        rank_chart=charts.ranks(run),
+        evidence_chart=charts.evidence(run),
+        chapters=by_chapter(run.answerable),
+        worst=worst(run.answerable),
+        let_through=[row for row in run.unanswerable if not row.refused],
+        depth=metrics.DEPTH,
+    )
+
+
+def by_chapter(rows: Sequence[Row]) -> list[Chapter]:
+    """Return the chapters that questions are about, the worst first, the larger first of two that are as bad."""
+    found: defaultdict[str | None, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row.chapter].append(row)
+    chapters = [Chapter(title, len(of), averages(of)) for title, of in found.items()]
+    return sorted(chapters, key=lambda c: (c.figures["recall@5"] or 0.0, -c.questions, c.title or ""))
+
+
+def worst(rows: Sequence[Row]) -> list[Row]:
+    """Return the questions that went worst, by nDCG of sections, then of pages; none of those that went perfectly."""
+    ordered = sorted(rows, key=lambda row: (row.figures["ndcg@10"], row.figures["page.ndcg@10"], row.evidence))
+    return [row for row in ordered if row.figures["ndcg@10"] < 1][:_WORST]
+
+
+def _seen(value: Any) -> Any:
+    """Return a text without control characters, each replaced by U+FFFD; what is no plain text as it is."""
+    return _UNSEEN.sub("\ufffd", value) if type(value) is str else value
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _linkable(address: str) -> bool:
+    return address.lower().startswith(("https://", "http://"))

@@ -1,0 +1,199 @@
+"""A run: every question with what was found for it, and the figures that follow. Saved and read as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from chapterverse.errors import InputError
+from chapterverse.evaluation import metrics
+
+#: Version of the JSON form; a run with a higher one was saved by a newer release and is refused.
+FORMAT = 1
+_DIGITS = 6
+
+#: From 1; None for what was not found.
+Rank: TypeAlias = Annotated[int, Field(ge=1)] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One chunk that was found.
+
+    Attributes:
+        score: its evidence, 0 to 1.
+        match: "anchor" where it stands in an expected section, "page" where it is only on the page of one.
+    """
+
+    rank: int
+    score: float
+    url: str
+    chapter: str
+    section: str | None
+    match: Literal["anchor", "page"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question and what came of it.
+
+    Attributes:
+        expected: addresses as the question file has them; empty for an unanswerable question.
+        missing: those of them that the index doesn't hold.
+        chapter: title of the page that is expected first; None if the index doesn't hold it.
+        anchor_ranks: for each expected section its rank, or None; see `places.ranks`.
+        page_ranks: the same for each expected page.
+        evidence: the strongest found, 0 to 1.
+        refused: whether the evidence was too weak to answer from.
+        seconds: of each stage; "total" without the opening of the index.
+        results: the first ten, best first.
+    """
+
+    id: str
+    question: str
+    answerable: bool
+    expected: tuple[str, ...]
+    missing: tuple[str, ...]
+    chapter: str | None
+    anchor_ranks: tuple[Rank, ...]
+    page_ranks: tuple[Rank, ...]
+    evidence: float
+    refused: bool
+    seconds: dict[str, float]
+    results: tuple[Result, ...]
+
+    def __post_init__(self) -> None:
+        if self.answerable != bool(self.anchor_ranks) or self.answerable != bool(self.page_ranks):
+            raise ValueError("an answerable question, and no other, has ranks")
+
+    @property
+    def rank(self) -> int | None:
+        """Rank of the first expected section."""
+        return min((r for r in self.anchor_ranks if r is not None), default=None)
+
+    @property
+    def page_rank(self) -> int | None:
+        """Rank of the first result on an expected page."""
+        return min((r for r in self.page_ranks if r is not None), default=None)
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The figures that this question counts for, by name."""
+        if not self.answerable:
+            return {metrics.REFUSED: float(self.refused)}
+        return {
+            **metrics.of_ranks(self.anchor_ranks, self.page_ranks),
+            metrics.ANSWERED: float(not self.refused),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What was searched."""
+
+    site: str
+    version: str
+    generation: int
+    pages: int
+    chunks: int
+    embedder: str
+    reranker: str
+    base_url: str
+    published_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One examination of an index.
+
+    Attributes:
+        floor: the least evidence that is answered from.
+        created_at: ISO 8601 UTC.
+        rows: in the order of the question file.
+        warnings: whole sentences about the question file.
+    """
+
+    index: Index
+    floor: float
+    created_at: str
+    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    warnings: tuple[str, ...] = ()
+    format: int = FORMAT
+
+    @property
+    def answerable(self) -> list[Row]:
+        return [row for row in self.rows if row.answerable]
+
+    @property
+    def unanswerable(self) -> list[Row]:
+        return [row for row in self.rows if not row.answerable]
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """Every figure by name, averaged over the questions that it is defined for; None where there are none."""
+        return averages(self.rows)
+
+    @property
+    def false_refusals(self) -> list[Row]:
+        return [row for row in self.answerable if row.refused]
+
+    def seconds(self, share: float) -> float:
+        """Return how long that share of the questions took at most: .5 is the median (nearest rank)."""
+        taken = sorted(row.seconds.get("total", 0.0) for row in self.rows)
+        return taken[math.ceil(share * len(taken)) - 1]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the run with its figures, which a reader of the file would otherwise have to compute."""
+        figures: Mapping[str, float | None] = self.figures
+        counts = {
+            "questions": len(self.rows),
+            "answerable": len(self.answerable),
+            "unanswerable": len(self.unanswerable),
+            "refused": sum(row.refused for row in self.unanswerable),
+            "false_refusals": len(self.false_refusals),
+        }
+        rows = [{**asdict(row), "metrics": _rounded(row.figures)} for row in self.rows]
+        seconds = {"p50": self.seconds(0.5), "p95": self.seconds(0.95)}
+        return {**asdict(self), "counts": counts, "metrics": _rounded(figures), "seconds": seconds, "rows": rows}
+
+
+def averages(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Return every figure by name over some rows; None for those that no row counts for."""
+    found = [row.figures for row in rows]
+    return {name: metrics.mean([f[name] for f in found if name in f]) for name in metrics.NAMES}
+
+
+def read_run(file: Path) -> Run:
+    """Read what `eval --json` printed or `eval --run` wrote.
+
+    Raises:
+        InputError: it is no such file, or a newer release wrote it.
+    """
+    try:
+        document = json.loads(file.read_bytes())
+    except (ValueError, RecursionError):
+        raise InputError(f"{file} is no run: name a file that `chapterverse eval --run` wrote.") from None
+    saved = document.get("format") if isinstance(document, dict) else None
+    if isinstance(saved, int) and saved > FORMAT:
+        raise InputError(f"{file} was saved by a newer release: upgrade chapterverse.")
+    try:
+        return _adapter().validate_python(document)
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"])) or "its form"
+        raise InputError(f"{file} is no whole run ({place} is wrong): make it again with `eval --run`.") from None
+
+
+@cache
+def _adapter() -> TypeAdapter[Run]:
+    return TypeAdapter(Run)
+
+
+def _rounded(figures: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {name: None if value is None else round(value, _DIGITS) for name, value in figures.items()}

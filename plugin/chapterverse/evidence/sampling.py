@@ -1,0 +1,87 @@
+"""A fit to questions made of the index itself, for every index that nobody has calibrated.
+
+A question made of one chunk's words must be told from one whose words come from all over the site and from outside it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from chapterverse.evidence.calibration import Calibration, Weights
+from chapterverse.evidence.question import Features, Terms, features, weigh
+from chapterverse.evidence.regression import regress
+from chapterverse.lexical import words
+from chapterverse.model import SparseVector
+from chapterverse.plain import plain
+from chapterverse.store import Snapshot
+
+#: Chunks that the questions of a fit are made from. Points come by id, and ids are uniform: the first are a sample.
+_SAMPLE = 160
+#: Searches at a time while fitting.
+_AT_ONCE = 8
+#: Chunks that each made question is matched with: the best by BM25.
+_BEST = 5
+#: Question lengths in words, as people write them (two to nine in the public question sets).
+_LENGTHS = (2, 3, 4, 5, 6, 7, 9)
+#: A reader's question misses about one word in three of the page that answers it, and one about something else shares
+#: about two words in five with any large enough text; from .25 to .35 and .3 to .5 the public sets hardly differ.
+_MISSED = 0.35
+_SHARED = 0.4
+#: Share of the made questions that the floor lets through, and so of answerable ones, roughly.
+_KEPT = 0.95
+_RIDGE = 0.05
+
+
+def fit(snapshot: Snapshot) -> Calibration:
+    """Fit evidence to one index by ridge-regularized logistic regression.
+
+    The same index gives the same coefficients on every machine. Only features of the chunk are weighed: how familiar
+    the words of people's questions are to the index, and how near its embedder puts them, can't be made up.
+    """
+    chunks = (point.chunk for point in islice(snapshot.points(), _SAMPLE))
+    sample = [terms for c in chunks if (terms := sorted({w.terms for w in words(plain(c.embed_text), c.language)}))]
+    if not sample:
+        return Calibration()
+    pairs = list(_made_questions(sample))
+    labels = [label for _ in pairs for label in (1, 0)]
+    found = _all_features([made for pair in pairs for made in pair], snapshot)
+    fitted = Weights(*regress([(1.0, f.coverage, f.strength, f.length) for f in found], labels, _RIDGE))
+    calibration = Calibration(fitted)
+    asked_scores = sorted(calibration.of(f) for f, label in zip(found, labels, strict=True) if label)
+    return Calibration(fitted, floor=min(0.5, asked_scores[int(len(asked_scores) * (1 - _KEPT))]))
+
+
+def _made_questions(sample: Sequence[Sequence[Terms]]) -> Iterator[tuple[list[Terms], list[Terms]]]:
+    """Yield pairs of questions: one that a chunk of the sample answers, one that is about something else.
+
+    There are as many pairs for a small index as for a large one.
+    """
+    chance = random.Random(0)  # noqa: S311  (a sample, not a secret)
+    for i in range(_SAMPLE):
+        chunk = sample[i % len(sample)]
+        others = [sample[chance.randrange(len(sample))] for _ in range(_LENGTHS[i % len(_LENGTHS)])]
+        asked = [chance.choice(other if chance.random() < _MISSED else chunk) for other in others]
+        # No term has a negative hash: such a word is one that the index has never seen.
+        foreign = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(others)]
+        yield asked, foreign
+
+
+def _all_features(questions: Sequence[Sequence[Terms]], snapshot: Snapshot) -> list[Features]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    # The store may be far away: all terms are counted at once, and several searches are on their way.
+    snapshot.document_frequencies(sorted({t for made in questions for terms in made for t in terms}))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda made: _best_features(made, snapshot), questions))
+
+
+def _best_features(made: Sequence[Terms], snapshot: Snapshot) -> Features:
+    question, idf = weigh(tuple((terms,) for terms in dict.fromkeys(made)), snapshot)
+    indices = tuple(sorted({t for terms in made for t in terms if t >= 0}))
+    hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
+    nothing = Features(0.0, 0.0, math.log(len(question.words)))
+    # By coverage, then by strength: no two hits differ in their other features.
+    return max((features(question, hit.lexical, idf) for hit in hits), key=lambda f: f[:2], default=nothing)

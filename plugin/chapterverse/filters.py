@@ -1,0 +1,276 @@
+"""What a search may be narrowed by: a small language over the payload fields of a chunk, and the tree that stores take.
+
+    {"language": "de"}                                               is this
+    {"tags": ["linux", "macos"]}                                     is (or holds) one of these
+    {"url": "https://docs.example/guide/"}                           an address begins with this
+    {"chapter_title": {"$contains": "Linux"}}                        this is in it
+    {"created_at": {"$gte": "2026-01-01", "$lt": "2026-07-01"}}      every condition of a field holds
+    {"$or": [{"type": "faq"}, {"chunk_index": 0, "version": "2.0"}]} any of these filters holds, each as a whole
+
+`parse` reads it. `resolve` looks up which values of one generation fulfill a condition, so a store has nothing to know
+but "is one of these": that way every store finds the same, whatever its engine thinks of ranges, dates and patterns.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
+
+from chapterverse.errors import InputError
+
+if TYPE_CHECKING:
+    from chapterverse.store import Snapshot
+
+#: Fields that can be filtered by; every store has an index for each.
+FIELDS = (
+    "type", "url", "chapter_title", "source_file_path", "source_domain", "content_type", "tags", "language", "version",
+    "scope", "chunk_index", "created_at",
+)  # fmt: skip
+_ADDRESS, _NUMBER, _DATE, _LIST = "url", "chunk_index", "created_at", "tags"
+
+#: Filters within filters, conditions and values in all. A reader needs a few; a store must never be asked for millions.
+DEPTH, CONDITIONS, VALUES = 5, 100, 1000
+
+_Test: TypeAlias = Callable[[Any, Any], bool]
+_EQUAL = ("$eq", "$in")
+_ORDER: Mapping[str, _Test] = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
+_TEXT: Mapping[str, _Test] = {"$prefix": str.startswith, "$contains": operator.contains}
+_TESTS = {"$eq": operator.eq, **_ORDER, **_TEXT}
+OPERATORS = ("$and", "$or", *_EQUAL, *_ORDER, *_TEXT)
+
+_Leaf = TypeVar("_Leaf", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """The field equals one of these values, or a list field holds one of them; without values it is never so."""
+
+    field: str
+    values: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The field's value stands in this relation to the operand; dates are compared as instants."""
+
+    field: str
+    operator: str
+    operand: str | int | datetime
+
+    def among(self, values: Iterable[str | int]) -> tuple[str | int, ...]:
+        """Return those of the values that fulfill it; what should be a date and is none does not."""
+        test = _TESTS[self.operator]
+        if self.field == _DATE:
+            dated = ((value, _instant(value)) for value in values)
+            return tuple(value for value, at in dated if at is not None and test(at, self.operand))
+        return tuple(value for value in values if test(value, self.operand))
+
+
+@dataclass(frozen=True, slots=True)
+class And(Generic[_Leaf]):
+    """All parts hold."""
+
+    parts: tuple[_Leaf | And[_Leaf] | Or[_Leaf], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Generic[_Leaf]):
+    """One part holds, or more; without parts it is never so."""
+
+    parts: tuple[_Leaf | And[_Leaf] | Or[_Leaf], ...]
+
+
+#: What a store takes.
+Filter: TypeAlias = In | And[In] | Or[In]
+#: What a reader asked for.
+Asked: TypeAlias = In | Condition | And[In | Condition] | Or[In | Condition]
+
+#: What every chunk fulfills, and what none does.
+EVERYTHING: Filter = And(())
+NOTHING: Filter = In("chunk_id", ())
+
+
+def parse(filters: object) -> Asked | None:
+    """Read a filter as it comes from a request; an empty object filters nothing.
+
+    Raises:
+        InputError: it is no filter, or over a limit. The sentence holds no word of the input but our own names.
+    """
+    if not isinstance(filters, Mapping):
+        raise InputError("filters must be an object.", field="filters")
+    if not filters:
+        return None
+    asked = _group(filters, 1)
+    leaves = list(_leaves(asked))
+    if len(leaves) > CONDITIONS:
+        raise InputError(f"A filter may hold at most {CONDITIONS} conditions.", field="filters")
+    if sum(len(leaf.values) for leaf in leaves if isinstance(leaf, In)) > VALUES:
+        raise InputError(f"A filter may hold at most {VALUES} values.", field="filters")
+    return asked
+
+
+def resolve(asked: Asked | None, snapshot: Snapshot) -> Filter | None:
+    """Return the filter as stores take it, every condition in place of the values that fulfill it in this generation.
+
+    Raises:
+        IndexFault: the values can't be read.
+    """
+    return None if asked is None else _resolved(asked, snapshot)
+
+
+def all_of(*parts: Asked | None) -> Asked | None:
+    """Return what holds where all of these do; None filters nothing."""
+    asked = [part for part in parts if part is not None]
+    return _joined(asked) if asked else None
+
+
+def readdressed(asked: Asked | None, address: Callable[[str], str]) -> Asked | None:
+    """Return a filter that says for every address, or beginning of one, what `address` makes of it."""
+    return None if asked is None else _readdressed(asked, address)
+
+
+def fields(asked: Asked | None) -> frozenset[str]:
+    """Return the fields that a filter speaks of, anywhere in it."""
+    return frozenset() if asked is None else frozenset(leaf.field for leaf in _leaves(asked))
+
+
+def version_of(asked: Asked | None) -> str | None:
+    """Return the one docs version that a filter leaves; None where it leaves more, or says nothing of versions."""
+    if isinstance(asked, And):
+        return next((version for part in asked.parts if (version := version_of(part)) is not None), None)
+    if isinstance(asked, In) and asked.field == "version" and len(asked.values) == 1:
+        return str(asked.values[0])
+    return None
+
+
+def _group(filters: Mapping[Any, object], depth: int) -> Asked:
+    if depth > DEPTH:
+        raise InputError(f"A filter may be nested at most {DEPTH} deep.", field="filters")
+    return _joined([_part(name, value, depth) for name, value in filters.items()])
+
+
+def _part(name: object, value: object, depth: int) -> Asked:
+    if name == "$and":
+        return _joined(_groups("$and", value, depth))
+    if name == "$or":
+        return Or(tuple(_groups("$or", value, depth)))
+    if isinstance(name, str) and name in FIELDS:
+        return _of_field(name, value)
+    if name in OPERATORS:
+        raise InputError(
+            f'In a filter {name} stands inside a field: {{"created_at": {{"$gte": "2026-01-31"}}}}.', field="filters"
+        )
+    if isinstance(name, str) and name.startswith("$"):
+        raise _unknown_operator()
+    raise InputError(f"A filter names no known field; known are {', '.join(FIELDS)}.", field="filters")
+
+
+def _groups(name: str, value: object, depth: int) -> list[Asked]:
+    groups = value if _is_list(value) else []
+    if not groups or not all(isinstance(group, Mapping) and group for group in groups):
+        raise InputError(f"In a filter {name} needs a list of filters, each with a field.", field="filters")
+    return [_group(group, depth + 1) for group in groups]
+
+
+def _of_field(field: str, value: object) -> Asked:
+    if not isinstance(value, Mapping):
+        # Who names an address means the page with all its sections, or all that is below a folder.
+        return _made(field, "$prefix" if field == _ADDRESS else "$in", value if _is_list(value) else [value])
+    if not value:
+        raise _of_other_kind(field)
+    return _joined([_condition(field, name, operand) for name, operand in value.items()])
+
+
+def _condition(field: str, name: object, operand: object) -> Asked:
+    if name not in OPERATORS:
+        raise _unknown_operator()
+    taken = (*_EQUAL, *(_ORDER if field in (_NUMBER, _DATE) else _TEXT))
+    if name not in taken:
+        raise InputError(f"The filter on {field} takes no {name}, only {', '.join(taken)}.", field="filters")
+    values = operand if name == "$in" else [operand]
+    if not _is_list(values):
+        raise InputError(f"The filter on {field} needs a list in $in.", field="filters")
+    return _made(field, str(name), values)
+
+
+def _made(field: str, name: str, values: Sequence[object]) -> Asked:
+    """Return what holds where the field stands in a relation to one of the values."""
+    operands = tuple(dict.fromkeys(_operand(field, value) for value in values))
+    if not operands:
+        raise _of_other_kind(field)
+    # An element of a list is held or not: only of a text is there a part.
+    equal = name in _EQUAL or (field == _LIST and name == "$contains")
+    if equal and field != _DATE:
+        return In(field, operands)
+    conditions = tuple(Condition(field, "$eq" if equal else name, one) for one in operands)
+    return Or(conditions) if len(conditions) > 1 else conditions[0]
+
+
+def _operand(field: str, value: object) -> Any:
+    made = _instant(value) if field == _DATE else value
+    if type(made) is not (datetime if field == _DATE else int if field == _NUMBER else str):
+        raise _of_other_kind(field)
+    return made
+
+
+def _instant(value: object) -> datetime | None:
+    """Return the instant of an ISO 8601 date; a day is its first second, and without a zone it is UTC."""
+    try:
+        made = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return made if made is None or made.tzinfo else made.replace(tzinfo=UTC)
+
+
+def _joined(parts: Sequence[Asked]) -> Asked:
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _resolved(asked: Asked, snapshot: Snapshot) -> Filter:
+    if isinstance(asked, In):
+        return asked
+    if isinstance(asked, Condition):
+        values = snapshot.values(asked.field)
+        held = asked.among(values)
+        # Every chunk has a value of a field that is no list, and a list of thousands would cost the store some time.
+        return EVERYTHING if len(held) == len(values) and asked.field != _LIST else In(asked.field, held)
+    parts = tuple(_resolved(part, snapshot) for part in asked.parts)
+    return And(parts) if isinstance(asked, And) else Or(parts)
+
+
+def _readdressed(asked: Asked, address: Callable[[str], str]) -> Asked:
+    if isinstance(asked, And | Or):
+        return type(asked)(tuple(_readdressed(part, address) for part in asked.parts))
+    if asked.field != _ADDRESS:
+        return asked
+    if isinstance(asked, In):
+        return In(_ADDRESS, tuple(address(str(value)) for value in asked.values))
+    # What stands anywhere in an address is none.
+    return asked if asked.operator == "$contains" else replace(asked, operand=address(str(asked.operand)))
+
+
+def _leaves(asked: Asked) -> Iterator[In | Condition]:
+    if isinstance(asked, And | Or):
+        for part in asked.parts:
+            yield from _leaves(part)
+    else:
+        yield asked
+
+
+def _is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    return isinstance(value, list | tuple)
+
+
+def _unknown_operator() -> InputError:
+    return InputError(f"A filter uses no known operator; known are {', '.join(OPERATORS)}.", field="filters")
+
+
+def _of_other_kind(field: str) -> InputError:
+    if field == _DATE:
+        return InputError(f"The filter on {field} needs dates, as 2026-01-31 or 2026-01-31T12:00:00Z.", field="filters")
+    return InputError(
+        f"The filter on {field} needs values of type {'int' if field == _NUMBER else 'str'}.", field="filters"
+    )

@@ -1,0 +1,146 @@
+"""Markdown without where its links lead: what a person who reads the page sees, and all that an answer may show.
+
+An address behind a link's text is not part of what the page says. It would reach readers unseen, count as a word, and
+be what an answer is checked against. So texts are kept as they were written and are made plain where they are used.
+
+This is no parser: it knows code, which stays as it is, and brackets. Links by reference alone (`[name]`) can't be told
+from brackets without the page's definitions; they lead nowhere once they are taken from it, and stay.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+
+_WORTH_READING = re.compile(r"\][(\[]|<")
+# What a block's first line begins with: quotes, bullets, a definition's colon, a footnote's label.
+_PREFIX = r"(?:[ \t>]|[-*+:][ \t]|\d{1,9}[.)][ \t]|\[\^[^\]\s]++\]:[ \t])*+"
+_FENCE = re.compile(_PREFIX + r"(`{3,}(?=[^`]*\Z)|~{3,})")
+_BLOCK = re.compile(r"[ \t>]*+(?:\Z|[-*+][ \t]|\d{1,9}[.)][ \t]|\||#{1,6}[ \t])")
+
+_SIGN = re.compile(
+    r"(`+)|(!?\[)|(\])|<((?:[a-z][a-z0-9+.-]{1,31}://|mailto:)[^\s<>]*+|[\w.+-]++@[\w.-]++)>", re.IGNORECASE
+)
+_TARGET = re.compile(r"\(\s*+(?:<[^<>\n]*+>)?+")
+_TARGET_SIGN = re.compile(r"\\[\\()]|[\s()]")
+_TARGET_END = re.compile(
+    r"""(?:\s++(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)))?+\s*+\)""", re.DOTALL
+)
+#: Parentheses inside a target may be nested as deep as Markdown's own readers follow them.
+_DEEPEST = 32
+_REFERENCE = re.compile(r"\[(?!\^)[^\[\]]{0,999}+\]")
+# Elements of an array, and marks like "[1][2]", look like links by reference and are none.
+_NO_REFERENCE = re.compile(r"(?<=[\w\])])!?\[|\[(?:\^|-?\d{0,9}\])")
+
+
+def plain(text: str) -> str:
+    """Return Markdown with links and images as their texts and bare addresses without their angle brackets.
+
+    Code spans and fences, footnotes and task boxes stay. Takes time linear in the length of `text`.
+    """
+    if not _WORTH_READING.search(text):
+        return text
+    return "\n".join(piece if is_code else _without_targets(piece) for piece, is_code in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield groups of lines, and whether they are fenced code: neither links nor code spans go beyond one."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        if fence:
+            lines.append(line)
+            if _closes(line, fence):
+                yield "\n".join(lines), True
+                lines, fence = [], ""
+            continue
+        found = _FENCE.match(line)
+        if lines and (found or _BLOCK.match(line)):
+            yield "\n".join(lines), False
+            lines = []
+        lines.append(line)
+        fence = found.group(1) if found else ""
+    if lines:
+        yield "\n".join(lines), bool(fence)
+
+
+def _closes(line: str, fence: str) -> bool:
+    line = line.strip(" \t>")
+    return line.startswith(fence) and not line.strip(fence[0])
+
+
+def _without_targets(text: str) -> str:
+    """Return a piece that holds no fence without the targets in it."""
+    out: list[str] = []
+    opened: list[tuple[int, int]] = []  # of brackets: their places in `out` and in `text`
+    runs = _backticks(text)
+    at = 0
+    while sign := _SIGN.search(text, at):
+        out.append(text[at : sign.start()])
+        at = sign.end()
+        if sign.group(1):
+            at = _code_end(runs[len(sign.group())], at, len(sign.group()))
+            out.append(text[sign.start() : at])
+        elif sign.group(2):
+            opened.append((len(out), sign.start()))
+            out.append(sign.group())
+        elif sign.group(3):
+            place, start = opened.pop() if opened else (-1, 0)
+            end = _link_end(text, start, at) if place >= 0 else at
+            if end > at:
+                out[place] = ""
+            else:
+                out.append("]")
+            at = end
+        else:
+            out.append(sign.group(4))
+    out.append(text[at:])
+    return "".join(out)
+
+
+def _backticks(text: str) -> defaultdict[int, list[int]]:
+    """Return where runs of backticks start, by their length."""
+    runs: defaultdict[int, list[int]] = defaultdict(list)
+    for run in re.finditer("`+", text):
+        runs[len(run.group())].append(run.start())
+    return runs
+
+
+def _code_end(starts: list[int], at: int, length: int) -> int:
+    """Return the end of the code span whose content starts at `at`; `at` itself where it has none."""
+    i = bisect_left(starts, at)
+    return starts[i] + length if i < len(starts) else at
+
+
+def _link_end(text: str, start: int, at: int) -> int:
+    """Return where the target behind a text in brackets ends: `start` is that of the text, `at` where it ends."""
+    if text.startswith("(", at):
+        return _inline_end(text, at)
+    reference = _REFERENCE.match(text, at)
+    return reference.end() if reference and not _NO_REFERENCE.match(text, start) else at
+
+
+def _inline_end(text: str, at: int) -> int:
+    """Return the end of `(target "title")`, or `at` where no such thing stands."""
+    opening = _TARGET.match(text, at)
+    assert opening is not None  # there is a parenthesis
+    end = opening.end()
+    closing = _TARGET_END.match(text, end if text[end - 1] == ">" else _address_end(text, end))
+    return closing.end() if closing else at
+
+
+def _address_end(text: str, at: int) -> int:
+    """Return where an address ends: at white space, or at a parenthesis that it did not open."""
+    depth = 0
+    for sign in _TARGET_SIGN.finditer(text, at):
+        if sign.group() == "(":
+            depth += 1
+        elif sign.group() == ")" and depth:
+            depth -= 1
+        elif len(sign.group()) == 1:
+            return sign.start() if not depth else len(text)
+        if depth > _DEEPEST:
+            break
+    return len(text)

@@ -1,0 +1,107 @@
+"""The words of scripts without spaces: two characters at a time, and what only holds a sentence together left out.
+
+There is no dictionary. What helps is what the scripts themselves tell: Japanese writes endings and particles in
+hiragana and borrowed words in katakana, Korean ties particles to the end of a word, and Chinese has a small number of
+particles and question words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
+
+# A mark of repetition belongs to the characters before it.
+_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_KATAKANA = "\u30a0-\u30ff\u31f0-\u31ff"
+_HIRAGANA = "\u3040-\u309f"
+_HANGUL = "\uac00-\ud7af"
+#: A stretch of text that no space divides into words.
+RUN = re.compile(f"[{_HAN}{_KATAKANA}{_HIRAGANA}{_HANGUL}]+")
+_SCRIPT = re.compile(
+    f"(?P<han>[{_HAN}]+)|(?P<katakana>[{_KATAKANA}]+)|(?P<hiragana>[{_HIRAGANA}]+)|(?P<hangul>[{_HANGUL}]+)"
+)
+_HAN_PAIR = re.compile(f"[{_HAN}]{{2}}")
+
+# Chinese particles, pronouns and question words in both ways of writing. Characters that begin or end too many other
+# words, such as those for "in" and "can", are left in.
+_CHINESE = re.compile(
+    "为什么|為什麼|什么时候|什麼時候|怎么办|怎麼辦|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|如何|什么|什麼|为何|為何"
+    "|哪里|哪裡|哪儿|哪些|哪个|哪個|哪|多少|是否|能否|可否|能不能|可不可以|是不是|有没有|有沒有|可以|能够|能夠"
+    "|应该|應該|应当|應當|请问|請問|请|請|一个|一個|一些|一种|一種|这个|這個|这些|這些|这里|這裡|那个|那個|那些|那里|那裡"
+    "|这|這|那|我们|我們|你们|你們|他们|他們|我|你|您|他|她|它|的|(?<![除为為完])了(?!解)|吗|嗎|呢|吧|啊"
+    "|以及|或者|或|如果|因为|因為|所以|但是|然后|然後|以后|以後|以前|已经|已經|仍然|不要|需要|必须|必須|也|就|很|想要|想"
+)
+# Particles, and what makes a verb of a noun. What is left has two syllables at least.
+_KOREAN = re.compile(
+    "(?P<kept>.{2,}?)(?:습니다|습니까|합니다|합니까|됩니다|됩니까|입니다|입니까|하나요|되나요|인가요|는가요|나요|할까요|까요"
+    "|하세요|되세요|세요|했어요|해요|어요|아요|예요|이에요|하려면|려면|하는|되는|하고|되고|하면|되면|하기|하여|해서|해야"
+    "|하지|되지|할|한|된|될|에서는|에서도|에서|에게|으로|에는|까지|부터|처럼|보다|마다|이나|들은|들이|들을|들"
+    "|은|는|이|가|을|를|의|에|로|와|과|도|만)"
+)
+_KOREAN_STOP_WORDS = frozenset(
+    """
+    수 있는 있나요 있습니까 있을까요 있습니다 있어요 없나요 없는 없습니다 없어요 어떻게 어디 어디에 어디에서 어디서 언제
+    무엇 무엇을 무엇이 무엇인가요 뭐 왜 누가 누구 얼마나 어느 어떤 하나요 하는 해야 합니까 합니다 할 하고 하면 것 것을
+    것이 이 그 저 및 또는 그리고 등 싶어요 싶습니다 싶은 되나요 됩니다 되는 때 제 내 나 우리 더 매우 잘
+    """.split()
+)
+#: What tells that a text is in one of these languages.
+SIGNS = {"zh": _CHINESE, "ja": re.compile(f"[{_HIRAGANA}]+"), "ko": re.compile(f"[{_HANGUL}]+")}
+#: A borrowed word of this length or more is written with or without the long vowel at its end.
+_LONG = 4
+
+
+def words(run: str, language: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of a run: each as it is found whole, then as it is found in parts, if it has any.
+
+    Chinese function words are left out where the language is Chinese: Japanese writes other words with them.
+    """
+    for match in _SCRIPT.finditer(run):
+        script, piece = match.lastgroup, match.group()
+        if script == "han":
+            for between in _CHINESE.split(piece) if language == "zh" else (piece,):
+                yield from ((pair,) for pair in _pairs(between))
+        elif script == "katakana":
+            yield _in_parts(piece.rstrip("ー") if len(piece) >= _LONG else piece)
+        elif script == "hangul" and piece not in _KOREAN_STOP_WORDS:
+            ending = _KOREAN.fullmatch(piece)
+            yield _in_parts(ending["kept"] if ending else piece)
+        # Between other scripts hiragana is grammar; alone it can be all there is.
+        elif script == "hiragana" and piece == run:
+            yield from ((pair,) for pair in _pairs(piece))
+
+
+def seams(surfaces: Sequence[str], known: Collection[str]) -> set[str]:
+    """Return what among the words of a question is none: two characters where one word ends and another begins.
+
+    They are told by what the index shows to be `known`: an unknown pair of characters that both stand in known pairs
+    is a seam. Of more unknown pairs in a row, one stays for every two characters that no known pair holds.
+    """
+    found: set[str] = set()
+    chain: list[str] = []
+    for surface in (*surfaces, ""):
+        if chain and not (surface[:1] == chain[-1][-1] and _HAN_PAIR.fullmatch(surface)):
+            found.update(_surplus(chain, known))
+            chain = []
+        if _HAN_PAIR.fullmatch(surface):
+            chain.append(surface)
+    return found
+
+
+def _surplus(chain: Sequence[str], known: Collection[str]) -> Iterator[str]:
+    at = 0
+    for is_known, group in groupby(chain, key=known.__contains__):
+        pairs = list(group)
+        beside = (at > 0) + (at + len(pairs) < len(chain))
+        if not is_known:
+            yield from pairs[(len(pairs) + 1 - beside) // 2 :]
+        at += len(pairs)
+
+
+def _in_parts(word: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((word, *_pairs(word))))
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(max(1, len(run) - 1))] if run else []

@@ -1,0 +1,40 @@
+"""Runs made by hand: what came of a question, in as few words as a test needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chapterverse.evaluation.runs import Index, Result, Row, Run
+
+INDEX = Index("tea", "", 3, 2, 9, "none", "none", "https://tea.example/", "2026-01-02T03:04:05Z")
+
+
+def row(name: str, *ranks: int | None, page: Sequence[int | None] | None = None, **fields: object) -> Row:
+    """Return an answerable question whose expected sections were found at these ranks, and its pages there too."""
+    made: dict[str, object] = {
+        "id": name,
+        "question": f"What of {name}?",
+        "answerable": True,
+        "expected": tuple(f"brew/#{n}" for n in range(len(ranks))),
+        "missing": (),
+        "chapter": "Brewing",
+        "anchor_ranks": ranks,
+        "page_ranks": ranks if page is None else tuple(page),
+        "evidence": 0.9,
+        "refused": False,
+        "seconds": {"search": 0.001, "total": 0.002},
+        "results": (Result(1, 0.9, "https://tea.example/brew/#0", "Brewing", "Green tea", "anchor"),),
+    }
+    return Row(**{**made, **fields})  # type: ignore[arg-type]
+
+
+def unanswerable(name: str, *, refused: bool, evidence: float = 0.1, **fields: object) -> Row:
+    return row(name, answerable=False, refused=refused, evidence=evidence, chapter=None, results=(), **fields)
+
+
+def run(*rows: Row, warnings: tuple[str, ...] = ()) -> Run:
+    return Run(INDEX, 0.35, "2026-02-03T04:05:06Z", rows, warnings)
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Listen to progress and say nothing."""

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from chapterverse.evaluation.bars import Bar, missed, read_bar
+from chapterverse.evaluation.metrics import NAMES
+from evaluation.made import row, run, unanswerable
+
+
+@pytest.mark.parametrize(
+    ("text", "bar"),
+    [
+        ("recall@5=0.8", Bar("recall@5", 0.8)),
+        (" nDCG@10 = .5 ", Bar("ndcg@10", 0.5)),
+        ("MRR=1", Bar("mrr", 1.0)),
+        ("Page.Recall@3=0", Bar("page.recall@3", 0.0)),
+        ("anchor.hit@1=0.25", Bar("hit@1", 0.25)),
+        ("refused=9e-1", Bar("refused", 0.9)),
+    ],
+)
+def test_a_bar_is_read(text: str, bar: Bar) -> None:
+    assert read_bar(text) == bar
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_may_have_one(name: str) -> None:
+    assert read_bar(f"{name}=0.5") == Bar(name, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("recall@5", "A --min needs the form NAME=VALUE, such as recall@5=0.8."),
+        ("recall@4=0.8", "There is no figure 'recall@4'; there are recall@3, recall@5,"),
+        ("anchor.page.mrr=1", "There is no figure 'anchor.page.mrr'"),
+        ("anchor.refused=1", "There is no figure 'anchor.refused'"),
+        ("mrr=high", "The bar of mrr must be a number from 0 to 1."),
+        ("mrr=", "The bar of mrr must be a number from 0 to 1."),
+        ("mrr=80", "The bar of mrr must be a number from 0 to 1."),
+        ("mrr=-0.1", "The bar of mrr must be a number from 0 to 1."),
+        ("mrr=nan", "The bar of mrr must be a number from 0 to 1."),
+        ("mrr=inf", "The bar of mrr must be a number from 0 to 1."),
+    ],
+)
+def test_what_is_no_bar_is_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)) as error:
+        read_bar(text)
+    assert str(error.value).endswith(".")
+
+
+def test_a_bar_is_met_by_as_much() -> None:
+    # Ten times a tenth is not one in floats.
+    figures = run(*(row(str(i), 1 if i < 4 else None) for i in range(5))).figures
+    assert missed([Bar("recall@5", 0.8), Bar("mrr", 0.8)], figures) == []
+    assert Bar("recall@5", 0.3).met({"recall@5": 0.1 * 3})
+    assert Bar("recall@5", 0.3).met({"recall@5": 0.3 - 1e-12})
+    assert not Bar("recall@5", 0.3).met({"recall@5": 0.2999})
+
+
+def test_a_bar_that_is_missed_is_one_sentence_each() -> None:
+    figures = run(row("a", 1), row("b", None), unanswerable("c", refused=False)).figures
+    assert missed([Bar("mrr", 0.9), Bar("hit@1", 0.5), Bar("refused", 1)], figures) == [
+        "mrr is 0.5, below its bar of 0.9.",
+        "refused is 0, below its bar of 1.",
+    ]
+
+
+def test_a_bar_that_nothing_is_measured_by_is_missed() -> None:
+    figures = run(row("a", 1)).figures
+    assert missed([Bar("refused", 0)], figures) == ["refused has a bar of 0, and no question to measure it by."]

@@ -1,0 +1,88 @@
+"""Figures against values computed by hand, and against definitions written out over a list of gains."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chapterverse.evaluation import metrics
+from chapterverse.evaluation.metrics import hit, ndcg, recall, reciprocal_rank
+
+LOG3 = 1 / math.log2(3)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "recalls", "hits", "rr", "gain"),
+    [
+        ((1,), (1, 1, 1), (1, 1), 1, 1),
+        ((2,), (1, 1, 1), (0, 1), 1 / 2, LOG3),
+        ((3,), (1, 1, 1), (0, 1), 1 / 3, 1 / 2),
+        ((4,), (0, 1, 1), (0, 1), 1 / 4, 1 / math.log2(5)),
+        ((7,), (0, 0, 1), (0, 0), 1 / 7, 1 / 3),
+        ((10,), (0, 0, 1), (0, 0), 1 / 10, 1 / math.log2(11)),
+        ((11,), (0, 0, 0), (0, 0), 0, 0),
+        ((None,), (0, 0, 0), (0, 0), 0, 0),
+        ((1, 2), (1, 1, 1), (1, 1), 1, 1),
+        ((2, 1), (1, 1, 1), (1, 1), 1, 1),
+        ((1, None), (1 / 2, 1 / 2, 1 / 2), (1, 1), 1, 1 / (1 + LOG3)),
+        ((None, 3), (1 / 2, 1 / 2, 1 / 2), (0, 1), 1 / 3, (1 / 2) / (1 + LOG3)),
+        ((3, 6, 12), (1 / 3, 1 / 3, 2 / 3), (0, 1), 1 / 3, (1 / 2 + 1 / math.log2(7)) / (1 + LOG3 + 1 / 2)),
+    ],
+)
+def test_by_hand(
+    ranks: tuple[int | None, ...], recalls: tuple[float, ...], hits: tuple[float, ...], rr: float, gain: float
+) -> None:
+    assert [recall(ranks, k) for k in (3, 5, 10)] == pytest.approx(recalls)
+    assert [hit(ranks, k) for k in (1, 5)] == list(hits)
+    assert reciprocal_rank(ranks) == pytest.approx(rr)
+    assert ndcg(ranks) == pytest.approx(gain)
+
+
+def test_the_best_order_holds_no_more_than_ten() -> None:
+    assert ndcg(tuple(range(1, 13))) == pytest.approx(1)
+    assert recall(tuple(range(1, 13)), 10) == pytest.approx(10 / 12)
+
+
+def dcg(gains: list[int]) -> float:
+    return sum(gain / math.log2(i + 2) for i, gain in enumerate(gains))
+
+
+@st.composite
+def found(draw: st.DrawFn) -> tuple[int | None, ...]:
+    """Ranks of one to six expected places among twenty results, some of them not found."""
+    size = draw(st.integers(1, 6))
+    ranks = draw(st.lists(st.integers(1, 20), max_size=size, unique=True))
+    return tuple(draw(st.permutations([*ranks, *[None] * (size - len(ranks))])))
+
+
+@given(found())
+def test_against_the_definitions(ranks: tuple[int | None, ...]) -> None:
+    gains = [int(i in ranks) for i in range(1, 21)]
+    assert ndcg(ranks) == pytest.approx(dcg(gains[:10]) / dcg([1] * len(ranks)))
+    for k in (1, 3, 5, 10):
+        assert recall(ranks, k) == pytest.approx(sum(gains[:k]) / len(ranks))
+        assert hit(ranks, k) == float(any(gains[:k]))
+    assert reciprocal_rank(ranks) == (1 / (gains.index(1) + 1) if any(gains[:10]) else 0)
+
+
+def test_no_order_beats_the_best_one() -> None:
+    for size in (1, 2, 3):
+        orders = [ndcg(ranks) for ranks in combinations(range(1, 12), size)]
+        assert max(orders) == ndcg(tuple(range(1, size + 1))) == pytest.approx(1)
+        assert len({round(value, 12) for value in orders if value == pytest.approx(1)}) == 1
+
+
+def test_every_figure_has_a_name_and_pages_their_own() -> None:
+    figures = metrics.of_ranks((None, 2), (1,))
+    assert figures["recall@5"] == 0.5
+    assert figures["page.recall@5"] == figures["page.mrr"] == figures["page.hit@1"] == 1
+    assert (*figures, "refused", "answered") == metrics.NAMES
+
+
+def test_the_mean_of_nothing_is_nothing() -> None:
+    assert metrics.mean([]) is None
+    assert metrics.mean([0.1] * 10) == pytest.approx(0.1)

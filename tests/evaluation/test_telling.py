@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from chapterverse.evaluation.comparing import compare
+from chapterverse.evaluation.telling import lines, printable
+from evaluation.made import row, run, silent, unanswerable
+
+
+def test_every_question_has_a_line_and_every_figure_too() -> None:
+    told = list(lines(run(row("a", 2), row("b", None, refused=True), unanswerable("c", refused=False)), None))
+    assert told[:4] == [
+        "section page evidence outcome     id  question",
+        "      2    2     0.90 answered    a   What of a?",
+        "      –    –     0.90 REFUSED     b   What of b?",
+        "      –    –     0.10 NOT REFUSED c   What of c?",
+    ]
+    assert told[5] == ("tea, generation 3: 2 answerable and 1 unanswerable questions, 2.0 ms each (95 % within 2.0 ms)")
+    assert "mrr          0.250   0.250" in told
+    assert told[-2:] == [
+        "refused      0.000   0 of 1 unanswerable",
+        "answered     0.500   1 of 2 answerable",
+    ]
+
+
+def test_without_answerable_questions_there_is_no_table() -> None:
+    told = list(lines(run(unanswerable("c", refused=True)), None))
+    assert not any(line.startswith("mrr") for line in told)
+    assert told[-1] == "answered         –   0 of 0 answerable"
+
+
+def test_a_comparison_says_what_it_is_of() -> None:
+    now = run(row("a", 1), row("new", 1), row("x", 2, 4))
+    before = run(row("a", 3, refused=True), row("old", 1), row("x", 2, 3))
+    told = list(lines(now, compare(now, before, silent)))
+    assert "Against the earlier run, over the 2 questions of both:" in told
+    assert "1 only in this run, or in other words there: new" in told
+    assert "1 only in the earlier one, or in other words there: old" in told
+    assert "hit@1            0.000  0.500  +0.500  +0.000 to +1.000  unclear" in told
+    at = told.index("worse   x: ndcg@10 0.693, now 0.651")
+    assert told[at + 1] == "better  a: not refused any more; section at 3, now 1; ndcg@10 0.500, now 1.000"
+
+
+def test_a_terminal_is_not_told_what_to_do() -> None:
+    hostile = run(row("a\x1b[2J", 1, question="Why\n\u202e\x07?"))
+    told = "\n".join(lines(hostile, None))
+    assert not {"\x1b", "\x07", "\u202e"} & set(told)
+    assert "Why \ufffd\ufffd?" in told
+    assert printable("Größe 日本\t語") == "Größe 日本 語"
