@@ -60,7 +60,7 @@ def run(*arguments: object) -> None:
     ("make", "start", "question", "anchor"),
     [
         pytest.param(plain, "guide/keys.html", "How do I rotate a signing key?", "guide/keys.html#setup", id="plain"),
-        pytest.param(sphinx, "page.html", "What does the setup say?", "index.html#", id="sphinx"),
+        pytest.param(sphinx, "page.html", "How does a client connect?", "index.html#demo.Client", id="sphinx"),
     ],
 )
 def test_an_injected_site_answers_and_cites_its_heading(
