@@ -36,8 +36,6 @@ B = 0.75
 AVERAGE_LENGTH = 160.0
 #: Characters up to which a token's terms are remembered.
 _CACHED_LENGTH = 64
-#: How much more a term in the heading path counts than one in the text.
-PATH_WEIGHT = 2.0
 
 # Signs that are written on a letter and that `\w` leaves out: without them "हिन्दी" would be three words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
@@ -99,15 +97,18 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
 
 
 def document_vector(path: Sequence[str], text: str, language: str = "en") -> SparseVector:
-    """Return the BM25 weights of a chunk: its heading path and its text in one bag."""
+    """Return the BM25 weights of a chunk: its heading path and its text in one bag.
+
+    Headings count like text, and don't make it longer. Counted twice they find less: .766 of the sections of ray-v1 are
+    among the first fifty then, instead of .800.
+    """
     counts: Counter[int] = Counter()
     for word in words(text, language):
         counts.update(word.terms)
     length = counts.total()
     for heading in dict.fromkeys(path):
         for word in words(heading, language):
-            for term in word.terms:
-                counts[term] += PATH_WEIGHT  # type: ignore[assignment]
+            counts.update(word.terms)
     norm = K1 * (1 - B + B * length / AVERAGE_LENGTH)
     return _vector({term: tf * (K1 + 1) / (tf + norm) for term, tf in counts.items()})
 
