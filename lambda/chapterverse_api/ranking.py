@@ -118,7 +118,7 @@ def varied(rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float
     while heap:
         low, chunk_id, counted, value, hit, parts = heapq.heappop(heap)
         # Repeated where a section or a file is included on several pages.
-        if texts.setdefault(" ".join(hit.chunk.text.split()), chunk_id) != chunk_id:
+        if texts.setdefault(hit.chunk.text, chunk_id) != chunk_id:
             continue
         times = shown.like(hit)
         left = max(0.0, value - again * times)
