@@ -298,7 +298,7 @@ class Head:
         calibration: fitted evidence parameters (see `evidence.Calibration`), kept with the index they describe.
         languages: BCP 47 tags of the pages; a question is read by the rules of each.
         fusion_weight: share of the dense score in the linear fusion, 0 to 1; `calibrate` measures it. With MiniLM .3
-            found the right section most often (ray-v1: SecHit@5 .628, and .572 by words alone).
+            found the right section most often (ray-v1: SecHit@5 .614, and .586 by words alone).
         base_url: the site's address as published; `serve` and the demo rewrite it to their own origin.
     """
 
