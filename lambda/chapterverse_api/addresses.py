@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,12 @@ def page_of(url: str) -> str:
 
 def on_page(url: str, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the addresses that the index holds of a page and its sections; none where it holds no such page."""
-    page = page_of(url)
-    return tuple(held for held in snapshot.values("url") if page_of(str(held)) == page and isinstance(held, str))
+    page, held = page_of(url), snapshot.values("url")
+    return tuple(
+        str(address)
+        for form in (page, f"{page}/", f"{page}/index.html")
+        for address in (*_between(held, form, f"{form}\0"), *_between(held, f"{form}#", f"{form}$"))
+    )
 
 
 def version_at(url: str, heads: Sequence[Head]) -> Head | None:
@@ -43,6 +48,11 @@ def version_at(url: str, heads: Sequence[Head]) -> Head | None:
     longest = max((_folder(h.base_url) for h in above), key=len, default="")
     nearest = [h for h in above if _folder(h.base_url) == longest]
     return nearest[0] if len(nearest) == 1 else None
+
+
+def _between(ordered: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:
+    """Return what lies from `first` up to and without `end`: a site has too many addresses to look at each."""
+    return ordered[bisect_left(ordered, first, key=str) : bisect_left(ordered, end, key=str)]
 
 
 def _moved(url: str, old: str, new: str) -> str:

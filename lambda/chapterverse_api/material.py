@@ -133,7 +133,7 @@ class _Home:
 
 
 def _home(selection: str, page_url: str, service: Service, snapshot: Snapshot) -> _Home | None:
-    held = service.on_page(page_url, snapshot)
+    held = addresses.on_page(service.published_url(page_url, snapshot.head), snapshot)
     chunk = chunk_of(selection, held, snapshot)
     if chunk is None:
         return None

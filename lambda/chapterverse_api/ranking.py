@@ -13,12 +13,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from chapterverse.model import Chunk
 from chapterverse.store import Hit
+from chapterverse_api.addresses import page_of
 from chapterverse_api.features import Wanted
 
 #: What each feature adds to the fused value, which is 1 for the best hit.
@@ -85,7 +86,7 @@ def rank(
     hits: Mapping[str, Hit],
     fused: Mapping[str, Mapping[str, float]],
     wanted: Mapping[str, Wanted],
-    here: Collection[str],
+    here: str,
 ) -> list[Ranked]:
     """Return the hits best first, ties by chunk id; of several with one text only the best.
 
@@ -93,7 +94,7 @@ def rank(
         hits: by chunk id.
         fused: what `fuse` made of them.
         wanted: the question in each language that hits are in.
-        here: addresses of the page that the reader is on.
+        here: the page that the reader is on, as `addresses.page_of` names it; empty where that is not known.
     """
     pages = _pages(hits.values(), fused)
     rated = []
@@ -102,7 +103,7 @@ def rank(
         parts = {
             **fused[chunk_id],
             "page": pages[chunk.source_file_path],
-            "here": float(chunk.url in here),
+            "here": float(bool(here) and page_of(chunk.url) == here),
             **wanted[chunk.language].features(chunk, hit.lexical),
         }
         rated.append((parts["fused"] + sum(w * parts[name] for name, w in WEIGHTS.items()), hit, parts))

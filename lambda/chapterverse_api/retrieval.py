@@ -7,7 +7,7 @@ calibrated for the index.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,7 +17,7 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.evidence import Calibration, Features, Question, features, read_question
 from chapterverse.filters import Asked, resolve
 from chapterverse.model import Chunk, SparseVector
-from chapterverse.store import Snapshot
+from chapterverse.store import Hit, Snapshot
 from chapterverse_api import memories, ranking
 from chapterverse_api.features import Wanted
 from chapterverse_api.ranking import Ranked
@@ -88,7 +88,7 @@ def retrieve(
     vector: Sequence[float] | None = None,
     filters: Asked | None = None,
     reranker: Reranker | None = None,
-    here: Collection[str] = (),
+    here: str = "",
     now: datetime | None = None,
     weight: float | None = None,
 ) -> Retrieval:
@@ -99,7 +99,7 @@ def retrieve(
         vector: a dense vector of the index's own embedder.
         filters: what to narrow the search to (see `filters.parse`).
         reranker: a model that has the last word on the order; where it fails, the order stays.
-        here: addresses of the page that the reader is on, which comes a little earlier.
+        here: the page that the reader is on (see `addresses.page_of`), which comes a little earlier.
         now: by which the age of memories is taken; the present where it is left out.
         weight: share of the dense side in the fusion; the index's own where it is left out.
 
@@ -127,32 +127,42 @@ def retrieve(
 
     if reranker is not None and question is not None:
         ranked = stages.reranked(reranker, question, ranked)
-    ranked = memories.weigh(ranked, now)
     calibration = Calibration.from_json(head.calibration)
-    cosine = {h.chunk.chunk_id: h.score for h in by_meaning}
-    candidates = tuple(_candidate(r, calibration, words, idf, cosine) for r in ranked)
+    candidates = _weighed(memories.weigh(ranked, now), calibration, words, idf, by_meaning)
     stages.end("weigh")
+
+    searched = HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM
     return Retrieval(
         candidates=candidates,
         question=words,
         calibration=calibration,
         total=len(hits),
-        algorithm=" + ".join((HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM, *stages.models)),
+        algorithm=" + ".join((searched, *stages.models)),
         degraded=stages.degraded,
         timings=stages.timings,
         vector=vector,
     )
 
 
-def _candidate(
-    ranked: Ranked, calibration: Calibration, words: Question, idf: Mapping[int, float], cosine: Mapping[str, float]
-) -> Candidate:
-    hit, near = ranked.hit, cosine.get(ranked.hit.chunk.chunk_id)
+def _weighed(
+    ranked: Sequence[Ranked],
+    calibration: Calibration,
+    words: Question,
+    idf: Mapping[int, float],
+    by_meaning: Sequence[Hit],
+) -> tuple[Candidate, ...]:
+    """Return the candidates with the evidence that they speak of what was asked."""
+    cosines = {h.chunk.chunk_id: h.score for h in by_meaning}
     # What is not among the nearest is at most as near as the last of them.
-    at_most = min(cosine.values(), default=None) if near is None else near
-    found = features(words, hit.lexical, idf, at_most) if words.known else None
-    components = ranked.components if near is None else {**ranked.components, "cosine": near}
-    return Candidate(hit.chunk, hit.lexical, ranked.rank, calibration.of(found) if found else 0.0, components, found)
+    farthest = min(cosines.values(), default=None)
+    candidates = []
+    for r in ranked:
+        hit, near = r.hit, cosines.get(r.hit.chunk.chunk_id)
+        found = features(words, hit.lexical, idf, farthest if near is None else near) if words.known else None
+        components = r.components if near is None else {**r.components, "cosine": near}
+        evidence = calibration.of(found) if found else 0.0
+        candidates.append(Candidate(hit.chunk, hit.lexical, r.rank, evidence, components, found))
+    return tuple(candidates)
 
 
 class _Stages:

@@ -6,7 +6,7 @@ answer, and the answer says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from chapterverse import lexical
 from chapterverse.filters import In, all_of, fields
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
+from chapterverse_api.addresses import on_page, page_of
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.history import standalone
 from chapterverse_api.retrieval import Retrieval
@@ -46,8 +47,9 @@ def seek(query: ChatQuery, service: Service) -> Sought:
     """
     snapshot = service.snapshot(query.docs_version, query.page_url)
     question = standalone(query.query or "", query.conversation_history, snapshot.head.languages)
-    here = service.on_page(query.page_url, snapshot)
-    language = query.language or _language_of(question, here, snapshot)
+    page = service.published_url(query.page_url or "", snapshot.head)
+    here = page_of(page)
+    language = query.language or _language_of(question, page, snapshot)
     spoken = _spoken(language, snapshot)
     if not spoken or "language" in fields(query.filters):
         return Sought(snapshot, service.find(snapshot, question, query.filters, here=here), language)
@@ -59,20 +61,20 @@ def seek(query: ChatQuery, service: Service) -> Sought:
     return Sought(snapshot, anywhere, language, True) if anywhere.answerable else Sought(snapshot, found, language)
 
 
-def chunk_of(text: str, addresses: Collection[str], snapshot: Snapshot) -> Chunk | None:
+def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:
     """Return the chunk at one of these addresses that is likest to a text, else the first; None without an address."""
-    if not addresses:
+    if not held:
         return None
     vector = lexical.query_vector(text, snapshot.head.languages)
-    hits = snapshot.search_lexical(vector, 1, In("url", tuple(addresses)))
-    return hits[0].chunk if hits else snapshot.page(min(addresses), "url")[0]
+    hits = snapshot.search_lexical(vector, 1, In("url", tuple(held)))
+    return hits[0].chunk if hits else snapshot.page(min(held), "url")[0]
 
 
-def _language_of(question: str, here: Collection[str], snapshot: Snapshot) -> str | None:
+def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
     """Return the language of the reader's page, where the index has more than one."""
-    if len(snapshot.head.languages) == 1:
+    if not page or len(snapshot.head.languages) == 1:
         return None
-    chunk = chunk_of(question, here, snapshot)
+    chunk = chunk_of(question, on_page(page, snapshot), snapshot)
     return chunk.language if chunk else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -78,11 +78,11 @@ class Service:
         filters: Asked | None = None,
         *,
         vector: Sequence[float] | None = None,
-        here: Collection[str] = (),
+        here: str = "",
     ) -> Retrieval:
         """Search one generation with the models of this service; see `retrieval.retrieve`."""
         # Readers filter by the addresses that they see.
-        where = readdressed(filters, lambda url: addresses.published(url, snapshot.head, self.settings.base_url))
+        where = readdressed(filters, lambda url: self.published_url(url, snapshot.head))
         return retrieve(
             snapshot, self.embedder, question, vector=vector, filters=where, reranker=self.reranker, here=here
         )
@@ -139,12 +139,11 @@ class Service:
         started = time.perf_counter()
         found, head = self._found(question, history, {})
         seconds = {**found.timings, "total": time.perf_counter() - started}
-        floor = found.calibration.floor
         return {
             "results": self._rows(found, head, top_k),
             "evidence": round(found.evidence, 4),
-            "floor": floor,
-            "refused": all(c.evidence < floor for c in found.candidates),
+            "floor": found.calibration.floor,
+            "refused": not found.answerable,
             "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
             "degraded": found.degraded,
             "generation": head.generation,
@@ -269,11 +268,9 @@ class Service:
         """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
         return addresses.public(chunk.url, head, self.settings.base_url)
 
-    def on_page(self, page_url: str | None, snapshot: Snapshot) -> tuple[str, ...]:
-        """Return the index's own addresses of the page that the reader is on; none where it holds no such page."""
-        if not page_url:
-            return ()
-        return addresses.on_page(addresses.published(page_url, snapshot.head, self.settings.base_url), snapshot)
+    def published_url(self, page_url: str, head: Head) -> str:
+        """Return the address that the reader is at as the index has it."""
+        return addresses.published(page_url, head, self.settings.base_url)
 
     def _retrieved(self, candidate: Candidate, score: float, head: Head) -> RetrievedChunk:
         chunk = candidate.chunk

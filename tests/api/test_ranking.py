@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from chapterverse import lexical
 from chapterverse.model import Chunk
 from chapterverse.store import Hit
+from chapterverse_api.addresses import page_of
 from chapterverse_api.features import Wanted
 from chapterverse_api.ranking import AGAIN, Ranked, fuse, rank, varied
 from growth import assert_linear
@@ -22,7 +23,7 @@ def hit(number: int, text: str, *, url: str = "", path: tuple[str, ...] = ("Guid
     return Hit(chunk, score, lexical.document_vector(path, text))
 
 
-def ordered(hits: list[Hit], here: tuple[str, ...] = (), near: list[Hit] | None = None) -> list[Ranked]:
+def ordered(hits: list[Hit], here: str = "", near: list[Hit] | None = None) -> list[Ranked]:
     by_id = {h.chunk.chunk_id: h for h in hits}
     idf = {t: 2.0 for w in lexical.words(QUESTION) for t in w.terms}
     fused = fuse(by_id, idf, near or [], 0.3)
@@ -99,9 +100,9 @@ def test_what_is_worth_nothing_stays_at_nothing() -> None:
 def test_the_readers_page_decides_between_equals_and_not_against_the_better() -> None:
     equal = [hit(1, "Clear the cache, first."), hit(2, "Clear the cache, second.")]
     assert ids(ordered(equal)) == [1, 2]
-    assert ids(ordered(equal, here=(equal[1].chunk.url,))) == [2, 1]
+    assert ids(ordered(equal, here=page_of(equal[1].chunk.url))) == [2, 1]
     better = [hit(1, "Clear the cache."), hit(2, "Nothing but a cache among so many other words.")]
-    assert ids(ordered(better, here=(better[1].chunk.url,))) == [1, 2]
+    assert ids(ordered(better, here=page_of(better[1].chunk.url))) == [1, 2]
 
 
 def test_one_side_alone_has_all_the_weight() -> None:

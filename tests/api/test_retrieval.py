@@ -12,6 +12,7 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.filters import parse
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
+from chapterverse_api.addresses import page_of
 from chapterverse_api.ranking import WEIGHTS
 from chapterverse_api.retrieval import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, Retrieval, retrieve
 
@@ -252,7 +253,7 @@ def test_the_readers_page_comes_a_little_earlier(tmp_path: Path) -> None:
     free = [c.chunk.source_file_path for c in retrieve(snapshot, None, "grease the winch").candidates]
     assert free[0] == "winch.md"
     for name in ("alpha", "omega"):
-        here = [u for u in snapshot.values("url") if isinstance(u, str) and name in u]
+        here = next(page_of(str(u)) for u in snapshot.values("url") if name in str(u))
         found = retrieve(snapshot, None, "grease the winch", here=here)
         order = [c.chunk.source_file_path for c in found.candidates]
         # It decides between the two alike, and moves neither before what is much better.

@@ -13,6 +13,7 @@ from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
+from chapterverse_api.addresses import on_page
 from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRequest
 from chapterverse_api.scope import Sought, chunk_of, seek
 from chapterverse_api.service import Service
@@ -211,7 +212,7 @@ def test_a_question_is_embedded_once_however_often_it_is_searched(tmp_path: Path
 
 def test_a_text_is_placed_where_it_likely_stands(service: Service) -> None:
     snapshot = service.snapshot("1.0")
-    held = service.on_page(f"{base('1.0')}turbine/", snapshot)
+    held = on_page(f"{base('1.0')}turbine/", snapshot)
     likeliest = chunk_of("clear the ledger", held, snapshot)
     assert likeliest is not None
     assert likeliest.section_heading == "Clearing"
