@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chapterverse import progress, serving
-from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import (
+    AskedSite,
+    Embedder,
+    Json,
+    Ledger,
+    Questions,
+    Site,
+    Store,
+    Version,
+    print_json,
+    settings_from,
+)
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Head
 from chapterverse.questions import read_judged
@@ -22,15 +32,13 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    questions: Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")],
+    questions: Questions,
     most_false: Annotated[
         float,
         typer.Option("--max-false-refusals", min=0, max=0.5, help="Share of answerable questions that may be refused."),
     ] = 0.08,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what comes out and store nothing.")] = False,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
-    ] = None,
+    base_url: AskedSite = None,
     ledger: Ledger = None,
     embedder: Embedder = None,
     as_json: Json = False,

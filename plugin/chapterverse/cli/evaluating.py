@@ -10,7 +10,17 @@ import typer
 
 from chapterverse import progress, serving
 from chapterverse.built.delivery import replace
-from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import (
+    AskedSite,
+    Embedder,
+    Json,
+    Questions,
+    Site,
+    Store,
+    Version,
+    print_json,
+    settings_from,
+)
 from chapterverse.errors import InputError
 from chapterverse.questions import Asked, read_judged
 
@@ -29,7 +39,7 @@ MoreBars = Annotated[
 
 
 def eval_(
-    questions: Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")],
+    questions: Questions,
     more: MoreBars = None,
     least: Bars = None,
     compare: Annotated[
@@ -41,9 +51,7 @@ def eval_(
     run: Annotated[
         Path | None, typer.Option("--run", help="Write what --json prints, for a later --compare.", metavar="FILE.json")
     ] = None,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
-    ] = None,
+    base_url: AskedSite = None,
     as_json: Json = False,
     store: Store = None,
     site: Site = None,

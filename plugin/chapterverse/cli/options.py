@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +27,10 @@ Embedder = Annotated[
 Ledger = Annotated[
     str | None,
     typer.Option("--ledger", help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"),
+]
+Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
+AskedSite = Annotated[
+    str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
