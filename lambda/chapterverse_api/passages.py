@@ -63,7 +63,7 @@ def _around(chunk: Chunk, page: Sequence[Chunk], room: int) -> list[Chunk]:
         if taken and room < 0:
             break
         taken.append(neighbor)
-    return sorted(taken, key=lambda c: c.chunk_index) or [chunk]
+    return sorted(taken, key=lambda c: c.chunk_index)
 
 
 def _tokens(chunk: Chunk) -> int:

@@ -76,10 +76,6 @@ def test_a_full_budget_ends_the_passages_after_those_that_are_widened() -> None:
     assert len(made(page, page)) == WIDENED
 
 
-def test_a_chunk_without_a_page_stands_alone() -> None:
-    assert made([chunk("one", 0)], []) == [["one0"]]
-
-
 def test_a_page_of_the_same_words_elsewhere_is_no_neighbor() -> None:
     here, there = chunk("one", 0), chunk("one", 1, page="b.md")
     assert made([here], [here, there]) == [["one0"]]

@@ -95,6 +95,7 @@ def test_what_is_worth_nothing_stays_at_nothing() -> None:
     hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(5)]
     found = list(varied([(0.0, h, {}) for h in reversed(hits)], again=AGAIN))
     assert (ids(found), {r.rank for r in found}) == ([0, 1, 2, 3, 4], {0.0})
+    assert not any("again" in r.components for r in found)
 
 
 def test_the_readers_page_decides_between_equals_and_not_against_the_better() -> None:

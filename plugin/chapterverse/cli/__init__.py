@@ -1,6 +1,6 @@
 """The command line: results go to standard output (with `--json` exactly one document), all else to standard error.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 a bar of `check` or `eval` not met.
+Exit codes: 0 done, 1 failed, 2 usage, 3 `check` found something, or a bar of `eval` is not met.
 """
 
 from __future__ import annotations
