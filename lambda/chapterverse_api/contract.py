@@ -194,7 +194,7 @@ class RetrievedChunk(Response):
 
 
 class RetrievalStats(Response):
-    """`timings` are seconds by stage: embed, search, rank, rerank, weigh."""
+    """`timings` are seconds by stage: embed, search, rank, weigh, rerank."""
 
     total_candidates: int
     search_threshold: float

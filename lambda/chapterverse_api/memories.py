@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from chapterverse_api.ranking import Ranked
+if TYPE_CHECKING:
+    from chapterverse_api.retrieval import Candidate
 
 MEMORY = "memory"
 #: A memory that ranks lower than this share of the best page is not shown at all.
@@ -23,29 +25,29 @@ HALF_LIFE = 30.0
 _LEAST, _MOST = 1, 5
 
 
-def weigh(ranked: list[Ranked], now: datetime | None = None) -> list[Ranked]:
-    """Return the hits with memories gated and weighted, in order again; untouched where there is no memory."""
-    if not any(r.hit.chunk.type == MEMORY for r in ranked):
-        return ranked
-    gate = GATE * max((r.rank for r in ranked if r.hit.chunk.type != MEMORY), default=0.0)
+def weigh(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
+    """Return the candidates with memories gated and weighted, in order again; untouched where there is no memory."""
+    if not any(c.chunk.type == MEMORY for c in candidates):
+        return candidates
+    gate = GATE * max((c.rank for c in candidates if c.chunk.type != MEMORY), default=0.0)
     now = now or datetime.now(UTC)
-    kept = [_weighted(r, now) if r.hit.chunk.type == MEMORY else r for r in ranked if _passes(r, gate)]
-    return sorted(kept, key=lambda r: -r.rank)
+    kept = [_weighted(c, now) if c.chunk.type == MEMORY else c for c in candidates if _passes(c, gate)]
+    return sorted(kept, key=lambda c: -c.rank)
 
 
-def _passes(ranked: Ranked, gate: float) -> bool:
-    return ranked.hit.chunk.type != MEMORY or ranked.rank >= gate
+def _passes(candidate: Candidate, gate: float) -> bool:
+    return candidate.chunk.type != MEMORY or candidate.rank >= gate
 
 
-def _weighted(ranked: Ranked, now: datetime) -> Ranked:
-    chunk = ranked.hit.chunk
+def _weighted(candidate: Candidate, now: datetime) -> Candidate:
+    chunk = candidate.chunk
     importance = (min(max(chunk.importance, _LEAST), _MOST) - _LEAST) / (_MOST - _LEAST)
     recency = _recency(chunk.created_at or chunk.timestamp, now)
     bonus = IMPORTANCE * importance + RECENCY * recency
     return replace(
-        ranked,
-        rank=min(1.0, ranked.rank + bonus),
-        components={**ranked.components, "importance": importance, "recency": recency},
+        candidate,
+        rank=min(1.0, candidate.rank + bonus),
+        components={**candidate.components, "importance": importance, "recency": recency},
     )
 
 

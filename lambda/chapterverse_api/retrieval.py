@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from chapterverse import lexical
@@ -56,7 +56,7 @@ class Retrieval:
         candidates: best first, each text once.
         total: how many chunks were considered.
         degraded: why not all went as configured; None if it did.
-        timings: seconds by stage: `embed`, `search`, `rank`, `rerank`, `weigh`.
+        timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
         vector: of the question, for a second search.
     """
 
@@ -87,7 +87,6 @@ def retrieve(
     *,
     vector: Sequence[float] | None = None,
     filters: Asked | None = None,
-    reranker: Reranker | None = None,
     here: str = "",
     now: datetime | None = None,
     weight: float | None = None,
@@ -98,7 +97,6 @@ def retrieve(
         question: what is asked; None for a search by `vector` alone.
         vector: a dense vector of the index's own embedder.
         filters: what to narrow the search to (see `filters.parse`).
-        reranker: a model that has the last word on the order; where it fails, the order stays.
         here: the page that the reader is on (see `addresses.page_of`), which comes a little earlier.
         now: by which the age of memories is taken; the present where it is left out.
         weight: share of the dense side in the fusion; the index's own where it is left out.
@@ -107,11 +105,15 @@ def retrieve(
         InputError: the vector is not of the index's size.
     """
     head, asked = snapshot.head, question or ""
-    stages = _Stages()
+    stages, degraded = _Stages(), None
     if vector is not None:
         _check_vector(vector, head.embedder.size)
     elif question is not None and embedder is not None:
-        vector = stages.embedded(embedder, question)
+        try:
+            vector = embedder.embed_query(question)
+        except ProviderError as error:
+            degraded = f"The embedder could not be reached ({type(error).__name__}); only words were searched."
+        stages.end("embed")
 
     where = resolve(filters, snapshot)
     by_words = snapshot.search_lexical(lexical.query_vector(asked, head.languages), CANDIDATES, where)
@@ -125,20 +127,16 @@ def retrieve(
     ranked = ranking.rank(hits, fused, wanted, here)
     stages.end("rank")
 
-    if reranker is not None and question is not None:
-        ranked = stages.reranked(reranker, question, ranked)
     calibration = Calibration.from_json(head.calibration)
-    candidates = _weighed(memories.weigh(ranked, now), calibration, words, idf, by_meaning)
+    candidates = _weighed(ranked, calibration, words, idf, by_meaning)
     stages.end("weigh")
-
-    searched = HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM
     return Retrieval(
-        candidates=candidates,
+        candidates=tuple(memories.weigh(candidates, now)),
         question=words,
         calibration=calibration,
         total=len(hits),
-        algorithm=" + ".join((searched, *stages.models)),
-        degraded=stages.degraded,
+        algorithm=HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM,
+        degraded=degraded,
         timings=stages.timings,
         vector=vector,
     )
@@ -150,7 +148,7 @@ def _weighed(
     words: Question,
     idf: Mapping[int, float],
     by_meaning: Sequence[Hit],
-) -> tuple[Candidate, ...]:
+) -> list[Candidate]:
     """Return the candidates with the evidence that they speak of what was asked."""
     cosines = {h.chunk.chunk_id: h.score for h in by_meaning}
     # What is not among the nearest is at most as near as the last of them.
@@ -162,54 +160,42 @@ def _weighed(
         components = r.components if near is None else {**r.components, "cosine": near}
         evidence = calibration.of(found) if found else 0.0
         candidates.append(Candidate(hit.chunk, hit.lexical, r.rank, evidence, components, found))
-    return tuple(candidates)
+    return candidates
+
+
+def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | None = None) -> Retrieval:
+    """Give a model the last word on the order, ties as they were; where it fails, the order stays and that is told."""
+    if not found.candidates:
+        return found
+    stages = _Stages()
+    try:
+        relevance = reranker.rerank(question, [c.chunk.embed_text for c in found.candidates])
+    except ProviderError as error:
+        stages.end("rerank")
+        failure = f"The reranker could not be reached ({type(error).__name__}); the order is that of the search."
+        told = " ".join(filter(None, (found.degraded, failure)))
+        return replace(found, degraded=told, timings={**found.timings, **stages.timings})
+    stages.end("rerank")
+    pairs = zip(found.candidates, relevance, strict=True)
+    read = [replace(c, rank=v, components={**c.components, "rerank": v}) for c, v in pairs]
+    return replace(
+        found,
+        candidates=tuple(memories.weigh(sorted(read, key=lambda c: -c.rank), now)),
+        algorithm=f"{found.algorithm} + {reranker.name}",
+        timings={**found.timings, **stages.timings},
+    )
 
 
 class _Stages:
-    """The models on the way, each of which may fail without taking the search with it, and how long all took."""
+    """How long each took, in seconds."""
 
     def __init__(self) -> None:
         self.timings: dict[str, float] = {}
-        self.models: list[str] = []
-        self._failures: list[str] = []
         self._started = time.perf_counter()
 
     def end(self, stage: str) -> None:
         now = time.perf_counter()
         self.timings[stage], self._started = now - self._started, now
-
-    @property
-    def degraded(self) -> str | None:
-        return " ".join(self._failures) or None
-
-    def embedded(self, embedder: Embedder, question: str) -> Sequence[float] | None:
-        """Return the question's vector, or None where the embedder fails."""
-        try:
-            return embedder.embed_query(question)
-        except ProviderError as error:
-            self._failures.append(
-                f"The embedder could not be reached ({type(error).__name__}); only words were searched."
-            )
-            return None
-        finally:
-            self.end("embed")
-
-    def reranked(self, reranker: Reranker, question: str, ranked: list[Ranked]) -> list[Ranked]:
-        """Return the hits in the model's order, ties as they were; unchanged where it fails."""
-        if not ranked:
-            return ranked
-        try:
-            relevance = reranker.rerank(question, [r.hit.chunk.embed_text for r in ranked])
-        except ProviderError as error:
-            self._failures.append(
-                f"The reranker could not be reached ({type(error).__name__}); the order is that of the search."
-            )
-            return ranked
-        finally:
-            self.end("rerank")
-        self.models.append(reranker.name)
-        read = [Ranked(r.hit, v, {**r.components, "rerank": v}) for r, v in zip(ranked, relevance, strict=True)]
-        return sorted(read, key=lambda r: -r.rank)
 
 
 def _check_vector(vector: Sequence[float], size: int) -> None:

@@ -50,15 +50,16 @@ def seek(query: ChatQuery, service: Service) -> Sought:
     page = service.published_url(query.page_url or "", snapshot.head)
     here = page_of(page)
     language = query.language or _language_of(question, page, snapshot)
-    spoken = _spoken(language, snapshot)
-    if not spoken or "language" in fields(query.filters):
-        return Sought(snapshot, service.find(snapshot, question, query.filters, here=here), language)
-    found = service.find(snapshot, question, all_of(query.filters, In("language", spoken)), here=here)
-    if found.answerable:
-        return Sought(snapshot, found, language)
-    # Embedded once is enough.
-    anywhere = service.find(snapshot, question, query.filters, vector=found.vector, here=here)
-    return Sought(snapshot, anywhere, language, True) if anywhere.answerable else Sought(snapshot, found, language)
+    # Who filters by languages has chosen.
+    spoken = () if "language" in fields(query.filters) else _spoken(language, snapshot)
+    narrow = all_of(query.filters, In("language", spoken)) if spoken else query.filters
+    found, abroad = service.find(snapshot, question, narrow, here=here), False
+    if spoken and not found.answerable:
+        anywhere = service.find(snapshot, question, query.filters, here=here, after=found)
+        found, abroad = (anywhere, True) if anywhere.answerable else (found, False)
+    # What is going to be refused is not worth a model's price.
+    ordered = service.reranked(question, found) if found.answerable else found
+    return Sought(snapshot, ordered, language, abroad)
 
 
 def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:

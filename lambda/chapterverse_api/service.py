@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -31,7 +32,7 @@ from chapterverse_api.generation import Generator, open_generator
 from chapterverse_api.guard import contract as guarded
 from chapterverse_api.history import standalone
 from chapterverse_api.reranking import Reranker, open_reranker
-from chapterverse_api.retrieval import Candidate, Retrieval, retrieve
+from chapterverse_api.retrieval import Candidate, Retrieval, rerank, retrieve
 from chapterverse_api.sse import Events
 
 #: Results of which a fusion weight is judged.
@@ -79,13 +80,24 @@ class Service:
         *,
         vector: Sequence[float] | None = None,
         here: str = "",
+        after: Retrieval | None = None,
     ) -> Retrieval:
-        """Search one generation with the models of this service; see `retrieval.retrieve`."""
+        """Search one generation, without the reranker; see `retrieval.retrieve`.
+
+        Args:
+            after: an earlier search for the same question, which embedded it, or failed to, once for both.
+        """
         # Readers filter by the addresses that they see.
         where = readdressed(filters, lambda url: self.published_url(url, snapshot.head))
-        return retrieve(
-            snapshot, self.embedder, question, vector=vector, filters=where, reranker=self.reranker, here=here
-        )
+        if after is None:
+            return retrieve(snapshot, self.embedder, question, vector=vector, filters=where, here=here)
+        found = retrieve(snapshot, None, question, vector=after.vector, filters=where, here=here)
+        seconds = {stage: t + found.timings.get(stage, 0.0) for stage, t in after.timings.items()}
+        return replace(found, degraded=after.degraded, timings=seconds)
+
+    def reranked(self, question: str | None, found: Retrieval) -> Retrieval:
+        """Return what was found in the reranker's order, if there is one; it is paid, so it comes last and once."""
+        return rerank(found, question, self.reranker) if question and self.reranker else found
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse:
         """Return the best chunks, unexpanded.
@@ -97,6 +109,7 @@ class Service:
         started = time.perf_counter()
         snapshot = self.snapshot(version_of(request.filters))
         found = self.find(snapshot, request.query, request.filters, vector=request.embedding)
+        found = self.reranked(request.query, found)
         # A search by a vector alone has no words to weigh: how near it came is all that is known.
         scored = [(c, c.evidence if request.query else _near(c)) for c in found.candidates]
         best = [self._retrieved(c, score, snapshot.head) for c, score in scored if score >= request.threshold]
@@ -179,7 +192,7 @@ class Service:
         query = _contracted(ChatQuery, query=question, conversation_history=history or [], filters=filters)
         snapshot = self.snapshot(query.docs_version)
         asked = standalone(question, query.conversation_history, snapshot.head.languages)
-        return self.find(snapshot, asked, query.filters), snapshot.head
+        return self.reranked(asked, self.find(snapshot, asked, query.filters)), snapshot.head
 
     def _rows(self, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
         return [

@@ -5,25 +5,24 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from chapterverse.model import Chunk, SparseVector
-from chapterverse.store import Hit
 from chapterverse_api.memories import GATE, IMPORTANCE, MEMORY, RECENCY, weigh
-from chapterverse_api.ranking import Ranked
+from chapterverse_api.retrieval import Candidate
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 def ranked(
     name: str, rank: float, kind: str = "page", importance: int = 3, date: str = "", indexed: str = ""
-) -> Ranked:
+) -> Candidate:
     chunk = Chunk(
         name, "", name, "T", None, ("T",), 0, f"{name}.md", "", True, "", type=kind, importance=importance,
         created_at=date, timestamp=indexed,
     )  # fmt: skip
-    return Ranked(Hit(chunk, 0.0, SparseVector((), ())), rank, {"fused": rank})
+    return Candidate(chunk, SparseVector((), ()), rank, 0.0, {"fused": rank}, None)
 
 
-def names(found: list[Ranked]) -> list[str]:
-    return [r.hit.chunk.chunk_id for r in found]
+def names(found: list[Candidate]) -> list[str]:
+    return [r.chunk.chunk_id for r in found]
 
 
 def test_without_a_memory_nothing_is_touched() -> None:

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.addresses import page_of
 from chapterverse_api.ranking import WEIGHTS
-from chapterverse_api.retrieval import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, Retrieval, retrieve
+from chapterverse_api.retrieval import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, Retrieval, rerank, retrieve
 
 #: "vanish" stands on no page; to the embedder it means "uninstalling".
 SAME = {"vanish": "uninstalling"}
@@ -170,27 +169,10 @@ def test_a_page_about_the_subject_beats_a_passing_mention(tmp_path: Path) -> Non
     assert found.candidates[0].chunk.source_file_path == "gear.md"
 
 
-class Reranker:
-    """A reranking model that answers from a queue, with relevances by section or an error, and has a memory."""
-
-    name = "scripted:1"
-
-    def __init__(self, *answers: Mapping[str, float] | Exception) -> None:
-        self.queue = deque(answers)
-        self.asked: list[tuple[str, tuple[str, ...]]] = []
-
-    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        self.asked.append((question, tuple(texts)))
-        answer = self.queue.popleft()
-        if isinstance(answer, Exception):
-            raise answer
-        return [max((v for section, v in answer.items() if section in text), default=0.0) for text in texts]
-
-
 def test_a_reranker_has_the_last_word(lexical: Snapshot) -> None:
     before = retrieve(lexical, None, "How do I clear the cache?")
-    reranker = Reranker({"Caching > Cache location": 0.9, "Caching > Clearing": 0.4})
-    found = retrieve(lexical, None, "How do I clear the cache?", reranker=reranker)
+    reranker = quill.Reranker({"Caching > Cache location": 0.9, "Caching > Clearing": 0.4})
+    found = rerank(before, "How do I clear the cache?", reranker)
     assert sections(found)[:2] == ["Cache location", "Clearing the cache"]
     # What it finds equal stays as it was.
     rest = [
@@ -201,7 +183,7 @@ def test_a_reranker_has_the_last_word(lexical: Snapshot) -> None:
         [c.rank for c in found.candidates[:2]] == [c.components["rerank"] for c in found.candidates[:2]] == [0.9, 0.4]
     )
     assert reranker.asked == [("How do I clear the cache?", tuple(c.chunk.embed_text for c in before.candidates))]
-    assert list(found.timings) == ["search", "rank", "rerank", "weigh"]
+    assert list(found.timings) == ["search", "rank", "weigh", "rerank"]
     assert (found.algorithm, found.degraded) == (f"{LEXICAL_ALGORITHM} + scripted:1", None)
     assert {c.chunk.chunk_id: c.evidence for c in found.candidates} == {
         c.chunk.chunk_id: c.evidence for c in before.candidates
@@ -211,25 +193,24 @@ def test_a_reranker_has_the_last_word(lexical: Snapshot) -> None:
 def test_a_reranker_that_fails_leaves_the_order_and_is_told(dense: Snapshot) -> None:
     question = "How do I clear the cache?"
     before = retrieve(dense, quill.Terms(SAME), question)
-    reranker = Reranker(ProviderError("Down.", retryable=True))
-    found = retrieve(dense, quill.Terms(SAME), question, reranker=reranker)
+    reranker = quill.Reranker(ProviderError("Down.", retryable=True))
+    found = rerank(before, question, reranker)
     assert found.candidates == before.candidates
     assert found.algorithm == HYBRID_ALGORITHM
-    assert list(found.timings) == ["embed", "search", "rank", "rerank", "weigh"]
+    assert list(found.timings) == ["embed", "search", "rank", "weigh", "rerank"]
     assert found.degraded == ("The reranker could not be reached (ProviderError); the order is that of the search.")
     embedder = quill.Terms(SAME)
     embedder.down = True
-    both = retrieve(dense, embedder, question, reranker=Reranker(ProviderError("Down.", retryable=True)))
+    both = rerank(retrieve(dense, embedder, question), question, quill.Reranker(ProviderError("Down.", retryable=True)))
     assert both.degraded == (
         "The embedder could not be reached (ProviderError); only words were searched. " + found.degraded
     )
     assert both.candidates
 
 
-def test_a_reranker_is_not_paid_for_nothing(lexical: Snapshot, dense: Snapshot) -> None:
-    reranker = Reranker()
-    assert retrieve(lexical, None, "zzzz", reranker=reranker).candidates == ()
-    assert retrieve(dense, None, None, vector=quill.Terms().embed_query("cache"), reranker=reranker).candidates
+def test_a_reranker_is_not_paid_for_nothing(lexical: Snapshot) -> None:
+    reranker = quill.Reranker()
+    assert rerank(retrieve(lexical, None, "zzzz"), "zzzz", reranker).candidates == ()
     assert reranker.asked == []
 
 

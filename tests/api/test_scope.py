@@ -208,6 +208,23 @@ def test_a_question_is_embedded_once_however_often_it_is_searched(tmp_path: Path
     sought = sought_for(service, "Wombats graben Gänge Serverraum", language="en")
     assert sought.abroad
     assert embedder.asked == ["Wombats graben Gänge Serverraum"]
+    assert "embed" in sought.found.timings
+
+
+def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tmp_path: Path) -> None:
+    embedder, reranker = quill.Terms(), quill.Reranker({})
+    made = quill.publish(tmp_path, pages("1.0"), embedder=embedder, languages={"de/turbine.md": "de"})
+    service = quill.service(made, embedder=embedder)
+    service.reranker = reranker
+    embedder.down = True
+    sought = sought_for(service, "Wombats graben Gänge Serverraum", language="en")
+    assert sought.abroad
+    assert sought.found.degraded == "The embedder could not be reached (ProviderError); only words were searched."
+    refused = sought_for(service, "Who won the football world cup?", language="en")
+    assert not refused.abroad
+    assert not refused.found.answerable
+    # Once for each question; and what is refused costs no reranking.
+    assert (len(embedder.asked), len(reranker.asked)) == (2, 1)
 
 
 def test_a_text_is_placed_where_it_likely_stands(service: Service) -> None:
