@@ -263,7 +263,7 @@ def test_the_status_and_the_next_index_know_nothing_of_it(index: Settings, quest
     run("calibrate", questions, "--store", index.store)
     quill.publish(Path(index.store.removeprefix("edge:")))
     assert head_of(index).generation == 2
-    assert Calibration.from_json(head_of(index).calibration).source == "questions"
+    assert Calibration.from_json(head_of(index).calibration).questions
 
 
 def test_an_index_of_another_embedder_is_refused(tmp_path: Path, questions: Path) -> None:

@@ -90,8 +90,7 @@ def calibrate(asked: Sequence[Asked], most_false: float, service: Any, settings:
     snapshot: Snapshot = service.snapshot()
     head = snapshot.head
     weights = WEIGHTS if head.embedder.size else ()
-    chunks = (point.chunk for point in snapshot.points()) if weights else ()
-    site = Site((head.base_url, settings.base_url), chunks)
+    site = Site((head.base_url, settings.base_url))
     observed = []
     for done, one in enumerate(asked):
         report("Asking questions", done, len(asked))

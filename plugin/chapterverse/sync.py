@@ -179,7 +179,7 @@ class _Changes:
             self._reuse(self.live, lacking)
             lacking = self.vectors.lacking(diff.write)
         if self.target.embedder and lacking:
-            self._reuse_of_others(lacking)
+            self._reuse_of_others(set(lacking))
         self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)
 
     def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
@@ -187,14 +187,17 @@ class _Changes:
         for at in range(0, len(wanted), _WRITE_BATCH):
             self.vectors.reuse(snapshot.vectors(wanted[at : at + _WRITE_BATCH]))
 
-    def _reuse_of_others(self, embed_hashes: Collection[str]) -> None:
+    def _reuse_of_others(self, lacking: set[str]) -> None:
         """Take in what other indexes of the store hold: a version of the docs shares most texts with the one before."""
-        target = self.target
+        target, heads = self.target, list[Head]()
         # Whatever is wrong with another index is none of this one's business.
         with contextlib.suppress(IndexFault):
-            for head in target.store.heads():
-                if head.scope != target.scope and head.embedder.fingerprint == target.card.fingerprint:
-                    self._reuse(target.store.snapshot(head.scope), embed_hashes)
+            heads = target.store.heads()
+        for head in heads:
+            if lacking and head.scope != target.scope and head.embedder.fingerprint == target.card.fingerprint:
+                with contextlib.suppress(IndexFault):
+                    self._reuse(target.store.snapshot(head.scope), lacking)
+                lacking = lacking.difference(self.vectors.known)
 
     def report(self, generation: int, total: int) -> Report:
         moved = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}

@@ -56,7 +56,8 @@ def calibrate(
 
     Every question is searched for. From then on, as many of the others are refused as possible while no more of the
     answerable ones are than --max-false-refusals says. With an embedder its share in the search is measured as well.
-    Both are stored with the index and kept by `index`, until there is another embedder.
+    Both are stored with the index and kept by `index`, until there is another embedder or a release that reads words
+    by other rules.
     """
     from chapterverse import calibrating, tuning
 

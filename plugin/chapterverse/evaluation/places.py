@@ -43,10 +43,10 @@ class Site:
 
     Args:
         addresses: the site's own; relative ones are read from the first.
-        chunks: all that is indexed.
+        chunks: all that is indexed, for `indexed` and `chapter`; without them it knows only where addresses lead.
     """
 
-    def __init__(self, addresses: Iterable[str], chunks: Iterable[Chunk]) -> None:
+    def __init__(self, addresses: Iterable[str], chunks: Iterable[Chunk] = ()) -> None:
         self._addresses = [a.rstrip("/") + "/" for a in dict.fromkeys(addresses) if a]
         # The longer first: one may be a folder of the other.
         self._prefixes = sorted((_page(a) for a in self._addresses), key=len, reverse=True)

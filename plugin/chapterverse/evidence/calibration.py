@@ -54,11 +54,6 @@ class Calibration:
     floor: float = 0.5
     questions: int = 0
 
-    @property
-    def source(self) -> str:
-        """What it was fitted to: "questions" of people, or the "index" itself."""
-        return "questions" if self.questions else "index"
-
     def of(self, found: Features) -> float:
         """Return the evidence that these features are, 0 to 1."""
         weights = self.words if found.nearness is None or self.both is None else self.both

@@ -70,15 +70,21 @@ def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tu
     for word in asked:
         if word.surface not in seams:
             by_surface.setdefault(word.surface, {})[word.terms] = None
-    return weigh(tuple(tuple(terms) for terms in by_surface.values()), snapshot)
+    return weigh(tuple(tuple(terms) for terms in by_surface.values()), counts, snapshot.head.chunks)
 
 
-def weigh(grouped: tuple[tuple[Terms, ...], ...], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
-    """Return the question of these words, and the idf of each of their terms."""
+def weigh(
+    grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int
+) -> tuple[Question, dict[int, float]]:
+    """Return the question of these words, and the idf of each of their terms.
+
+    Args:
+        grouped: for each word its alternatives.
+        counts: in how many of the index's chunks each term occurs.
+        chunks: how many there are.
+    """
     terms = sorted({t for word in grouped for alternative in word for t in alternative})
-    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
-    chunks = snapshot.head.chunks
-    idf = {t: _idf(n, chunks) for t, n in counts.items()}
+    idf = {t: _idf(counts[t], chunks) for t in terms}
     weights, familiar = [], 0.0
     for word in grouped:
         seen = [idf[t] for alternative in word for t in alternative if counts[t]]
@@ -96,8 +102,7 @@ def features(
         nearness: cosine of the two. Of a chunk that is not among the nearest it is the least of theirs, which it can't
             exceed; None where the question was not embedded.
     """
-    terms = {t for word in question.words for alternative in word for t in alternative}
-    weight = chunk.among(terms)
+    weight = chunk.among(idf)
     total = sum(question.weights)
     pairs = zip(question.words, question.weights, strict=True)
     covered = sum(w * max(_match(terms, weight) for terms in word) for word, w in pairs)

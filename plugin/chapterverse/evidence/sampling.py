@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from chapterverse.evidence.calibration import Calibration, Weights
@@ -73,13 +73,14 @@ def _all_features(questions: Sequence[Sequence[Terms]], snapshot: Snapshot) -> l
     from concurrent.futures import ThreadPoolExecutor
 
     # The store may be far away: all terms are counted at once, and several searches are on their way.
-    snapshot.document_frequencies(sorted({t for made in questions for terms in made for t in terms}))
+    terms = sorted({t for made in questions for terms in made for t in terms})
+    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(lambda made: _best_features(made, snapshot), questions))
+        return list(pool.map(lambda made: _best_features(made, counts, snapshot), questions))
 
 
-def _best_features(made: Sequence[Terms], snapshot: Snapshot) -> Features:
-    question, idf = weigh(tuple((terms,) for terms in dict.fromkeys(made)), snapshot)
+def _best_features(made: Sequence[Terms], counts: Mapping[int, int], snapshot: Snapshot) -> Features:
+    question, idf = weigh(tuple((terms,) for terms in dict.fromkeys(made)), counts, snapshot.head.chunks)
     indices = tuple(sorted({t for terms in made for t in terms if t >= 0}))
     hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
     nothing = Features(0.0, 0.0, math.log(len(question.words)))

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.filters import FIELDS, Filter
+from chapterverse.filters import Filter
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
-
-#: Payload fields with an index in every store: those by which a query may be filtered.
-INDEXED_FIELDS = FIELDS
 
 
 @dataclass(frozen=True, slots=True)

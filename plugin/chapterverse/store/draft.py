@@ -15,8 +15,9 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
+from chapterverse.filters import FIELDS
 from chapterverse.model import Point
-from chapterverse.store import INDEXED_FIELDS, files
+from chapterverse.store import files
 from chapterverse.store.manifest import Manifest
 from chapterverse.store.shard import SHARD, TERMS, Shard, engine_at, sparse
 from chapterverse.store.soundness import check
@@ -50,7 +51,7 @@ class Draft(Shard):
         files.need(folder.parent, 0)
         folder.mkdir()
         engine = edge.EdgeShard.create(str(folder / SHARD), config)
-        for name in INDEXED_FIELDS:
+        for name in FIELDS:
             kind = edge.PayloadSchemaType.Integer if name in _INTEGER_FIELDS else edge.PayloadSchemaType.Keyword
             engine.update(edge.UpdateOperation.create_field_index(name, kind))
         return cls(folder, engine, Terms.empty(), dense_size, 0)

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from chapterverse.filters import FIELDS
 from chapterverse.model import EmbedderCard
-from chapterverse.store import INDEXED_FIELDS
 from chapterverse.store.qdrant.place import Place
 from chapterverse.store.qdrant.record import Layout
 from chapterverse.store.qdrant.server import NoCollection
@@ -22,7 +22,7 @@ _KEYWORD, _INTEGER = {"type": "keyword"}, {"type": "integer"}
 _POINT_INDEXES: Mapping[str, Mapping[str, Any]] = {
     # Points of one scope lie together, for every query is within one.
     "head": {"type": "keyword", "is_tenant": True},
-    **dict.fromkeys(INDEXED_FIELDS, _KEYWORD),
+    **dict.fromkeys(FIELDS, _KEYWORD),
     **dict.fromkeys(("chunk_id", "embed_hash"), _KEYWORD),
     **dict.fromkeys(("chunk_index", "born", "died"), _INTEGER),
 }
