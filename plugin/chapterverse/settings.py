@@ -53,7 +53,10 @@ class Settings:
         pull_request: whether this is the build of a pull request, which never writes a remote index.
         endpoint: address of the API that the widget calls.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
-        generator: `extractive`.
+        generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
+        records: `sqlite:PATH` or `postgresql://…`, where conversations are kept; empty means that none is.
+        records_days: days after which a conversation is forgotten.
+        signing_key: marks our answers in a conversation that the browser keeps; several, comma-separated, newest first.
         qdrant_url: the server that the store `qdrant:` without an address means.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
     """
@@ -68,6 +71,9 @@ class Settings:
     embedder: str = _setting("none", "CHAPTERVERSE_EMBEDDER")
     reranker: str = _setting("none", "CHAPTERVERSE_RERANKER")
     generator: str = _setting("extractive", "CHAPTERVERSE_GENERATOR")
+    records: str = _setting("", "CHAPTERVERSE_RECORDS")
+    records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
+    signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
     log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")
     cohere_url: str = _setting("https://api.cohere.com", "CHAPTERVERSE_COHERE_URL")

@@ -6,12 +6,15 @@ A generator proposes and `grounding` decides: no generator is trusted to cite.
 from __future__ import annotations
 
 from collections.abc import Generator as Steps
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.evidence import Question
+from chapterverse.knowledge import Persona
 from chapterverse.settings import Settings
+from chapterverse_api.cutoff import Cutoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,14 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """An earlier message of the conversation; "assistant" is only what we are known to have said."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """What to answer, and from what.
 
@@ -49,12 +60,24 @@ class Task:
         words: its words as the index weighs them.
         passages: best first.
         language: BCP 47 tag of the answer.
+        selected: whether the passage is what the reader selected, and not what was found.
+        history: what was said before, oldest first, cut to what a prompt may hold.
+        summary: of what was said before that.
+        context: what the reader tells of themselves: their words, never a source.
+        persona: how the owner wants it said.
+        cutoff: until when, at the latest.
     """
 
     question: str
     words: Question
     passages: tuple[Passage, ...]
     language: str
+    selected: bool = False
+    history: tuple[Said, ...] = ()
+    summary: str = ""
+    context: str = ""
+    persona: Persona = Persona()
+    cutoff: Cutoff = field(default_factory=Cutoff)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +86,44 @@ class Span:
 
     Attributes:
         framing: our own words around the answer, which claim nothing of the documentation.
+        cut: the model's limit of length ended the draft here.
     """
 
     text: str
     citations: tuple[str, ...] = ()
     framing: bool = False
+    cut: bool = False
 
 
 Draft = tuple[Span, ...]
 
 
 class Generator(Protocol):
+    """Drafts answers."""
+
     @property
     def name(self) -> str: ...
 
     def generate(self, task: Task) -> Steps[str, None, Draft]:
         """Yield the draft's text as it comes, and return the whole with its claimed citations.
 
+        The texts yielded, joined, are those of the returned spans. Closing it ends the model's work.
+
         Raises:
-            ProviderError: the model could not be reached or broke off.
+            ProviderError: the model could not be reached, broke off, or took longer than the task's cutoff.
+        """
+        ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """What a generator with a language model can do besides: a short text without sources."""
+
+    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+        """Return the model's whole text, of at most so many tokens.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the cutoff.
         """
         ...
 
