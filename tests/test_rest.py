@@ -6,11 +6,13 @@ import email.utils
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Timer
 
 import pytest
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.rest import JsonClient, asked_pause, bearer
+from chapterverse_api.cutoff import Cutoff
 from fakes.loopback import Fault, LoopbackServer, failing, rate_limited
 
 
@@ -100,6 +102,26 @@ def test_a_request_has_a_time_in_all(server: LoopbackServer, fault: Fault) -> No
     with pytest.raises(ProviderError, match=r"^127\.0\.0\.1 did not answer in time\.$") as caught:
         JsonClient(server.url, {}, total_seconds=0.3).post("/", {})
     assert caught.value.retryable
+
+
+def test_a_request_may_have_another_time(server: LoopbackServer) -> None:
+    server.play(Fault(hang=2))
+    with pytest.raises(ProviderError, match="did not answer in time"):
+        JsonClient(server.url, {}).post("/", {}, seconds=0.1)
+
+
+@pytest.mark.parametrize("fault", [Fault(hang=3), Fault(drip=0.05), rate_limited(0.9)])
+def test_a_request_can_be_ended_from_another_thread(server: LoopbackServer, fault: Fault) -> None:
+    rest = JsonClient(server.url, {})
+    rest.post("/", {})
+    for _ in range(2):
+        server.play(fault)
+        cutoff, started = Cutoff(), time.monotonic()
+        Timer(0.2, cutoff.cut).start()
+        with pytest.raises(ProviderError, match=r"^Nobody waits for 127\.0\.0\.1 any more: ask again\.$"):
+            rest.post("/", {}, closing=cutoff.closing)
+        assert 0.2 <= time.monotonic() - started < 0.6
+    assert rest.post("/", {}).status == 200
 
 
 def test_a_reply_that_breaks_off_is_one_sentence(server: LoopbackServer) -> None:

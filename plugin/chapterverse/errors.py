@@ -11,7 +11,8 @@
     │   ├── IndexLocked         another process is publishing, or won the race
     │   └── IndexCorrupt        files of the index are damaged
     └── ProviderError           a model service refused, failed or took too long
-        └── TextTooLong         one text is over the model's own limit
+        ├── TextTooLong         one text is over the model's own limit
+        └── AnswerWithheld      the model has no answer to this question; to another it may
 
 The message of each is one sentence that a user can act on; callers print it as it is.
 """
@@ -89,3 +90,7 @@ class TextTooLong(ProviderError):
     def __init__(self, message: str, *, position: int) -> None:
         super().__init__(message)
         self.position = position
+
+
+class AnswerWithheld(ProviderError):
+    """The model has no answer to this question, or a filter keeps it; it says nothing about other questions."""

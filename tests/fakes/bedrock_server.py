@@ -1,18 +1,26 @@
-"""A `bedrock-runtime` on loopback that serves Cohere's models by `InvokeModel`, as the user guide and Cohere's SDK say.
+"""A `bedrock-runtime` on loopback: Cohere's models by `InvokeModel`, as the user guide and Cohere's SDK say, and
+language models by `Converse` and `ConverseStream`, as the API reference says, in the event stream's own binary frames.
 
 AWS_ENDPOINT_URL leads boto3 here. Signatures are asked for and not verified.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any, Literal
+import struct
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fakes.bags import tokens, typed_vector
 from fakes.loopback import Answer, LoopbackServer, Refusal, Request
+from fakes.openai_server import Script
 from fakes.rankings import results
 
 #: The names of errors by status, as the service's model lists them.
@@ -61,21 +69,129 @@ class Rerank(BaseModel):
     top_n: int | None = Field(None, ge=1)
 
 
+#: Language models, and whether they take a temperature.
+_SPEAKERS = {
+    "amazon.nova-lite-v1:0": True,
+    "anthropic.claude-haiku-4-5-20251001-v1:0": True,
+    "example.decided-v1:0": False,
+}
+
+
+class Text(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    text: Annotated[str, Field(pattern=r"\S")]
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    role: Literal["user", "assistant"]
+    content: Annotated[list[Text], Field(min_length=1)]
+
+
+class InferenceConfig(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    maxTokens: Annotated[int, Field(ge=1)] | None = None  # noqa: N815 the service names it
+    temperature: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+class ConverseRequest(BaseModel):
+    """Body of `Converse`, for texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    messages: Annotated[list[Message], Field(min_length=1)]
+    system: list[Text] = []
+    inferenceConfig: InferenceConfig = InferenceConfig()  # noqa: N815
+
+
 class BedrockServer(LoopbackServer):
+    """Set AWS_ENDPOINT_URL_BEDROCK_RUNTIME to `url`.
+
+    Attributes:
+        scripts: what a language model says to the next conversations, one each.
+        stop: why it stops.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: deque[Script] = deque()
+        self.stop = "end_turn"
+
     def answer(self, request: Request) -> Answer:
         if not request.headers.get("authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
             raise Refusal(403, "missing authentication token", "MissingAuthenticationTokenException")
-        path = re.fullmatch(r"/model/([^/]+)/invoke", request.path)
+        path = re.fullmatch(r"/model/([^/]+)/(invoke|converse|converse-stream)", request.path)
         if path is None:
             raise Refusal(404, "unknown operation", "UnknownOperationException")
+        if path[2] != "invoke":
+            return self._converse(unquote(path[1]), path[2], ConverseRequest.model_validate(request.body))
         model = re.sub(r"^(us|eu|global)\.", "", unquote(path[1]))
         serve = _rerank if model == "cohere.rerank-v3-5:0" else _embed
         body, count = serve(model, request.body)
         return Answer(200, body, {"x-amzn-bedrock-input-token-count": str(count)})
 
+    def _converse(self, model: str, operation: str, request: ConverseRequest) -> Answer:
+        _check(re.sub(r"^(arn:.*/)?((us|eu|apac|global)\.)?", "", model), request)
+        script = self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
+        if operation == "converse-stream":
+            return Answer(200, self._stream(script), {"Content-Type": "application/vnd.amazon.eventstream"})
+        text = "".join(piece for piece in script if isinstance(piece, str))
+        message = {"role": "assistant", "content": [{"text": text}]}
+        usage = {"inputTokens": 1, "outputTokens": tokens(text), "totalTokens": 1 + tokens(text)}
+        reply = {"output": {"message": message}, "stopReason": self.stop, "usage": usage, "metrics": {"latencyMs": 1}}
+        return Answer(200, reply)
+
+    def _stream(self, script: Script) -> Iterator[bytes]:
+        yield event("messageStart", {"role": "assistant"})
+        for piece in script:
+            if isinstance(piece, str):
+                yield event("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}})
+            else:
+                piece()
+        yield event("contentBlockStop", {"contentBlockIndex": 0})
+        yield event("messageStop", {"stopReason": self.stop})
+        usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+        yield event("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})
+
     def failure(self, refusal: Refusal) -> Answer:
         code = refusal.code or _CODES.get(refusal.status, "InternalServerException")
         return Answer(refusal.status, {"message": str(refusal)}, {"x-amzn-ErrorType": code})
+
+
+def event(name: str, payload: Any) -> bytes:
+    """Return one event of a stream; "p" pads it, as the service does against who counts bytes."""
+    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+    return frame(headers, json.dumps({**payload, "p": "abcdefgh"}).encode())
+
+
+def exception(name: str) -> bytes:
+    """Return a failure inside a stream."""
+    headers = {":exception-type": name, ":content-type": "application/json", ":message-type": "exception"}
+    return frame(headers, b'{"message": "as asked: s3cret"}')
+
+
+def frame(headers: dict[str, str], payload: bytes) -> bytes:
+    """Return a message of `application/vnd.amazon.eventstream`: lengths and their CRC, headers, payload, CRC of all."""
+    named = b"".join(
+        struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(value)) + value.encode()
+        for name, value in headers.items()
+    )
+    lengths = struct.pack("!II", 16 + len(named) + len(payload), len(named))
+    message = lengths + struct.pack("!I", zlib.crc32(lengths)) + named + payload
+    return message + struct.pack("!I", zlib.crc32(message))
+
+
+def _check(model: str, request: ConverseRequest) -> None:
+    if model not in _SPEAKERS:
+        raise Refusal(404, "This model version has reached the end of its life.")
+    roles = [message.role for message in request.messages]
+    if roles[0] != "user" or any(a == b for a, b in pairwise(roles)):
+        raise Refusal(400, "A conversation must alternate between user and assistant roles and start with a user.")
+    if request.inferenceConfig.temperature is not None and not _SPEAKERS[model]:
+        raise Refusal(400, "`temperature` is deprecated for this model.")
 
 
 def _embed(model: str, body: Any) -> tuple[dict[str, Any], int]:

@@ -1,17 +1,19 @@
 """A Cohere that runs on loopback and speaks the documented wire format of API v2.
 
 It refuses what the real one refuses: unknown fields, too many texts, empty or over-long ones, a size that a model
-doesn't have. A further endpoint is one more entry of `_ENDPOINTS`.
+doesn't have. A further endpoint is one more entry of `_ENDPOINTS`; the chat, which also streams, is in `cohere_chat`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fakes.bags import first_tokens, tokens, typed_vector
+from fakes.cohere_chat import NO_VALID_RESPONSE, ChatReply, ChatRequest, quoting, streamed, whole
 from fakes.loopback import Answer, Fault, LoopbackServer, Refusal, Request
 from fakes.rankings import results
 
@@ -59,22 +61,41 @@ def with_vectors(change: Callable[[list[Any]], list[Any]]) -> Fault:
 
 
 class CohereServer(LoopbackServer):
-    """`url` is what goes into CHAPTERVERSE_COHERE_URL; `limits` are headers of good replies, as a trial key gets."""
+    """`url` is what goes into CHAPTERVERSE_COHERE_URL.
+
+    Attributes:
+        limits: headers of good replies, as a trial key gets.
+        replies: what the chat says next; with none left it quotes the first document.
+    """
 
     def __init__(self, limits: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self.limits = limits or {}
+        self.replies: deque[ChatReply] = deque()
+
+    def say(self, *replies: ChatReply) -> None:
+        """Queue what the chat says to the next requests."""
+        self.replies.extend(replies)
 
     def answer(self, request: Request) -> Answer:
         if request.headers.get("authorization") != f"Bearer {KEY}":
             raise Refusal(401, "invalid api token")
+        if request.path == "/v2/chat":
+            return self._chat(ChatRequest.model_validate(request.body))
         endpoint = _ENDPOINTS.get(request.path)
         if endpoint is None:
             raise Refusal(404, "not found")
         return Answer(200, endpoint(request.body), self.limits)
 
     def failure(self, refusal: Refusal) -> Answer:
-        return Answer(refusal.status, {"id": "fake", "message": str(refusal)})
+        body = {"error_type": refusal.code} if refusal.code == NO_VALID_RESPONSE else {}
+        return Answer(refusal.status, {**body, "id": "fake", "message": str(refusal)})
+
+    def _chat(self, request: ChatRequest) -> Answer:
+        reply = self.replies.popleft() if self.replies else quoting(request)
+        if request.stream:
+            return Answer(200, streamed(reply), {"Content-Type": "text/event-stream", **self.limits})
+        return Answer(200, whole(reply), self.limits)
 
 
 class EmbedRequest(BaseModel):

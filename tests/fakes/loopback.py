@@ -6,10 +6,12 @@ The fakes of paid APIs are this server with an `answer` each.
 from __future__ import annotations
 
 import json
+import select
+import socket
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -29,6 +31,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
+    """A reply; a `body` that is an iterator of bytes is sent as it comes, each piece a chunk of its own."""
+
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -49,8 +53,8 @@ class Fault:
 
     Attributes:
         status: answered instead of 200, with `headers` and a body that says `said` under the name `code`.
-        change: maps the good reply to what is sent; may return bytes that are no JSON.
-        cut: stop in the middle of the body and close the connection.
+        change: maps the good reply to what is sent; may return bytes that are no JSON, or an iterator of bytes.
+        cut: stop in the middle of the body and close the connection; a stream is made whole first, without its pauses.
         drip: seconds between single bytes of the reply, headers included.
         hang: seconds of silence before anything is sent.
         close: close the connection after a good reply without announcing it.
@@ -77,12 +81,19 @@ def failing(status: int) -> Fault:
 
 
 class LoopbackServer:
-    """The server, for the time of a `with`; `url` is where it listens."""
+    """The server, for the time of a `with`.
+
+    Attributes:
+        url: where it listens.
+        left: set when a client hung up before its reply was whole, in the silence between two pieces too. The
+            generator that makes the pieces is closed then, as soon as it gives the next one.
+    """
 
     def __init__(self) -> None:
         self.history: list[Request] = []
         self.faults: deque[Fault] = deque()
         self.connections = 0
+        self.left = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -133,6 +144,11 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
             super().setup()
             server.connections += 1
 
+        def handle(self) -> None:
+            # A client that hangs up between two requests may reset the connection.
+            with suppress(ConnectionError):
+                super().handle()
+
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {k.lower(): v for k, v in self.headers.items()}
@@ -144,24 +160,108 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
         do_GET = do_POST  # noqa: N815 the library names it
 
         def _send(self, answer: Answer, fault: Fault) -> None:
-            body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
-            headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **answer.headers}
-            lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-            data = f"HTTP/1.1 {answer.status} As asked\r\n{lines}\r\n".encode() + body
             self.close_connection = fault.cut or fault.close
-            time.sleep(fault.hang)
-            try:
-                self._write(data[: -len(body) // 2] if fault.cut else data, fault.drip)
-            except OSError:
-                # The client gave up first, which is what the slow faults are for.
-                self.close_connection = True
-
-        def _write(self, data: bytes, pause: float) -> None:
-            for piece in [data[i : i + 1] for i in range(len(data))] if pause else [data]:
-                self.wfile.write(piece)
-                time.sleep(pause)
+            slow = isinstance(answer.body, Iterator) or bool(fault.hang or fault.drip)
+            with _watched(self.connection, server.left, slow) as caller:
+                try:
+                    caller.wait(fault.hang)
+                    for data, is_last in _halved(answer) if fault.cut else _whole(answer):
+                        caller.has_all = is_last and not fault.drip
+                        for piece in [data[i : i + 1] for i in range(len(data))] if fault.drip else [data]:
+                            self.wfile.write(piece)
+                            caller.wait(fault.drip)
+                except OSError:
+                    # The client gave up first, which is what the slow faults are for.
+                    caller.leave()
+                    self.close_connection = True
+                finally:
+                    if isinstance(answer.body, Generator):
+                        answer.body.close()
 
         def log_message(self, *args: object) -> None:
             """Say nothing: the history holds it."""
 
     return Handler
+
+
+def _whole(answer: Answer) -> Iterator[tuple[bytes, bool]]:
+    """Yield the bytes of a reply, those of a stream piece by piece, and whether they are the last."""
+    if not isinstance(answer.body, Iterator):
+        yield b"".join(_head_and_body(answer)), True
+        return
+    yield _stream_head(answer), False
+    for piece in answer.body:
+        if piece:
+            yield _chunk(piece), False
+    yield _chunk(b""), True
+
+
+def _halved(answer: Answer) -> Iterator[tuple[bytes, bool]]:
+    if isinstance(answer.body, Iterator):
+        body = b"".join(answer.body)
+        yield _stream_head(answer) + _chunk(body[: len(body) // 2]), False
+    else:
+        head, body = _head_and_body(answer)
+        yield (head + body)[: -len(body) // 2], False
+
+
+def _head_and_body(answer: Answer) -> tuple[bytes, bytes]:
+    body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+    return _head(answer, {"Content-Type": "application/json", "Content-Length": str(len(body))}), body
+
+
+def _stream_head(answer: Answer) -> bytes:
+    return _head(answer, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+
+
+def _head(answer: Answer, usual: Mapping[str, str]) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in {**usual, **answer.headers}.items())
+    return f"HTTP/1.1 {answer.status} As asked\r\n{lines}\r\n".encode()
+
+
+def _chunk(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+class _Caller:
+    """Who asked, and whether they are still there."""
+
+    def __init__(self, connection: socket.socket, left: threading.Event) -> None:
+        self.has_all = False
+        self.is_served = False
+        self._connection = connection
+        self._left = left
+        self._gone = threading.Event()
+
+    def wait(self, seconds: float) -> None:
+        if self._gone.wait(seconds):
+            raise ConnectionResetError
+
+    def leave(self) -> None:
+        self._gone.set()
+        if not self.has_all:
+            self._left.set()
+
+    def watch(self) -> None:
+        """Notice a hang-up while nothing is written."""
+        try:
+            while not select.select([self._connection], [], [], 0.01)[0]:
+                if self.is_served:
+                    return
+            # Bytes would be the next request.
+            gone = not self._connection.recv(1, socket.MSG_PEEK)
+        except (OSError, ValueError):
+            gone = True
+        if gone and not self.is_served:
+            self.leave()
+
+
+@contextmanager
+def _watched(connection: socket.socket, left: threading.Event, slow: bool) -> Iterator[_Caller]:
+    caller = _Caller(connection, left)
+    if slow:
+        threading.Thread(target=caller.watch, daemon=True).start()
+    try:
+        yield caller
+    finally:
+        caller.is_served = True

@@ -1,7 +1,10 @@
-"""A server with OpenAI's `POST /v1/embeddings` on loopback: OpenAI itself, or one of the local servers like it."""
+"""A server with OpenAI's `POST /v1/embeddings` and `/v1/chat/completions` on loopback: OpenAI's own, or a local one."""
 
 from __future__ import annotations
 
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -39,8 +42,48 @@ class EmbeddingRequest(BaseModel):
     user: str | None = None
 
 
+#: Fields of a chat that each model refuses: the newer ones of OpenAI, and local servers of two kinds.
+_CHAT_MODELS: dict[str, dict[str, str]] = {
+    "gpt-4.1-mini": {},
+    "gpt-5-mini": {
+        "max_tokens": "Use 'max_completion_tokens' instead.",
+        "temperature": "Only the default (1) value is supported.",
+    },
+    "local-model": {},
+    "strict-model": {"max_completion_tokens": "Extra inputs are not permitted."},
+}
+
+#: What a model says, piece by piece; something to call stands for what happens between two pieces.
+Script = Iterable[str | Callable[[], object]]
+
+
+class ChatMessage(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class ChatRequest(BaseModel):
+    """`CreateChatCompletionRequest` of the API's published description, for texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model: str
+    messages: Annotated[list[ChatMessage], Field(min_length=1)]
+    stream: bool = False
+    temperature: Annotated[float, Field(ge=0, le=2)] = 1
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+
+
 class OpenAIServer(LoopbackServer):
     """`url` is what goes into CHAPTERVERSE_OPENAI_URL.
+
+    Attributes:
+        scripts: what the model says to the next chats, one each.
+        finish: why it stops.
+        streams: whether a chat comes in pieces when that is asked for.
 
     Args:
         key: what must come with a request; empty for a local server that asks for none.
@@ -50,6 +93,9 @@ class OpenAIServer(LoopbackServer):
 
     def __init__(self, key: str = KEY, *, cuts: bool = False, most: int = 2048) -> None:
         super().__init__()
+        self.scripts: deque[Script] = deque()
+        self.finish = "stop"
+        self.streams = True
         self._key = key
         self._cuts = cuts
         self._most = most
@@ -58,6 +104,8 @@ class OpenAIServer(LoopbackServer):
         if self._key and request.headers.get("authorization") != f"Bearer {self._key}":
             # As the real one does, which is why no service's words may reach our messages.
             raise Refusal(401, f"Incorrect API key provided: {request.headers.get('authorization')}", "invalid_api_key")
+        if (request.method, request.path) == ("POST", "/v1/chat/completions"):
+            return Answer(200, self._chat(ChatRequest.model_validate(request.body)))
         if (request.method, request.path) != ("POST", "/v1/embeddings"):
             raise Refusal(404, "Invalid URL")
         return Answer(200, self._embed(EmbeddingRequest.model_validate(request.body)))
@@ -65,6 +113,36 @@ class OpenAIServer(LoopbackServer):
     def failure(self, refusal: Refusal) -> Answer:
         error = {"message": str(refusal), "type": "invalid_request_error", "param": None, "code": refusal.code or None}
         return Answer(refusal.status, {"error": error})
+
+    def _chat(self, request: ChatRequest) -> Any:
+        if request.model not in _CHAT_MODELS:
+            raise Refusal(404, f"The model `{request.model}` does not exist", "model_not_found")
+        for name, reason in _CHAT_MODELS[request.model].items():
+            if name in request.model_fields_set:
+                raise Refusal(400, f"Unsupported parameter: '{name}' is not supported with this model. {reason}")
+        script = self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
+        if request.stream and self.streams:
+            return self._stream(script)
+        text = "".join(piece for piece in script if isinstance(piece, str))
+        message = {"role": "assistant", "content": text}
+        return {
+            "id": "fake",
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": tokens(text), "total_tokens": 1 + tokens(text)},
+        }
+
+    def _stream(self, script: Script) -> Iterator[bytes]:
+        yield chunk({"role": "assistant", "content": ""})
+        for piece in script:
+            if isinstance(piece, str):
+                yield chunk({"content": piece})
+            else:
+                piece()
+        yield chunk({}, self.finish)
+        # As with `include_usage`, which some servers take for granted.
+        yield event({"id": "fake", "object": "chat.completion.chunk", "choices": [], "usage": {"total_tokens": 1}})
+        yield b"data: [DONE]\n\n"
 
     def _embed(self, request: EmbeddingRequest) -> dict[str, Any]:
         if request.model not in _MODELS:
@@ -89,3 +167,13 @@ class OpenAIServer(LoopbackServer):
             "model": request.model,
             "usage": {"prompt_tokens": sum(counts), "total_tokens": sum(counts)},
         }
+
+
+def chunk(delta: Any, finish: str | None = None) -> bytes:
+    """Return one piece of a streamed chat."""
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return event({"id": "fake", "object": "chat.completion.chunk", "model": "fake", "choices": [choice]})
+
+
+def event(data: Any) -> bytes:
+    return f"data: {json.dumps(data)}\n\n".encode()

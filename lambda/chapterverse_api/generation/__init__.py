@@ -76,7 +76,7 @@ class Task:
     history: tuple[Said, ...] = ()
     summary: str = ""
     context: str = ""
-    persona: Persona = Persona()
+    persona: Persona = field(default_factory=Persona)
     cutoff: Cutoff = field(default_factory=Cutoff)
 
 
@@ -129,13 +129,29 @@ class Writer(Protocol):
 
 
 def open_generator(settings: Settings) -> Generator:
-    """Return the generator that `settings.generator` names.
+    """Return the generator that `settings.generator` names; nothing is sent yet.
 
     Raises:
-        ConfigurationError: there is no such generator.
+        ConfigurationError: there is no such generator, or its model, key or package is missing.
     """
+    kind, _, model = settings.generator.partition(":")
     if settings.generator == "extractive":
         from chapterverse_api.generation.extractive import Extractive
 
         return Extractive()
-    raise ConfigurationError(f"There is no generator named {settings.generator!r}: use extractive.")
+    if kind == "cohere":
+        from chapterverse_api.generation.cohere import CohereGenerator
+
+        return CohereGenerator.from_settings(settings, model)
+    if kind == "bedrock":
+        from chapterverse_api.generation.bedrock import BedrockGenerator
+
+        return BedrockGenerator.open(model)
+    if kind == "openai":
+        from chapterverse_api.generation.openai import OpenAIGenerator
+
+        return OpenAIGenerator.from_settings(settings, model)
+    raise ConfigurationError(
+        f"There is no generator named {settings.generator!r}: use extractive, cohere[:MODEL], bedrock:MODEL or "
+        "openai:MODEL."
+    )

@@ -52,7 +52,8 @@ class Refusals:
         said = str(body).lower()
         if status == 429 and (self.trial or "trial key" in said):
             return self._trial_is_over(said, headers)
-        message = f"Cohere {_REASONS.get(status, f'failed with status {status}')}."
+        reason = _REASONS.get(status, f"failed with status {status}")
+        message = f"Cohere {reason}."
         if status in _PASSING or status >= 500:
             return BusyError(message, pause=asked_pause(headers))
         return RefusedError(message) if status == 400 else ProviderError(message)

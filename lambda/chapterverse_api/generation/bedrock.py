@@ -1,0 +1,154 @@
+"""Language models on Amazon Bedrock, by `Converse`, which is one request for the models of all vendors.
+
+    bedrock:amazon.nova-lite-v1:0                         a model's id
+    bedrock:eu.anthropic.claude-haiku-4-5-20251001-v1:0   an inference profile's, or its ARN
+
+Numbered sources are sent for all: citations of Converse's own are for a few models. Fields as in the API reference of
+`ConverseStream`, November 2026.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator as Steps
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+from chapterverse.embedding.bedrock_runtime import Runtime
+from chapterverse.embedding.slices import RefusedError
+from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
+from chapterverse_api.cutoff import TOTAL_SECONDS, Cutoff
+from chapterverse_api.generation import Draft, Said, Task
+from chapterverse_api.generation.numbered import numbered
+from chapterverse_api.generation.spoken import spoken, written
+from chapterverse_api.prompts import ANSWER_TOKENS, conversation, instructions
+
+#: Seconds to reach the service, and between two pieces: the turn's own end comes first.
+_SECONDS = (1.5, TOTAL_SECONDS)
+
+#: Near to what is most likely, as an answer quotes.
+_TEMPERATURE = 0.1
+
+_CUT = {"max_tokens", "model_context_window_exceeded"}
+_WITHHELD = {"guardrail_intervened", "content_filtered"}
+_MALFORMED = {"malformed_model_output", "malformed_tool_use"}
+
+
+class BedrockGenerator:
+    """One model; a `Writer` too. Safe to share between threads, as boto3's clients are."""
+
+    def __init__(self, model: str, runtime: Runtime) -> None:
+        self._model = model
+        self._runtime = runtime
+        self._client = runtime.client(*_SECONDS)
+        # Some models take none, and what Bedrock says of a malformed request is for people only.
+        self._temperature: dict[str, float] = {"temperature": _TEMPERATURE}
+
+    @classmethod
+    def open(cls, model: str) -> BedrockGenerator:
+        """Return the generator for a model or an inference profile; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: no model is named, boto3 is not installed, or there is no usable AWS configuration.
+        """
+        if not model:
+            raise ConfigurationError(
+                "The generator bedrock needs a model: use bedrock:MODEL, such as bedrock:amazon.nova-lite-v1:0."
+            )
+        return cls(model, Runtime.open("generator"))
+
+    @property
+    def name(self) -> str:
+        # Anybody may read it, and an ARN begins with the number of an account.
+        return f"bedrock:{self._model.rpartition('/')[2]}"
+
+    def generate(self, task: Task) -> Steps[str, None, Draft]:
+        """Yield the draft as it is written; see `Generator`."""
+        nonce = secrets.token_hex(8)
+        request = self._request(instructions(task, nonce), conversation(task, nonce))
+        with closing(self._texts(request, task.cutoff)) as texts:
+            return (yield from numbered(spoken(texts), task.passages))
+
+    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+        """Return a short text; see `Writer`."""
+        request = self._request(instructions, messages)
+        try:
+            reply = self._written(request, tokens, self._temperature, cutoff)
+        except RefusedError:
+            if not self._temperature:
+                raise
+            reply = self._written(request, tokens, {}, cutoff)
+            self._temperature = {}
+        return written(_whole(reply))
+
+    def _request(self, instructions: str, messages: Sequence[Said]) -> dict[str, Any]:
+        return {
+            "modelId": self._model,
+            "system": [{"text": instructions}],
+            "messages": [{"role": said.role, "content": [{"text": said.content}]} for said in messages],
+        }
+
+    def _written(self, request: dict[str, Any], tokens: int, temperature: dict[str, float], cutoff: Cutoff) -> Any:
+        asked = {**request, "inferenceConfig": {"maxTokens": tokens, **temperature}}
+        return self._runtime.converse(self._client, asked, cutoff.left, cutoff.closing)
+
+    def _texts(self, request: dict[str, Any], cutoff: Cutoff) -> Steps[str, None, bool]:
+        """Yield the text as it comes; return whether the limit ended it."""
+        try:
+            return (yield from self._streamed(request, self._temperature, cutoff))
+        except RefusedError:
+            if not self._temperature:
+                raise
+        cut = yield from self._streamed(request, {}, cutoff)
+        self._temperature = {}
+        return cut
+
+    def _streamed(
+        self, request: dict[str, Any], temperature: dict[str, float], cutoff: Cutoff
+    ) -> Steps[str, None, bool]:
+        asked = {**request, "inferenceConfig": {"maxTokens": ANSWER_TOKENS, **temperature}}
+        reason, begun = None, False
+        try:
+            with closing(self._runtime.events(self._client, asked, cutoff.left, cutoff.closing)) as events:
+                for event in events:
+                    begun = True
+                    if text := _text(_part(_part(event, "contentBlockDelta"), "delta")):
+                        yield text
+                    reason = _part(event, "messageStop").get("stopReason")
+        except RefusedError:
+            # What came before it can't be asked for once more.
+            if begun:
+                raise _no_reply() from None
+            raise
+        return _is_cut(reason)
+
+
+def _whole(reply: Any) -> Steps[str, None, bool]:
+    content = _part(_part(reply, "output"), "message").get("content")
+    yield "".join(map(_text, content)) if isinstance(content, list) else ""
+    return _is_cut(reply.get("stopReason"))
+
+
+def _part(value: Any, name: str) -> dict[str, Any]:
+    """Return an object inside another; an empty one where there is none, as events of all other kinds have none."""
+    part = value.get(name) if isinstance(value, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def _text(block: Any) -> str:
+    """Return the text of a content block; thoughts are blocks of their own and are left."""
+    text = block.get("text") if isinstance(block, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _is_cut(reason: Any) -> bool:
+    if reason in _WITHHELD:
+        raise AnswerWithheld("Bedrock withheld the answer by a guardrail or filter: ask in other words.")
+    if reason in _MALFORMED:
+        raise _no_reply()
+    return reason in _CUT
+
+
+def _no_reply() -> ProviderError:
+    return ProviderError("Bedrock answered with something that is no reply.", retryable=True)

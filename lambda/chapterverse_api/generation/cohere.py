@@ -1,0 +1,154 @@
+"""Cohere's chat models (`POST /v2/chat`) over plain REST: the passages go as documents, and come back as citations.
+
+Fields, events and refusals are those of Cohere's documentation, August 2026, and of its SDK 7.3. Beside `documents`
+Cohere takes neither `safety_mode` nor `response_format`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Steps
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any
+
+from chapterverse.embedding.cohere_refusals import Refusals
+from chapterverse.errors import AnswerWithheld, ConfigurationError
+from chapterverse.rest import JsonClient, Stream, bearer
+from chapterverse.settings import Settings
+from chapterverse_api import prompts
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.generation import Draft, Passage, Said, Task
+from chapterverse_api.generation.cohere_answer import Answer, whole_text
+
+DEFAULT_MODEL = "command-a-03-2025"
+
+#: An answer of 150 words with code; what a turn costs at most is reckoned with this.
+TOKENS = 600
+
+#: Nearly always the likeliest word: the same question should get the same answer. At 0 some models repeat themselves.
+_TEMPERATURE = 0.1
+
+_PATH = "/v2/chat"
+_CONNECT_SECONDS = 1.5
+
+#: A reader waits, tokens count, and thoughts are never shown. Two models think unless told not to.
+_THINKING = {"type": "disabled"}
+
+_NO_ANSWER = "no_valid_response"
+
+
+@dataclass(frozen=True, slots=True)
+class CohereGenerator:
+    """One Cohere model behind one address. Safe to share between threads. Implements `Generator` and `Writer`."""
+
+    model: str
+    rest: JsonClient = field(repr=False)
+    refusals: Refusals = field(default_factory=Refusals, repr=False)
+    _never_thinks: Event = field(default_factory=Event, repr=False, compare=False)
+
+    @classmethod
+    def from_settings(cls, settings: Settings, model: str = "") -> CohereGenerator:
+        """Return the generator for `model`, or for the default if that is empty; nothing is sent yet.
+
+        Any name is taken: whether there is such a model, Cohere says at the first question.
+
+        Raises:
+            ConfigurationError: the key is missing or malformed, or the address is.
+        """
+        key = settings.cohere_api_key.strip()
+        if not key:
+            raise ConfigurationError("The generator cohere needs a key: set COHERE_API_KEY in the environment.")
+        headers = bearer(key, "COHERE_API_KEY")
+        return cls(model or DEFAULT_MODEL, JsonClient(settings.cohere_url, headers, connect_seconds=_CONNECT_SECONDS))
+
+    @property
+    def name(self) -> str:
+        return f"cohere:{self.model}"
+
+    def generate(self, task: Task) -> Steps[str, None, Draft]:
+        """Yield the text as Cohere writes it, and return it with Cohere's own citations; see `Generator`."""
+        answer = Answer()
+        with self._stream(self._question(task), task.cutoff) as stream:
+            for event in stream.events():
+                if text := answer.read(event):
+                    yield text
+                if answer.is_over:
+                    break
+        return answer.draft()
+
+    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+        """Return the model's whole text; see `Writer`."""
+        body = self._body(instructions, messages, tokens)
+        reply = self.rest.post(_PATH, body, seconds=cutoff.left, closing=cutoff.closing)
+        if self._is_about_thinking(reply.status, reply.body, body):
+            reply = self.rest.post(_PATH, _unthinking(body), seconds=cutoff.left, closing=cutoff.closing)
+            self._learn(reply.status)
+        self._check(reply.status, reply.body, reply.headers)
+        return whole_text(reply.body)
+
+    def _question(self, task: Task) -> dict[str, Any]:
+        return {
+            **self._body(prompts.instructions(task), prompts.conversation(task), TOKENS),
+            "stream": True,
+            "documents": [_document(passage) for passage in task.passages],
+            # All citations after the text: more of them are right, and the text comes as fast.
+            "citation_options": {"mode": "ACCURATE"},
+        }
+
+    def _body(self, instructions: str, messages: Sequence[Said], tokens: int) -> dict[str, Any]:
+        said = [{"role": m.role, "content": m.content} for m in messages]
+        body = {
+            "model": self.model,
+            "messages": [{"role": "system", "content": instructions}, *said],
+            "stream": False,
+            "max_tokens": tokens,
+            "temperature": _TEMPERATURE,
+            "thinking": _THINKING,
+        }
+        return _unthinking(body) if self._never_thinks.is_set() else body
+
+    @contextmanager
+    def _stream(self, body: dict[str, Any], cutoff: Cutoff) -> Iterator[Stream]:
+        """Give the open stream of an answer."""
+        with self.rest.stream(_PATH, body, seconds=cutoff.left, closing=cutoff.closing) as stream:
+            if not self._is_about_thinking(stream.status, stream.body, body):
+                self._check(stream.status, stream.body, stream.headers)
+                yield stream
+                return
+        body = _unthinking(body)
+        with self.rest.stream(_PATH, body, seconds=cutoff.left, closing=cutoff.closing) as stream:
+            self._learn(stream.status)
+            self._check(stream.status, stream.body, stream.headers)
+            yield stream
+
+    def _is_about_thinking(self, status: int, reply: Any, sent: Mapping[str, Any]) -> bool:
+        """Whether the model refuses to be told not to think, which is not documented of any, nor that all allow it."""
+        return status == 400 and "thinking" in sent and "thinking" in str(reply).lower()
+
+    def _learn(self, status: int) -> None:
+        if status == 200:
+            self._never_thinks.set()
+
+    def _check(self, status: int, reply: Any, headers: Mapping[str, str]) -> None:
+        """Raise the `ProviderError` that a refusal is."""
+        if status == 200:
+            self.refusals.note_limits(headers)
+        elif status == 422 and _NO_ANSWER in str(reply).lower():
+            # Seen on requests with nothing wrong in them; the same one meets the same end.
+            raise AnswerWithheld("Cohere found no valid answer to this question: ask it in other words.")
+        elif status == 498:
+            raise AnswerWithheld("Cohere refused a word of the question or of its answer: ask in other words.")
+        else:
+            raise self.refusals.error(status, reply, headers)
+
+
+def _document(passage: Passage) -> dict[str, Any]:
+    """Return a passage as it is sent. All of `data` enters the prompt, so there is no address in it."""
+    title = " > ".join(passage.path)
+    return {"id": passage.id, "data": {"title": prompts.defused(title), "snippet": prompts.defused(passage.section)}}
+
+
+def _unthinking(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != "thinking"}

@@ -1,0 +1,220 @@
+"""An answer of Cohere's as it comes: server-sent events to text, and native citations to spans.
+
+Nothing of a reply is trusted. Offsets are code points of one content part; a citation whose text does not stand where
+it says moves to where it stands, if that is one place alone, or is dropped. The ids are judged by `grounding`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from chapterverse.errors import ProviderError
+from chapterverse.rest import Event
+from chapterverse_api.generation import Draft, Span
+
+#: More is no answer of 600 tokens, whatever the language.
+MOST_CHARACTERS = 60_000
+
+#: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
+_MOST_CITATIONS = 300
+_MOST_SOURCES = 20
+
+#: Reasons to stop that leave a text which can stand.
+_WHOLE = ("COMPLETE", "STOP_SEQUENCE")
+_CUT = "MAX_TOKENS"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cited:
+    """A stretch of the answer and the ids that it is said to rest on."""
+
+    start: int
+    end: int
+    ids: tuple[str, ...]
+
+
+class Answer:
+    """Reads one stream to its end.
+
+    Attributes:
+        is_over: whether the answer is whole; what follows says nothing of it.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._pieces: list[str] = []
+        self._length = 0
+        # Where each text part begins in the whole, by its index; thoughts are no part.
+        self._starts: dict[Any, int] = {}
+        self._thoughts: set[Any] = set()
+        self._citations: list[Mapping[str, Any]] = []
+        self._finish = ""
+
+    def read(self, event: Event) -> str:
+        """Take an event and return the text that it adds.
+
+        Raises:
+            ProviderError: it is no event of Cohere's, or says that the answer failed.
+        """
+        if event.data in {"", "[DONE]"}:
+            return ""
+        said = _parsed(event.data)
+        kind, delta = said.get("type") or event.name, _mapping(said.get("delta"))
+        if delta.get("error") is not None:
+            raise failed()
+        message = _mapping(delta.get("message"))
+        if kind in ("content-start", "content-delta"):
+            return self._text(said.get("index"), _mapping(message.get("content")))
+        if kind == "citation-start":
+            self._cite(message.get("citations"))
+        elif kind == "message-end":
+            self._finish = finish(delta.get("finish_reason"))
+            self.is_over = True
+        return ""
+
+    def draft(self) -> Draft:
+        """Return the whole text in spans.
+
+        Raises:
+            ProviderError: the stream ended before the answer did, or said nothing.
+        """
+        if not self.is_over:
+            raise ProviderError("Cohere broke off in the middle of its answer: try again later.", retryable=True)
+        text = "".join(self._pieces)
+        if not text.strip():
+            raise empty()
+        drafted = tuple(_spans(text, [c for said in self._citations if (c := self._placed(said, text))]))
+        return (*drafted[:-1], replace(drafted[-1], cut=self._finish == _CUT))
+
+    def _text(self, index: Any, content: Mapping[str, Any]) -> str:
+        index = _key(index)
+        if content.get("type") == "thinking" or content.get("thinking"):
+            self._thoughts.add(index)
+        text = content.get("text")
+        if text is None or index in self._thoughts:
+            return ""
+        if not isinstance(text, str):
+            raise no_reply()
+        self._starts.setdefault(index, self._length)
+        self._length += len(text)
+        if self._length > MOST_CHARACTERS:
+            raise ProviderError("Cohere answered with more than it was asked for.")
+        self._pieces.append(_sound(text))
+        return self._pieces[-1]
+
+    def _cite(self, citations: Any) -> None:
+        # One object, as its streams hold, though its replies hold a list and its description is of both.
+        found = citations if isinstance(citations, list) else [citations]
+        self._citations += [c for c in found if isinstance(c, dict)][: _MOST_CITATIONS - len(self._citations)]
+
+    def _placed(self, said: Mapping[str, Any], text: str) -> _Cited | None:
+        """Return where a citation belongs, None where that is unknown or it cites for a thought."""
+        ids, index, kind = _ids(said.get("sources")), _key(said.get("content_index")), said.get("type")
+        if not ids or index in self._thoughts or kind not in (None, "TEXT_CONTENT"):
+            return None
+        at = self._claimed(said, self._starts.get(index, 0)) or range(0)
+        quote = said.get("text")
+        if isinstance(quote, str) and quote:
+            quote = _sound(quote)
+            if text[at.start : at.stop] != quote:
+                start = text.find(quote)
+                at = range(start, start + len(quote)) if start >= 0 > text.find(quote, start + 1) else range(0)
+        return _Cited(at.start, at.stop, ids) if at and at.stop <= len(text) else None
+
+    def _claimed(self, said: Mapping[str, Any], base: int) -> range | None:
+        start, end = said.get("start"), said.get("end")
+        # `True` is a number to Python, and huge ones are to no slice.
+        if type(start) is not int or type(end) is not int or not 0 <= start < end <= MOST_CHARACTERS:
+            return None
+        return range(base + start, base + end)
+
+
+def _spans(text: str, citations: Sequence[_Cited]) -> Iterator[Span]:
+    """Yield the text, cut wherever a citation begins or ends."""
+    borders = {0, len(text), *(c.start for c in citations), *(c.end for c in citations)}
+    for start, end in pairwise(sorted(borders)):
+        covering = (c.ids for c in citations if c.start <= start and end <= c.end)
+        yield Span(text[start:end], tuple(dict.fromkeys(i for ids in covering for i in ids)))
+
+
+def whole_text(body: Any) -> str:
+    """Return the text of a reply that is no stream.
+
+    Raises:
+        ProviderError: it is no reply of Cohere's, failed, or says nothing.
+    """
+    if not isinstance(body, dict):
+        raise no_reply()
+    finish(body.get("finish_reason"))
+    content = _mapping(body.get("message")).get("content")
+    parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
+    text = "".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
+    if not text.strip():
+        raise empty()
+    return _sound(text)
+
+
+def finish(reason: Any) -> str:
+    """Return why an answer ended.
+
+    Raises:
+        ProviderError: it ended for a reason that leaves no answer.
+    """
+    if reason not in (*_WHOLE, _CUT):
+        raise failed()
+    return str(reason)
+
+
+def failed() -> ProviderError:
+    return ProviderError("Cohere gave up in the middle of its answer: try again later.", retryable=True)
+
+
+def empty() -> ProviderError:
+    return ProviderError("Cohere answered with nothing: try again later.", retryable=True)
+
+
+def no_reply() -> ProviderError:
+    return ProviderError("Cohere answered with something that is no reply.", retryable=True)
+
+
+def _parsed(data: str) -> dict[str, Any]:
+    try:
+        said = json.loads(data)
+    # Brackets nested a hundred thousand deep, and numbers of five thousand digits.
+    except (ValueError, RecursionError):
+        raise no_reply() from None
+    if not isinstance(said, dict):
+        raise no_reply()
+    return said
+
+
+def _mapping(said: Any) -> Mapping[str, Any]:
+    return said if isinstance(said, dict) else {}
+
+
+def _key(index: Any) -> int | None:
+    return index if type(index) is int else None
+
+
+def _ids(sources: Any) -> tuple[str, ...]:
+    """Return the ids of the documents that a citation names; a tool's results are none of ours."""
+    found = []
+    for source in sources[:_MOST_SOURCES] if isinstance(sources, list) else []:
+        named = _mapping(source)
+        document = _mapping(named.get("document"))
+        name = named.get("id") or document.get("id")
+        if isinstance(name, str) and named.get("type") in (None, "document"):
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def _sound(text: str) -> str:
+    # Half a character, which JSON may hold and UTF-8 may not.
+    return _SURROGATE.sub("\ufffd", text)

@@ -1,0 +1,233 @@
+"""Language models behind any server with OpenAI's `POST /v1/chat/completions`: OpenAI, Ollama, vLLM, LM Studio, others.
+
+    openai:gpt-4.1-mini    OpenAI itself, which needs a key
+    openai:qwen3:8b        with CHAPTERVERSE_OPENAI_URL=http://localhost:11434, which needs none
+
+The address stands without `/v1`. These models know no documents, so they get numbered sources (`prompts`) and cite by
+marks (`numbered`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Generator as Steps
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
+from chapterverse.rest import JsonClient, Reply, Stream, bearer
+from chapterverse.settings import Settings
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.generation import Draft, Said, Task
+from chapterverse_api.generation.numbered import numbered
+from chapterverse_api.generation.spoken import spoken, written
+from chapterverse_api.prompts import ANSWER_TOKENS, conversation, instructions
+
+_PATH = "/v1/chat/completions"
+
+#: Near to what is most likely, as an answer quotes.
+_TEMPERATURE = 0.1
+
+#: Tokens that a model which reasons may think before it answers: its limit is one for both.
+_THOUGHT_TOKENS = 2000
+
+_PROVIDER = "The model service"
+
+_REASONS = {
+    400: "refused the request as malformed",
+    401: "refused the key: check OPENAI_API_KEY",
+    402: "asks for payment: check the account's billing",
+    403: "refused the key: check OPENAI_API_KEY",
+    404: "does not know this model: check the generator's name and CHAPTERVERSE_OPENAI_URL",
+    413: "refused the request as too large",
+    422: "refused the request as malformed",
+    429: "has a rate limit that was reached: try again later",
+}
+#: How servers say that they don't take a field.
+_MALFORMED = {400, 422}
+_PASSING = {408, 409, 429}
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How a server wants to be asked, as far as it has told.
+
+    Attributes:
+        limit: its name for the most tokens of an answer.
+        renamed: whether that is the second name tried.
+        temperature: whether it may be told one; the models that may not are those that reason.
+        streams: whether it sends an answer in pieces; some take the field and send it whole.
+    """
+
+    limit: str
+    renamed: bool = False
+    temperature: bool = True
+    streams: bool = True
+
+    def fields(self, tokens: int) -> dict[str, Any]:
+        if self.temperature:
+            return {self.limit: tokens, "temperature": _TEMPERATURE}
+        return {self.limit: tokens + _THOUGHT_TOKENS}
+
+    def after(self, reply: Stream | Reply) -> _Manner | None:
+        """Return what to try after a reply that was no answer; None where another manner would not mend it."""
+        if reply.status == 200 and self.streams:
+            return replace(self, streams=False)
+        if reply.status not in _MALFORMED:
+            return None
+        said = json.dumps(reply.body)
+        if not self.renamed and self.limit in said:
+            other = "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
+            return replace(self, limit=other, renamed=True)
+        return replace(self, temperature=False) if self.temperature and "temperature" in said else None
+
+
+class OpenAIGenerator:
+    """One model behind one address; a `Writer` too. Safe to share between threads."""
+
+    def __init__(self, model: str, rest: JsonClient, limit: str) -> None:
+        self._model = model
+        self._rest = rest
+        self._manner = _Manner(limit)
+
+    @classmethod
+    def from_settings(cls, settings: Settings, model: str) -> OpenAIGenerator:
+        """Return the generator for a model; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
+        """
+        if not model:
+            raise ConfigurationError(
+                "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini."
+            )
+        url, key = settings.openai_url.rstrip("/").removesuffix("/v1"), settings.openai_api_key.strip()
+        rest = JsonClient(url, bearer(key, "OPENAI_API_KEY") if key else {})
+        is_openai = urlsplit(url).hostname == "api.openai.com"
+        if is_openai and not key:
+            raise ConfigurationError(
+                "The generator openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL "
+                "to a server that needs none."
+            )
+        # OpenAI's newer models refuse the old name, and Ollama overlooks the new one without a word.
+        return cls(model, rest, "max_completion_tokens" if is_openai else "max_tokens")
+
+    @property
+    def name(self) -> str:
+        return f"openai:{self._model}"
+
+    def generate(self, task: Task) -> Steps[str, None, Draft]:
+        """Yield the draft as it is written; see `Generator`."""
+        nonce = secrets.token_hex(8)
+        said = conversation(task, nonce)
+        with closing(self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.cutoff)) as texts:
+            return (yield from numbered(spoken(texts), task.passages))
+
+    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+        """Return a short text; see `Writer`."""
+        return written(self._texts(instructions, messages, tokens, cutoff, in_pieces=False))
+
+    def _texts(
+        self, instructions: str, messages: Sequence[Said], tokens: int, cutoff: Cutoff, *, in_pieces: bool = True
+    ) -> Steps[str, None, bool]:
+        """Yield the text as it comes; return whether the limit ended it."""
+        said = [
+            {"role": "system", "content": instructions},
+            *({"role": m.role, "content": m.content} for m in messages),
+        ]
+        manner = self._manner
+        while True:
+            streams = in_pieces and manner.streams
+            asked = {"model": self._model, "messages": said, "stream": streams, **manner.fields(tokens)}
+            reply: Stream | Reply
+            if streams:
+                with self._rest.stream(_PATH, asked, seconds=cutoff.left, closing=cutoff.closing) as reply:
+                    if reply.status == 200 and "json" not in reply.headers.get("content-type", ""):
+                        self._manner = manner
+                        return (yield from _streamed(reply))
+            else:
+                reply = self._rest.post(_PATH, asked, seconds=cutoff.left, closing=cutoff.closing)
+                if reply.status == 200:
+                    self._manner = manner
+                    return (yield from _whole(reply.body))
+            changed = manner.after(reply)
+            if changed is None:
+                raise _failure(reply)
+            manner = changed
+
+
+def _streamed(stream: Stream) -> Steps[str, None, bool]:
+    """Yield the text of a stream that ends with a reason, with `[DONE]`, or else has failed."""
+    for event in stream.events():
+        if event.data.strip() == "[DONE]":
+            return False
+        choice = _choice(event.data if event.name == "message" else "")
+        if text := _text(choice.get("delta")):
+            yield text
+        # What may follow counts tokens.
+        if reason := choice.get("finish_reason"):
+            return _is_cut(reason)
+    raise _broken()
+
+
+def _whole(body: Any) -> Steps[str, None, bool]:
+    choice = _first(body)
+    yield _text(choice.get("message"))
+    return _is_cut(choice.get("finish_reason"))
+
+
+def _choice(data: str) -> dict[str, Any]:
+    try:
+        return _first(json.loads(data))
+    # Brackets nested a hundred thousand deep are no reply either.
+    except (ValueError, RecursionError):
+        raise _broken() from None
+
+
+def _first(chunk: Any) -> dict[str, Any]:
+    """Return the only choice of a reply or a piece of one; an empty one where it has none, as what counts tokens."""
+    choices = chunk.get("choices") if isinstance(chunk, dict) else None
+    if not isinstance(choices, list) or chunk.get("error") or not all(isinstance(c, dict) for c in choices):
+        raise _broken()
+    return choices[0] if choices else {}
+
+
+def _text(message: Any) -> str:
+    """Return the text of a message; thoughts stand in fields and parts of their own and are left."""
+    if message is None:
+        return ""
+    if message is None:
+        return ""
+    content = message.get("content") if isinstance(message, dict) else message
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
+    if not isinstance(message, dict) or not isinstance(content, str | None):
+        raise _broken()
+    return content or ""
+
+
+def _is_cut(reason: Any) -> bool:
+    if reason == "content_filter":
+        raise AnswerWithheld(f"{_PROVIDER} withheld the answer by its content filter: ask in other words.")
+    if reason == "error":
+        raise _broken()
+    return bool(reason == "length")
+
+
+def _broken() -> ProviderError:
+    return ProviderError(f"{_PROVIDER} broke off in the middle of its answer: try again later.", retryable=True)
+
+
+def _failure(reply: Stream | Reply) -> ProviderError:
+    # The service's own message is left out: it may quote what was sent, or a part of the key.
+    status = reply.status
+    error = reply.body.get("error") if isinstance(reply.body, dict) else None
+    if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
+        status = 402
+    message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
+    return ProviderError(message, retryable=status in _PASSING or status >= 500)

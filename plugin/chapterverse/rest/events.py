@@ -1,0 +1,67 @@
+"""Server-sent events out of bytes, as the HTML standard parses them (section 9.2.6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class Event(NamedTuple):
+    """One event; `name` is "message" where the server gives none."""
+
+    name: str
+    data: str
+
+
+class Parser:
+    """Bytes in, events out; an event without the empty line that ends it is none."""
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._after_return = False
+        self._is_first = True
+        self._name = ""
+        self._data: list[str] = []
+        self._held = 0
+
+    @property
+    def held(self) -> int:
+        """How many bytes wait for the end of their event."""
+        return self._held + len(self._line)
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """Yield the events that these bytes end; they may begin and stop anywhere, in a character too."""
+        for line in self._lines(piece):
+            self._held += len(line)
+            if line:
+                self._take(line)
+                continue
+            if self._data:
+                yield Event(self._name or "message", "\n".join(self._data))
+            self._name, self._data, self._held = "", [], 0
+
+    def _lines(self, piece: bytes) -> Iterator[bytes]:
+        # A carriage return ends its line at once, and the line feed that may follow belongs to it.
+        if self._after_return and piece.startswith(b"\n"):
+            piece = piece[1:]
+        self._after_return = piece.endswith(b"\r")
+        *whole, rest = _LINE_END.split(piece)
+        for end in whole:
+            line = bytes(self._line + end)
+            self._line.clear()
+            yield line.removeprefix(_BOM) if self._is_first else line
+            self._is_first = False
+        self._line += rest
+
+    def _take(self, line: bytes) -> None:
+        # A line without a name before its colon is a comment; "id" and "retry" are for browsers that connect again.
+        field, _, value = line.decode(errors="replace").partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            self._data.append(value)
+        elif field == "event":
+            self._name = value

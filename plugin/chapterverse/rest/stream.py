@@ -1,0 +1,94 @@
+"""A reply that comes in pieces: server-sent events, each at hand as soon as its bytes are there."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from typing import Any
+
+from chapterverse.rest.body import MOST_BYTES, read, too_large
+from chapterverse.rest.connections import Connections, Exchange, Request, Response
+from chapterverse.rest.events import Event, Parser
+from chapterverse.rest.headers import lowered
+
+#: While the block runs, the function given may be called from another thread to end what the block waits for.
+Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
+
+#: One event that is larger is none of a model: a few words, or a citation with the passage that it cites.
+_MOST_HELD = 1024 * 1024
+
+_PIECE = 64 * 1024
+
+#: Seconds for the end of a stream to follow its last event, so that its connection can be used again.
+_LINGER = 0.05
+
+
+class Stream:
+    """An open stream, or what the server said instead of one.
+
+    Attributes:
+        headers: by their names in lower case.
+        body: parsed JSON of a reply that is no stream; None where it was none.
+    """
+
+    def __init__(self, exchange: Exchange, connections: Connections, request: Request) -> None:
+        self.status = exchange.response.status
+        self.headers: Mapping[str, str] = lowered(exchange.response)
+        self.body: Any = None
+        self._exchange = exchange
+        self._connections = connections
+        self._request = request
+        self._is_open = True
+        if self.status != 200:
+            self.body = read(exchange.response, connections.host)
+            self.finish()
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events as they come; an event that the server did not end is dropped.
+
+        Raises:
+            ProviderError: the stream broke off, took too long, was aborted, or is larger than any answer.
+        """
+        parser, total = Parser(), 0
+        with self._connections.told(self._request):
+            for piece in self._pieces():
+                total += len(piece)
+                yield from parser.feed(piece)
+                if total > MOST_BYTES or parser.held > _MOST_HELD:
+                    raise too_large(self._connections.host)
+
+    def _pieces(self) -> Iterator[bytes]:
+        response = self._exchange.response
+        while self._is_open and (piece := response.read1(_PIECE)):
+            yield piece
+        # A socket that was shut ends like one whose server has said all.
+        self._request.abort.check()
+        _end(response)
+
+    def finish(self) -> None:
+        """Let go of the connection; it is used again if the stream is at its end."""
+        # Once alone: it may be another's by now.
+        if not self._is_open:
+            return
+        response = self._exchange.response
+        if not response.isclosed() and not response.will_close:
+            response.hurry(_LINGER)
+            with suppress(OSError, http.client.HTTPException):
+                if not response.read1(_PIECE):
+                    _end(response)
+        self._is_open = False
+        self._connections.give_back(self._exchange, self._request)
+
+    def abandon(self) -> None:
+        """Close the connection, which tells the server that nobody listens."""
+        if self._is_open:
+            self._is_open = False
+            self._request.abort.release()
+            self._exchange.connection.close()
+
+
+def _end(response: Response) -> None:
+    if response.length:
+        raise http.client.IncompleteRead(b"", response.length)
+    response.close()

@@ -1,0 +1,108 @@
+"""A task with two passages, drafts read to their end, and streams damaged on their way."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from threading import Timer
+from typing import Any
+
+from chapterverse.errors import ProviderError
+from chapterverse.evidence import Question
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.generation import Draft, Generator, Passage, Task
+from fakes.loopback import Fault
+
+URL = "https://docs.example.com/guide/keys/"
+
+
+def passage(number: str, *path: str, text: str) -> Passage:
+    return Passage(number, path, text, f"{text}\n\nMore of the section.", frozenset(), 1.0, 1.0, URL, f"chunk-{number}")
+
+
+PASSAGES = (
+    passage("1", "Guide", "Keys", text="To rotate a key, make a new one and remove the old one."),
+    passage("2", "Guide", "Limits", text="A key has 32 characters; `argv[1]` is its name."),
+)
+TASK = Task("How do I rotate a key?", Question((), ()), PASSAGES, "en")
+
+
+def task(seconds: float = 10.0, **changes: Any) -> Task:
+    return replace(TASK, cutoff=Cutoff(seconds), **changes)
+
+
+def drafted(made: Generator, asked: Task | None = None) -> Draft:
+    """Return the draft, after checking that what was shown is what it says."""
+    steps, shown = made.generate(asked or task()), []
+    while True:
+        try:
+            shown.append(next(steps))
+        except StopIteration as end:
+            draft: Draft = end.value
+            break
+    assert all(shown)
+    assert "".join(shown) == "".join(span.text for span in draft)
+    return draft
+
+
+def cited(draft: Draft) -> list[tuple[str, tuple[str, ...]]]:
+    return [(span.text, span.citations) for span in draft]
+
+
+def outcome(made: Generator, seconds: float = 10.0) -> Draft | ProviderError:
+    """Return a draft or the failure of one; anything else is raised."""
+    try:
+        return drafted(made, task(seconds))
+    except ProviderError as error:
+        return error
+
+
+def seconds_to_leave(made: Generator, after: float = 0.05) -> float:
+    """Return how long a generator that waits goes on after its reader is gone; it must fail then."""
+    asked, cut = task(20), list[float]()
+
+    def leave() -> None:
+        cut.append(time.monotonic())
+        asked.cutoff.cut()
+
+    timer = Timer(after, leave)
+    timer.start()
+    try:
+        drafted(made, asked)
+    except ProviderError:
+        return time.monotonic() - cut[0]
+    finally:
+        timer.join()
+    raise AssertionError("a turn that was cut has no draft")
+
+
+def damaged(seed: int, *spare: bytes) -> Fault:
+    """A stream in which something went wrong, a different thing for each seed; `spare` are frames to slip in."""
+    return Fault(change=lambda frames: iter(_damage(list(frames), random.Random(seed), spare)))
+
+
+def _damage(frames: list[bytes], chance: random.Random, spare: tuple[bytes, ...]) -> Iterator[bytes]:
+    kinds: list[Callable[[], None]] = [
+        lambda: frames.pop(chance.randrange(len(frames))),
+        lambda: frames.insert(chance.randrange(len(frames)), chance.choice(frames)),
+        lambda: frames.insert(chance.randrange(len(frames)), chance.choice(spare)),
+        lambda: frames.__setitem__(slice(chance.randrange(len(frames)), None), []),
+        lambda: chance.shuffle(frames),
+        lambda: _turn(frames, chance),
+    ]
+    for _ in range(chance.randint(1, 3)):
+        if frames:
+            chance.choice(kinds)()
+    yield from frames
+
+
+def _turn(frames: list[bytes], chance: random.Random) -> None:
+    """Turn, cut or add bytes inside one frame."""
+    at = chance.randrange(len(frames))
+    data = bytearray(frames[at])
+    for _ in range(chance.randint(1, 4)):
+        start = chance.randrange(len(data) + 1)
+        data[start : start + chance.randint(0, 3)] = chance.choice([b"", b"\x00", b'"', b"}", b"\xff", b"null", b"[1"])
+    frames[at] = bytes(data)
