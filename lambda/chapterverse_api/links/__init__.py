@@ -1,0 +1,62 @@
+"""Addresses in an answer: only those that stand in what the generator was sent may reach the reader.
+
+A page, a question or a model's own memory can talk it into writing another one, and a link or an image under a trusted
+name is what an attacker wants most. So an answer passes two sieves before anybody sees it, word by word as it is
+written: `markup` takes out what makes links, images and HTML, `hosts` what names an address in any disguise. Both only
+take away, so what is left still belongs to the span that it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Steps
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
+
+from chapterverse_api.generation import Draft, Passage
+from chapterverse_api.links.hosts import Hosts, Known
+from chapterverse_api.links.markup import Markup
+
+
+class Links:
+    """The addresses that stand in these passages, and no others."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        texts = (t for p in passages for t in (*p.path, p.text, p.section, p.url or ""))
+        self._known = Known(dict.fromkeys(texts))
+
+    def draft(self, draft: Draft) -> Draft:
+        """Return the draft without foreign addresses, also those that are spread over several spans."""
+        whole = "".join(span.text for span in draft)
+        kept = self._kept(whole)
+        spans, at = [], 0
+        for span in draft:
+            end = at + len(span.text)
+            spans.append(replace(span, text="".join(compress(whole[at:end], kept[at:end]))))
+            at = end
+        return tuple(spans)
+
+    def stream(self, steps: Steps[str, None, Draft]) -> Steps[str, None, Draft]:
+        """Pass a draft on as it is written; a last word waits until it is known to be no part of an address."""
+        markup, hosts = Markup(self._known), Hosts(self._known)
+        while True:
+            try:
+                text = next(steps)
+            except StopIteration as end:
+                rest = hosts.feed(markup.feed("", last=True).text, last=True).text
+                if rest:
+                    yield rest
+                return self.draft(end.value)
+            ready = hosts.feed(markup.feed(text).text).text
+            if ready:
+                yield ready
+
+    def _kept(self, text: str) -> bytearray:
+        """Return for each character of a text whether it may stand."""
+        inner = Markup(self._known).feed(text, last=True)
+        outer = Hosts(self._known).feed(inner.text, last=True)
+        places = inner.places()
+        kept = bytearray(len(text))
+        for at in outer.places():
+            kept[places[at]] = 1
+        return kept
