@@ -37,6 +37,7 @@ def _visible(value: object) -> object:
 
 
 Question = Annotated[str, BeforeValidator(_visible), StringConstraints(min_length=1, max_length=4000)]
+ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 Selection = Annotated[str, BeforeValidator(_visible), StringConstraints(min_length=1, max_length=5000)]
 
 
@@ -48,14 +49,41 @@ class Response(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Signature(Request):
-    """A server's mark on a turn; what doesn't verify counts as the reader's words."""
+def _hexadecimal(*lengths: int) -> BeforeValidator:
+    """Refuse a cut or lengthened text in one sentence; a pattern alone would blame a character that isn't there."""
+    must = " or ".join(f"{length} hexadecimal digits" if length else "empty" for length in lengths)
 
-    key_id: Annotated[str, StringConstraints(max_length=64)]
-    expiry: int
-    turn_id: Annotated[str, StringConstraints(max_length=64)]
-    previous: Annotated[str, StringConstraints(max_length=128)]
-    tag: Annotated[str, StringConstraints(max_length=128)]
+    def checked(value: object) -> object:
+        if isinstance(value, str) and (len(value) not in lengths or not set(value) <= set("0123456789abcdef")):
+            raise ValueError(f"must be {must}")
+        return value
+
+    return BeforeValidator(checked)
+
+
+#: The end of the year 9999: later than any clock, and within what every language counts exactly.
+_LATEST = 253_402_300_799
+
+
+def _timely(value: object) -> object:
+    if isinstance(value, int) and not 0 <= value <= _LATEST:
+        raise ValueError("must be a time in seconds since 1970")
+    return value
+
+
+class Signature(Request):
+    """A server's mark on a turn (see `guard.transcript`). One of another server has this shape too, and proves nothing.
+
+    Attributes:
+        expiry: when it ends to count, in seconds since 1970.
+        previous: the tag of the turn before; empty in the first.
+    """
+
+    key_id: Annotated[str, _hexadecimal(16), StringConstraints(pattern="^[0-9a-f]{16}$")]
+    expiry: Annotated[int, BeforeValidator(_timely), Field(ge=0, le=_LATEST)]
+    turn_id: Annotated[str, _hexadecimal(32), StringConstraints(pattern="^[0-9a-f]{32}$")]
+    previous: Annotated[str, _hexadecimal(0, 64), StringConstraints(pattern="^([0-9a-f]{64})?$")]
+    tag: Annotated[str, _hexadecimal(64), StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class Message(Request):
@@ -93,7 +121,7 @@ class ChatQuery(Request):
     selected_text: Selection | None = None
     conversation_history: Annotated[list[Message], Field(max_length=10)] = []
     user_context: Annotated[str, StringConstraints(max_length=10_000)] | None = None
-    thread_id: Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")] | None = None
+    thread_id: ThreadId | None = None
     page_url: Annotated[str, StringConstraints(max_length=2048)] | None = None
     language: Annotated[str, StringConstraints(max_length=35)] | None = None
     version: Annotated[str, StringConstraints(max_length=64)] | None = None

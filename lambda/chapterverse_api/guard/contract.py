@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from chapterverse.errors import InputError
 from chapterverse_api.contract import ChatQuery, Message, RetrievalRequest, Signature
 from chapterverse_api.refusals import Refusal
 
@@ -35,6 +36,19 @@ _MUST: dict[str, str] = {
     "less_than_equal": "must be at most {le:g}",
     "value_error": "{error}",
 }
+
+
+def checked(**fields: Any) -> ChatQuery:
+    """Return a query of these fields, by the same rules as one that came over HTTP.
+
+    Raises:
+        InputError: they are out of contract; the sentence is that of the 422.
+    """
+    try:
+        return ChatQuery(**fields)
+    except ValidationError as error:
+        told = refusal([{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()])
+        raise InputError(told.message, field=told.field) from None
 
 
 def refusal(problems: Sequence[Mapping[str, Any]]) -> Refusal:

@@ -92,7 +92,7 @@ def _preflight() -> Response:
     return Response(
         status_code=204,
         headers={
-            "access-control-allow-methods": "GET, POST",
+            "access-control-allow-methods": "GET, POST, DELETE",
             "access-control-allow-headers": "content-type",
             "access-control-max-age": str(PREFLIGHT_AGE),
         },

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from fastapi import Request
 
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, RetrievalRequest, RetrievalResponse, ServiceStatus
+from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.sse import Events
 
 
@@ -18,8 +19,18 @@ class Service(Protocol):
     @property
     def settings(self) -> Settings: ...
 
-    def chat(self, query: ChatQuery) -> Events:
-        """Yield the parts of an answer; the last is the whole `ChatResponse`. Steps may run in different threads."""
+    @property
+    def site(self) -> str:
+        """Address of the documentation; empty as long as it is not known."""
+        ...
+
+    def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
+        """Yield the parts of an answer; the last is the whole `ChatResponse`. Steps may run in different threads.
+
+        Args:
+            cutoff: until when, at the latest.
+            origins: addresses that the reader's page may be of, besides the site's own.
+        """
         ...
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse: ...

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 
 from chapterverse_api import sse
 from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.guard.body import GuardedRoute
 from chapterverse_api.refusals import documented
 from chapterverse_api.routes import service
@@ -35,7 +36,10 @@ _STREAM: dict[str, Any] = {
 )
 def chat(query: ChatQuery, request: Request) -> ChatResponse | sse.EventStream:
     """Answer a question, or explain a selection, from the documentation."""
-    events = service(request).chat(query)
+    cutoff = Cutoff()
+    # The origin has passed the guard: a page of it may ask, and so may one that this service serves itself.
+    origins = (request.headers.get("origin", ""), str(request.base_url))
+    events = service(request).chat(query, cutoff=cutoff, origins=origins)
     if sse.wanted(request.headers.get("accept", "")):
-        return sse.EventStream(events)
+        return sse.EventStream(events, cutoff)
     return sse.final(events)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Collection
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ from api.scripted import ANSWER, META, WHOLE, Client, Scripted, error_of, servin
 from chapterverse.errors import IndexMissing, InputError, ProviderError
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery, Delta, dump
+from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.sse import Events
 
 STREAM = {"accept": "text/event-stream"}
@@ -113,7 +115,7 @@ class Stepwise(Scripted):
         super().__init__()
         self.go = threading.Semaphore(1)
 
-    def chat(self, query: ChatQuery) -> Events:
+    def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
         try:
             for event in WHOLE:
                 assert self.go.acquire(timeout=10)
@@ -155,12 +157,42 @@ class Endless(Scripted):
         self.ended = threading.Event()
         self.parts = 0
 
-    def chat(self, query: ChatQuery) -> Events:
+    def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
         try:
             yield META
             while True:
                 self.parts += 1
                 yield Delta(text="and ")
                 time.sleep(0.002)
+        finally:
+            self.ended.set()
+
+
+def test_a_client_that_leaves_ends_a_wait_for_the_models_next_word() -> None:
+    silent = Silent()
+    with serving(create_app(silent)) as address:
+        with httpx.stream("POST", f"{address}/v1/chat", json={"query": "a"}, headers=STREAM) as response:
+            next(response.iter_lines())
+        assert silent.ended.wait(5)
+    assert silent.cut
+
+
+class Silent(Scripted):
+    """Waits for a model that never says a word, as long as a turn may take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = threading.Event()
+        self.cut = False
+
+    def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
+        assert cutoff is not None
+        word = threading.Event()
+        try:
+            yield META
+            with cutoff.closing(word.set):
+                word.wait(cutoff.left)
+            self.cut = cutoff.is_cut
+            yield Delta(text="never heard")
         finally:
             self.ended.set()

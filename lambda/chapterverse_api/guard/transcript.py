@@ -1,0 +1,141 @@
+"""Our mark on our answers: a chained MAC over a conversation that only the browser keeps.
+
+    tag = HMAC-SHA256(key, version, key id, expiry, turn id, previous tag, question, answer)
+
+Each part stands behind its length in bytes (32 bits; the expiry is a number of 64), so that nothing can move from one
+part to the next and leave the whole as it was.
+
+A signature proves that we gave this answer to this question, and which of our answers stood before it. So the signed
+turns at the end of a transcript, each naming the tag of the one before, are a stretch of one conversation as it took
+place: none was changed, moved, dropped, doubled or brought in from another conversation. Where one of ours is not what
+the next one names, it ends the stretch, with all before it. What can't be known is what was said before the stretch and
+after it: whoever sends less has the conversation as it once was. Messages without a signature of ours break nothing;
+they are the reader's own words wherever they stand.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery, Message, Signature
+
+#: Seconds for which a signature counts.
+LIFETIME = 2 * 60 * 60
+#: UTF-16 code units up to which a text is signed: what the browser keeps of it in a history.
+LENGTH = 4000
+
+_VERSION = b"chapterverse/transcript/1"
+#: Characters of a key, and how many different ones it needs at least: 32 random hexadecimal digits hold about 14.
+_KEY_LENGTH, _KEY_VARIETY = 32, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What is proven of a history.
+
+    Attributes:
+        ours: positions of the messages that are known to be our answers, as far as `cut` keeps them.
+        tag: that of the last of these; the next signature names it. Empty where there is none.
+    """
+
+    ours: frozenset[int] = frozenset()
+    tag: str = ""
+
+
+class Signer:
+    """Signs with the first of its keys and knows the marks of all.
+
+    Args:
+        keys: secrets, newest first; none means one at random, whose marks no other process knows and that ends with
+            this one: after a restart, or on another instance, our earlier answers count as the reader's words.
+
+    Raises:
+        ConfigurationError: a key is too short to be secret.
+    """
+
+    def __init__(self, keys: Sequence[str] = ()) -> None:
+        for key in keys:
+            if len(key) < _KEY_LENGTH or len(set(key)) < _KEY_VARIETY:
+                raise ConfigurationError(
+                    f"A key in CHAPTERVERSE_SIGNING_KEY is shorter than {_KEY_LENGTH} characters, or the same few over"
+                    " and over: make one with `openssl rand -hex 32`."
+                )
+        raw = [key.encode(errors="surrogateescape") for key in keys] or [secrets.token_bytes(32)]
+        # Ids are told to everybody; made by the key's own MAC, they tell nothing of it.
+        self._keys = {hmac.digest(key, b"chapterverse/key-id", "sha256").hex()[:16]: key for key in raw}
+        self._newest = next(iter(self._keys))
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return the signer that `settings.signing_key` describes: its keys, comma-separated, newest first."""
+        return cls([key.strip() for key in settings.signing_key.split(",") if key.strip()])
+
+    def sign(self, turn_id: str, previous: str, question: str, answer: str, *, now: float | None = None) -> Signature:
+        """Return the mark of a turn.
+
+        Args:
+            turn_id: 32 hexadecimal digits.
+            previous: `Transcript.tag` of the history that came with the question.
+            question: as `signed_question` returns it.
+            now: seconds since 1970; None means now.
+        """
+        expiry = int(time.time() if now is None else now) + LIFETIME
+        tag = self._tag(self._newest, expiry, turn_id, previous, question, answer)
+        return Signature(key_id=self._newest, expiry=expiry, turn_id=turn_id, previous=previous, tag=tag)
+
+    def read(self, history: Sequence[Message], *, now: float | None = None) -> Transcript:
+        """Return which answers of a history are ours; see the module's docstring."""
+        now = time.time() if now is None else now
+        ours: list[int] = []
+        last, named = "", ""
+        for at in range(len(history) - 1, 0, -1):
+            mark = self._mark(history[at - 1], history[at], now)
+            if mark is None:
+                continue
+            if ours and not hmac.compare_digest(mark.tag, named):
+                break
+            ours.append(at)
+            last, named = last or mark.tag, mark.previous
+        return Transcript(frozenset(ours), last)
+
+    def _mark(self, asked: Message, answered: Message, now: float) -> Signature | None:
+        """Return the signature of a turn if it is ours and still counts."""
+        mark = answered.signature
+        if mark is None or (asked.role, answered.role) != ("user", "assistant"):
+            return None
+        if mark.key_id not in self._keys or mark.expiry <= now:
+            return None
+        tag = self._tag(mark.key_id, mark.expiry, mark.turn_id, mark.previous, asked.content, answered.content)
+        return mark if hmac.compare_digest(mark.tag, tag) else None
+
+    def _tag(self, key_id: str, expiry: int, turn_id: str, previous: str, question: str, answer: str) -> str:
+        parts = (
+            _VERSION,
+            key_id.encode(),
+            expiry.to_bytes(8, "big"),
+            turn_id.encode(),
+            previous.encode(),
+            cut(question).encode(),
+            cut(answer).encode(),
+        )
+        whole = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+        return hmac.digest(self._keys[key_id], whole, "sha256").hex()
+
+
+def signed_question(query: ChatQuery) -> str:
+    """Return what stands in the history as the reader's message: the question, or the selection where there is none."""
+    return cut(query.query if query.query is not None else query.selected_text or "")
+
+
+def cut(text: str) -> str:
+    """Return as much of a text as a history holds, as JavaScript's `text.slice(0, 4000).toWellFormed()` does."""
+    if len(text) <= LENGTH and text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass")[: 2 * LENGTH].decode("utf-16-le", "replace")

@@ -1,0 +1,198 @@
+"""The table of the conversations, the same in every database. Implements `chapterverse_api.records.Records`.
+
+A row is a turn or the summary of a thread, in the terms of an index's chunk (DESIGN 4.1) as far as it has them: `type`
+"turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the turn's
+id, `timestamp` when it was written and `created_at` from when its age counts. A summary is as old as the oldest turn in
+it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from chapterverse.model import sound
+from chapterverse_api.records import TURNS, Cited, RecordsFault, Thread, Turn
+
+#: Rows of any thread that a write removes at most, when they are too old.
+SWEPT = 100
+#: Turns that are kept of one thread at most.
+LONGEST = 200
+
+Row = tuple[Any, ...]
+T = TypeVar("T")
+
+
+class Statements(Protocol):
+    """What a transaction can do."""
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]: ...
+
+    def change(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Return how many rows were changed."""
+        ...
+
+
+class Database(Protocol):
+    """A database that has the table `conversations`, or makes it when it is first written to.
+
+    Attributes:
+        skipping: what lets a SELECT pass over the rows that another transaction is about to remove.
+    """
+
+    skipping: str
+
+    def run(self, work: Callable[[Statements], T], *, otherwise: T | None = None) -> T:
+        """Run statements in one transaction; they may be run again from the start.
+
+        Args:
+            otherwise: is returned where there is no table yet; None makes it.
+
+        Raises:
+            RecordsFault: it can't be reached or used; nothing was changed.
+        """
+        ...
+
+
+#: The columns, with `{identity}` for a number that grows and is never used again.
+TABLE = """
+    CREATE TABLE IF NOT EXISTS conversations (
+        id {identity},
+        scope VARCHAR(80) NOT NULL,
+        type VARCHAR(8) NOT NULL CHECK (type IN ('turn', 'summary')),
+        chunk_id VARCHAR(64) NOT NULL,
+        chunk_index BIGINT NOT NULL CHECK (chunk_index >= 0),
+        source VARCHAR(8) NOT NULL,
+        question TEXT NOT NULL,
+        text TEXT NOT NULL CHECK (length(text) > 0),
+        status VARCHAR(16) NOT NULL,
+        cited TEXT NOT NULL,
+        created_at CHAR(27) NOT NULL,
+        timestamp CHAR(27) NOT NULL,
+        UNIQUE (scope, type, chunk_id)
+    )
+"""
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS conversations_age ON conversations (created_at)",
+    "CREATE INDEX IF NOT EXISTS conversations_thread ON conversations (scope, type, id)",
+)
+
+_COLUMNS = "id, type, chunk_id, chunk_index, question, text, status, cited"
+_READ = f"""
+    SELECT * FROM (
+        SELECT {_COLUMNS} FROM conversations WHERE scope = ? AND type = 'turn' AND created_at >= ?
+        ORDER BY id DESC LIMIT {TURNS}
+    ) AS turns
+    UNION ALL
+    SELECT {_COLUMNS} FROM conversations WHERE scope = ? AND type = 'summary' AND created_at >= ?
+"""  # noqa: S608  (constants)
+_APPEND = """
+    INSERT INTO conversations
+        (scope, type, chunk_id, chunk_index, source, question, text, status, cited, created_at, timestamp)
+    VALUES (?, 'turn', ?, 0, 'chat', ?, ?, ?, ?, ?, ?) ON CONFLICT (scope, type, chunk_id) DO NOTHING
+"""
+_SHORTEN = """
+    DELETE FROM conversations WHERE scope = ? AND type = 'turn' AND id <= (
+        SELECT id FROM conversations WHERE scope = ? AND type = 'turn' ORDER BY id DESC LIMIT 1 OFFSET ?
+    )
+"""
+_SWEEP = """
+    DELETE FROM conversations WHERE id IN (
+        SELECT id FROM conversations WHERE created_at < ? ORDER BY created_at LIMIT ? {skipping}
+    )
+"""
+_FIRST_SUMMARY = """
+    INSERT INTO conversations
+        (scope, type, chunk_id, chunk_index, source, question, text, status, cited, created_at, timestamp)
+    SELECT ?, 'summary', '', ?, 'chat', '', ?, '', '[]', min(created_at), ? FROM conversations
+    WHERE scope = ? AND type = 'turn' AND id <= ? AND created_at >= ? GROUP BY scope
+    ON CONFLICT (scope, type, chunk_id) DO NOTHING
+"""
+_NEXT_SUMMARY = """
+    UPDATE conversations SET text = ?, chunk_index = ?, timestamp = ?
+    WHERE scope = ? AND type = 'summary' AND chunk_index = ?
+"""
+#: Too many to be a limit, and within what every database counts.
+_ALL = 2**31
+
+
+class Table:
+    """Args:
+    days: after which a row is too old.
+    clock: says what time it is, in UTC.
+    """
+
+    def __init__(
+        self, database: Database, days: int, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._database = database
+        self._days = days
+        self._clock = clock
+
+    def append(self, thread_id: str, turn: Turn) -> None:
+        scope, now, oldest = _scope(thread_id), _written(self._clock()), self._oldest()
+        cited = json.dumps([astuple(place) for place in turn.cited])
+        row = (scope, turn.turn_id, sound(turn.question), sound(turn.answer), turn.status, cited, now, now)
+
+        def write(db: Statements) -> None:
+            db.change(_APPEND, row)
+            db.change(_SHORTEN, (scope, scope, LONGEST))
+            db.change(self._sweep, (oldest, SWEPT))
+
+        self._database.run(write)
+
+    def thread(self, thread_id: str) -> Thread:
+        values = (_scope(thread_id), self._oldest()) * 2
+        rows = self._database.run(lambda db: db.rows(_READ, values), otherwise=list[Row]())
+        try:
+            turns = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
+        except (TypeError, ValueError) as error:
+            raise RecordsFault("A row of the conversations was not written by this release: remove it.") from error
+        summary = next(((row[5], row[3]) for row in rows if row[1] == "summary"), ("", 0))
+        return Thread(tuple(turns), *summary)
+
+    def summarize(self, thread_id: str, summary: str, through: int, *, read: Thread) -> bool:
+        scope, now, oldest, text = _scope(thread_id), _written(self._clock()), self._oldest(), sound(summary)
+
+        def write(db: Statements) -> int:
+            # One that is too old to be read would be in the way of its successor.
+            db.change("DELETE FROM conversations WHERE scope = ? AND created_at < ?", (scope, oldest))
+            if read.through:
+                return db.change(_NEXT_SUMMARY, (text, through, now, scope, read.through))
+            return db.change(_FIRST_SUMMARY, (scope, through, text, now, scope, through, oldest))
+
+        return bool(self._database.run(write))
+
+    def forget(self, thread_id: str) -> bool:
+        scope = _scope(thread_id)
+        remove = "DELETE FROM conversations WHERE scope = ?"
+        return bool(self._database.run(lambda db: db.change(remove, (scope,)), otherwise=0))
+
+    def expire(self, days: int) -> int:
+        values = (self._oldest(days), _ALL)
+        return self._database.run(lambda db: db.change(self._sweep, values), otherwise=0)
+
+    @property
+    def _sweep(self) -> str:
+        return _SWEEP.format(skipping=self._database.skipping)
+
+    def _oldest(self, days: int | None = None) -> str:
+        """Return the time before which everything is too old."""
+        return _written(self._clock() - timedelta(days=self._days if days is None else days))
+
+
+def _scope(thread_id: str) -> str:
+    return f"entity:{thread_id}"
+
+
+def _written(time: datetime) -> str:
+    """Return ISO 8601 UTC, always of the same length, so that texts sort as times do."""
+    return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _turn(row: Row) -> Turn:
+    number, _, turn_id, _, question, text, status, cited = row
+    return Turn(turn_id, question, text, status, tuple(Cited(*place) for place in json.loads(cited)), number)

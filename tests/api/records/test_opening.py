@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api.records import days_of, new_thread_id, open_records
+from chapterverse_api.records.table import Table
+
+
+def test_nothing_is_kept_unless_it_is_asked_for() -> None:
+    assert open_records(Settings()) is None
+
+
+def test_opening_connects_to_nothing_and_makes_no_file() -> None:
+    for address in ("postgres://u:hunter2@nowhere.invalid/db", "postgresql://nowhere.invalid/db", "sqlite:/no/where"):
+        assert isinstance(open_records(Settings(records=address)), Table)
+
+
+@pytest.mark.parametrize("address", ["hunter2", "sqlite:", "mysql://u:hunter2@host/db", "postgresql", ":", "SQLITE:x"])
+def test_what_is_no_database_is_told_and_not_quoted(address: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        open_records(Settings(records=address))
+    assert str(caught.value) == (
+        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH or postgresql://USER:PASSWORD@HOST/NAME."
+    )
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql:hunter2", "postgresql://u:hunter2@[::1/db", "postgres://u:hunter2%zz@h/d"]
+)
+def test_an_address_that_cannot_be_read_is_told_and_not_quoted(address: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        open_records(Settings(records=address))
+    assert str(caught.value) == (
+        "CHAPTERVERSE_RECORDS is no address of a Postgres database: write postgresql://USER:PASSWORD@HOST/NAME, the"
+        " password percent-encoded."
+    )
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(("said", "days"), [("30", 30), (" 1 ", 1), ("3650", 3650)])
+def test_days(said: str, days: int) -> None:
+    assert days_of(Settings(records_days=said)) == days
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "3651", "1.5", "a week", "", "٣٠", "²", "1_0", "9" * 5000])
+def test_what_is_no_number_of_days_is_told_even_where_nothing_is_kept(said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        open_records(Settings(records_days=said))
+    assert str(caught.value) == (
+        "CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to 3650."
+    )
+
+
+def test_a_new_thread_has_a_name_that_nobody_guesses() -> None:
+    names = {new_thread_id() for _ in range(100)}
+    assert len(names) == 100
+    assert {len(name) for name in names} == {32}
+
+
+def test_psycopg_is_loaded_only_for_postgres_and_told_where_it_is_missing() -> None:
+    program = """
+import sys
+sys.modules["psycopg"] = None
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api.records.threads import open_threads
+print(open_threads(Settings()), bool(open_threads(Settings(records="sqlite:x"))))
+try:
+    open_threads(Settings(records="postgresql://u:hunter2@host/db"))
+except ConfigurationError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "None True",
+        'Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".',
+    ], done.stderr

@@ -1,0 +1,277 @@
+"""What every database of conversations must keep; a new one joins by a line in `DATABASES`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from chapterverse.settings import Settings
+from chapterverse_api.records import TURNS, Cited, Records, Thread, Turn, open_records
+from chapterverse_api.records.postgres import PostgresDatabase
+from chapterverse_api.records.sqlite import SqliteDatabase
+from chapterverse_api.records.table import LONGEST, SWEPT, Database, Statements, Table
+from fakes import postgres
+
+DATABASES: dict[str, Callable[[Path], str]] = {
+    "sqlite": lambda folder: f"sqlite:{folder / 'deep' / 'records.sqlite'}",
+    "postgres": lambda folder: postgres.server().database(),
+}
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+DAY = timedelta(days=1)
+COUNT = "SELECT count(*) FROM conversations"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture(params=DATABASES)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return DATABASES[request.param](tmp_path)
+
+
+@pytest.fixture
+def records(address: str) -> Records:
+    opened = open_records(Settings(records=address))
+    assert opened is not None
+    return opened
+
+
+@pytest.fixture
+def database(address: str) -> Database:
+    kind, _, place = address.partition(":")
+    return SqliteDatabase(Path(place)) if kind == "sqlite" else PostgresDatabase(address)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def table(database: Database, clock: Clock) -> Table:
+    return Table(database, 30, clock)
+
+
+def turn(number: int = 1, **changes: object) -> Turn:
+    fields = {"turn_id": f"t{number}", "question": f"q{number}?", "answer": f"a{number}.", "status": "answered"}
+    return Turn(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def questions(thread: Thread) -> list[str]:
+    return [turn.question for turn in thread.turns]
+
+
+def count(database: Database) -> int:
+    return int(database.run(lambda db: db.rows(COUNT))[0][0])
+
+
+def test_an_unknown_thread_is_empty(records: Records) -> None:
+    assert records.thread("nobody") == Thread()
+
+
+def test_a_turn_comes_back_as_it_was(records: Records) -> None:
+    odd = "'\"; DROP TABLE conversations; -- %s ? {} ünï 日本語 😀\n"
+    kept = turn(question=odd, answer=odd, status="partial", cited=(Cited("Guide › Install", "https://x.example/#i"),))
+    records.append("a", kept)
+    (found,) = records.thread("a").turns
+    assert found.number > 0
+    assert found == Turn(kept.turn_id, odd, odd, "partial", kept.cited, found.number)
+
+
+def test_what_no_database_holds_is_replaced(records: Records) -> None:
+    records.append("a", turn(question="q\0?", answer="a\ud800."))
+    (found,) = records.thread("a").turns
+    assert (found.question, found.answer) == ("q\ufffd?", "a\ufffd.")
+
+
+def test_a_turn_is_kept_once(records: Records) -> None:
+    for _ in range(3):
+        records.append("a", turn(1))
+    records.append("b", turn(1))
+    assert questions(records.thread("a")) == questions(records.thread("b")) == ["q1?"]
+
+
+def test_the_latest_turns_come_in_the_order_of_their_arrival(records: Records) -> None:
+    for number in range(20):
+        records.append("a", turn(number))
+        records.append("b", turn(100 + number))
+    assert questions(records.thread("a")) == [f"q{n}?" for n in range(20 - TURNS, 20)]
+
+
+def test_what_one_process_keeps_another_finds(records: Records, address: str) -> None:
+    other = open_records(Settings(records=address))
+    assert other is not None
+    assert other.thread("a") == Thread()
+    records.append("a", turn(1))
+    other.append("a", turn(2))
+    assert questions(records.thread("a")) == questions(other.thread("a")) == ["q1?", "q2?"]
+
+
+def test_a_summary_takes_the_place_of_the_one_that_was_read(records: Records) -> None:
+    records.append("a", turn(1))
+    read = records.thread("a")
+    assert records.summarize("a", "one", read.turns[-1].number, read=read)
+    records.append("a", turn(2))
+    read = records.thread("a")
+    assert (read.summary, questions(read), read.news) == ("one", ["q1?", "q2?"], read.turns[1:])
+    assert records.summarize("a", "two", read.turns[-1].number, read=read)
+    assert (records.thread("a").summary, records.thread("a").news) == ("two", ())
+
+
+def test_a_summary_that_lost_a_race_changes_nothing(records: Records) -> None:
+    records.append("a", turn(1))
+    read = records.thread("a")
+    through = read.turns[-1].number
+    assert records.summarize("a", "first", through, read=read)
+    assert not records.summarize("a", "late", through, read=read)
+    again = records.thread("a")
+    records.append("a", turn(2))
+    newer = records.thread("a")
+    assert records.summarize("a", "second", newer.turns[-1].number, read=newer)
+    assert not records.summarize("a", "late", through, read=again)
+    assert records.thread("a").summary == "second"
+
+
+def test_a_summary_does_not_bring_back_what_was_forgotten(records: Records) -> None:
+    records.append("a", turn(1))
+    read = records.thread("a")
+    assert records.forget("a")
+    assert not records.summarize("a", "ghost", read.turns[-1].number, read=read)
+    assert records.thread("a") == Thread()
+
+
+def test_forgetting_takes_turns_and_summary_of_that_thread_alone(records: Records) -> None:
+    for name in ("a", "b"):
+        records.append(name, turn(1))
+        read = records.thread(name)
+        records.summarize(name, name, read.turns[-1].number, read=read)
+    assert records.forget("a")
+    assert records.thread("a") == Thread()
+    assert records.thread("b").summary == "b"
+    assert not records.forget("a")
+
+
+def test_names_that_look_alike_are_other_threads(records: Records) -> None:
+    for name in ("ab", "AB", "a_", "a%", "a"):
+        records.append(name, turn(question=name))
+    assert [questions(records.thread(n)) for n in ("ab", "AB", "a_", "a%", "a")] == [
+        ["ab"],
+        ["AB"],
+        ["a_"],
+        ["a%"],
+        ["a"],
+    ]
+    assert records.forget("a_")
+    assert questions(records.thread("ab")) == ["ab"]
+
+
+def test_forgetting_and_expiring_where_nothing_was_ever_kept(records: Records) -> None:
+    assert (records.forget("a"), records.expire(1)) == (False, 0)
+
+
+def test_what_is_too_old_is_neither_returned_nor_kept(table: Table, database: Database, clock: Clock) -> None:
+    table.append("a", turn(1))
+    clock.now += 29 * DAY
+    table.append("a", turn(2))
+    assert questions(table.thread("a")) == ["q1?", "q2?"]
+    clock.now = START + 30 * DAY + timedelta(microseconds=1)
+    assert questions(table.thread("a")) == ["q2?"]
+    assert count(database) == 2
+    table.append("b", turn(3))
+    assert count(database) == 2
+
+
+def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Table, clock: Clock) -> None:
+    table.append("a", turn(1))
+    clock.now += 20 * DAY
+    table.append("a", turn(2))
+    read = table.thread("a")
+    table.summarize("a", "holds q1", read.turns[-1].number, read=read)
+    clock.now += 5 * DAY
+    table.append("a", turn(3))
+    read = table.thread("a")
+    table.summarize("a", "still holds q1", read.turns[-1].number, read=read)
+    clock.now += 6 * DAY
+    read = table.thread("a")
+    assert (read.summary, questions(read), len(read.news)) == ("", ["q2?", "q3?"], 2)
+    assert table.summarize("a", "anew", read.turns[-1].number, read=read)
+    assert table.thread("a").summary == "anew"
+
+
+def test_a_write_removes_only_so_many_old_rows(table: Table, database: Database, clock: Clock) -> None:
+    for number in range(SWEPT + 20):
+        table.append(f"thread-{number}", turn(number))
+    clock.now += 31 * DAY
+    table.append("new", turn(1))
+    assert count(database) == 21
+    table.append("new", turn(2))
+    assert count(database) == 2
+
+
+def test_what_is_older_is_removed_on_demand(table: Table, database: Database, clock: Clock) -> None:
+    table.append("a", turn(1))
+    clock.now += 10 * DAY
+    table.append("b", turn(2))
+    assert table.expire(20) == 0
+    assert table.expire(5) == 1
+    assert (table.thread("a"), questions(table.thread("b"))) == (Thread(), ["q2?"])
+    clock.now += timedelta(seconds=1)
+    assert table.expire(0) == 1
+    assert count(database) == 0
+
+
+def test_a_thread_that_goes_on_for_ever_keeps_its_latest_turns(table: Table, database: Database) -> None:
+    for number in range(LONGEST + 15):
+        table.append("a", turn(number))
+    table.append("b", turn(1))
+    assert count(database) == LONGEST + 1
+    assert questions(table.thread("a"))[-1] == f"q{LONGEST + 14}?"
+
+
+def test_a_row_is_in_the_terms_of_a_chunk(table: Table, database: Database) -> None:
+    table.append("a", turn(1))
+    columns = "type, text, scope, source, chunk_id, created_at, timestamp"
+    rows = database.run(lambda db: db.rows(f"SELECT {columns} FROM conversations"))
+    assert rows == [("turn", "a1.", "entity:a", "chat", "t1", *["2026-01-02T03:04:05.000000Z"] * 2)]
+
+
+def test_a_transaction_that_fails_leaves_nothing(database: Database, table: Table) -> None:
+    table.append("a", turn(1))
+
+    def fails(db: Statements) -> None:
+        db.change("DELETE FROM conversations")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        database.run(fails)
+    assert questions(table.thread("a")) == ["q1?"]
+
+
+def test_many_writers_at_once_lose_nothing(address: str) -> None:
+    def write(name: int) -> None:
+        mine = open_records(Settings(records=address))
+        assert mine is not None
+        for number in range(10):
+            mine.append("shared", turn(name * 100 + number))
+            mine.append(f"own-{name}", turn(number))
+
+    writers = [threading.Thread(target=write, args=(name,)) for name in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    records = open_records(Settings(records=address))
+    assert records is not None
+    assert all(questions(records.thread(f"own-{n}")) == [f"q{i}?" for i in range(10)] for n in range(4))
+    kept = records.thread("shared").turns
+    assert len(kept) == TURNS
+    assert kept[-1].number - kept[0].number >= TURNS - 1

@@ -1,0 +1,33 @@
+"""A model that writes from a queue, texts or errors, and remembers what it was asked."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.generation import Said
+
+
+@dataclass(frozen=True)
+class Asked:
+    instructions: str
+    messages: tuple[Said, ...]
+    tokens: int
+    seconds: float
+
+
+class Scribe:
+    """Plays one answer for each request, in turn."""
+
+    def __init__(self, *answers: str | Exception) -> None:
+        self.queue = deque(answers)
+        self.asked: list[Asked] = []
+
+    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+        self.asked.append(Asked(instructions, tuple(messages), tokens, cutoff.left))
+        answer = self.queue.popleft()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
