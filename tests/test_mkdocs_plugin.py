@@ -387,6 +387,48 @@ def test_pages_that_their_author_keeps_out_are_kept_out(site: Site) -> None:
     assert {"glob/keep.md", "unlisted.md"} <= site.pages()
 
 
+def test_a_persona_is_indexed_and_never_a_page(site: Site) -> None:
+    site.write({"persona.md": "Be loud, says the owner.\n"})
+    said = site.build("--strict")
+    assert counts(said)[:4] == (3, 3, 0, 0)
+    assert not (site.root / "site/persona").exists()
+    assert "Be loud" not in "".join(p.read_text("utf-8") for p in (site.root / "site").rglob("*.html"))
+    assert "Be loud" not in (site.root / "site/search/search_index.json").read_text("utf-8")
+    assert [c.type for c in site.chunks() if c.source_file_path == "persona.md"] == ["persona"]
+    (head,) = site.heads()
+    assert (head.pages, head.languages) == (3, ("en",))
+    assert counts(site.build("--strict"))[5] == 0
+
+    # One that is named takes its place, and the other is no page for that.
+    site.write({"guide/voice.md": "Be silent, says the owner.\n"})
+    site.configure({"persona": "docs/guide/voice.md"})
+    site.build("--strict")
+    assert [(c.source_file_path, c.text[-26:]) for c in site.chunks() if c.type == "persona"] == [
+        ("guide/voice.md", "Be silent, says the owner.")
+    ]
+    assert not (site.root / "site/persona").exists()
+    assert not (site.root / "site/guide/voice").exists()
+
+    (site.root / "docs/persona.md").unlink()
+    (site.root / "docs/guide/voice.md").unlink()
+    site.configure()
+    (site.root / "persona.md").write_text("Be brief, says the owner.\n", encoding="utf-8")
+    site.build("--strict")
+    assert [c.source_file_path for c in site.chunks() if c.type == "persona"] == ["../persona.md"]
+    (site.root / "persona.md").unlink()
+    site.build("--strict")
+    assert {c.type for c in site.chunks()} == {"page"}
+
+
+def test_a_persona_that_can_not_be_read_is_told(site: Site) -> None:
+    site.write({"persona.md": "word " * 500})
+    (warning,) = warnings(site.build())
+    told = "persona.md is longer than 400 tokens and is sent with every question: shorten it."
+    assert warning.endswith(f"The index was not updated: {told}")
+    site.configure({"persona": "gone.md"})
+    assert "gone.md: name one that is there, or none." in site.build(code=1)
+
+
 @pytest.mark.parametrize("theme", ["mkdocs", "material"])
 def test_parts_that_their_author_keeps_out_of_search_are_kept_out(site: Site, theme: str) -> None:
     site.write(

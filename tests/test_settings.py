@@ -132,6 +132,14 @@ def test_origins_are_a_list(listed: str, origins: tuple[str, ...]) -> None:
     assert Settings(allowed_origins=listed).origins == origins
 
 
+def test_a_persona_is_resolved_from_where_it_was_named() -> None:
+    root = Path("/srv/docs")
+    assert Settings().resolved(root).persona == ""
+    assert Settings(persona="voice.md").resolved(root).persona == "/srv/docs/voice.md"
+    assert Settings(persona="/etc/voice.md").resolved(root).persona == "/etc/voice.md"
+    assert Settings.from_environment({"CHAPTERVERSE_PERSONA": "a.md"}).persona == "a.md"
+
+
 def test_a_relative_store_is_resolved_from_where_it_was_written() -> None:
     root = Path("/site")
     assert Settings().resolved(root).store == f"edge:{root / '.cache/plugin/chapterverse'}"

@@ -9,13 +9,14 @@ import contextlib
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.model import Page, Scope, Source, slug
+from chapterverse.knowledge import persona_source
+from chapterverse.model import Page, Scope, Source, slug, stated_date
 from chapterverse.settings import DEFAULT_STORE, Settings
 
 if TYPE_CHECKING:
@@ -38,6 +39,17 @@ def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] 
 
     context = json.dumps([url, title, [*tags], about], ensure_ascii=False, sort_keys=True)
     return Source(file_path, hashlib.sha256(html.encode()).hexdigest(), context, read)
+
+
+def stated(meta: Mapping[str, Any], theme: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page's front matter and the theme say of it, as arguments of `source`."""
+    own, tags = meta.get("chapterverse"), meta.get("tags")
+    return {
+        "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
+        "language": str(theme.get("language") or theme.get("locale") or "en").replace("_", "-"),
+        "content_type": str(own.get("content_type", "documentation")) if isinstance(own, dict) else "documentation",
+        "created_at": stated_date(meta.get("date")),
+    }
 
 
 def settings(root: Path, site_name: str, version: str | None, *, preview: bool, **chosen: Any) -> Settings:
@@ -72,8 +84,19 @@ def leaves(path: str | None, folder: str | None) -> bool:
     return not Path(path).resolve().is_relative_to(Path(folder).resolve())
 
 
-def index(sources: Iterable[Source], settings: Settings, base_url: str | None, chunk_tokens: int) -> Report:
-    """Make the index hold exactly these pages.
+def index(
+    sources: Iterable[Source],
+    settings: Settings,
+    base_url: str | None,
+    chunk_tokens: int,
+    persona: Path | None = None,
+    docs: Path | None = None,
+) -> Report:
+    """Make the index hold exactly these pages, and the persona.
+
+    Args:
+        persona: the file that holds it (see `knowledge.find_persona`).
+        docs: the folder of the pages' sources.
 
     Raises:
         ConfigurationError: the site has no address, or an option can't be used.
@@ -84,6 +107,8 @@ def index(sources: Iterable[Source], settings: Settings, base_url: str | None, c
 
     if not base_url:
         raise ConfigurationError("site_url is not set, so a citation would have no address.")
+    if persona is not None:
+        sources = [*sources, persona_source(persona, base_url, docs)]
     scope = Scope(settings.site, settings.docs_version or "")
     target = Target.open(settings, scope, base_url, chunk_tokens)
     with contextlib.ExitStack() as shown:

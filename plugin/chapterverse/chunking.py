@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from chapterverse import tokens
 from chapterverse.model import (
+    PAGE,
     Block,
     BlockKind,
     Chunk,
@@ -71,7 +72,7 @@ class Budget:
         return Budget(max(16, self.target * 3 // 4), max(32, self.cap * 3 // 4))
 
 
-def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget()) -> list[Chunk]:
+def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget(), kind: str = PAGE) -> list[Chunk]:
     """Cut a page into chunks, in reading order.
 
     Args:
@@ -79,6 +80,7 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget())
         scope: site and docs version, part of each chunk's identity.
         fingerprint: the embedder's, part of each chunk's `embed_hash`.
         budget: sizes.
+        kind: the chunks' type.
     """
     chunks: list[Chunk] = []
     title, url, domain = sound(page.title), sound(page.url), _host(page.url)
@@ -100,6 +102,7 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget())
                 anchor_verified=cited is not None,
                 source_domain=domain,
                 content_type=page.content_type,
+                type=kind,
                 tags=tags,
                 language=page.language,
                 version=scope.version,

@@ -30,6 +30,11 @@ class FileDiff:
         new, changed = (tuple(p for p in paths if p not in failed) for paths in (self.new, self.changed))
         return replace(self, new=new, changed=changed)
 
+    def less(self, others: Collection[str]) -> FileDiff:
+        """Return it without files that are no pages."""
+        kinds = (self.new, self.changed, self.unchanged, self.removed)
+        return FileDiff(*(tuple(p for p in paths if p not in others) for paths in kinds)) if others else self
+
 
 @dataclass(frozen=True, slots=True)
 class Diff:

@@ -24,7 +24,8 @@ from pathspec import GitIgnoreSpec
 
 from chapterverse import __version__, builds
 from chapterverse.errors import ConfigurationError
-from chapterverse.model import Source, stated_date
+from chapterverse.knowledge import find_persona, no_pages
+from chapterverse.model import Source
 from chapterverse.settings import Settings
 from chapterverse.widget import assets
 
@@ -64,6 +65,8 @@ class ChapterVerseConfig(Config):
     """Where the index lives: `edge:PATH`, relative to this file, `qdrant:URL` or `s3://BUCKET/PREFIX`."""
     embedder = c.Optional(c.Type(str))
     """What makes dense vectors: `none`, or `cohere`, `bedrock`, `openai`, `fastembed` with `:MODEL`."""
+    persona = c.Optional(c.Type(str))
+    """File that tells the chat how to speak; unset looks for `persona.md` in `docs_dir`, then beside this file."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
     chunk_tokens = c.Type(int, default=256)
@@ -98,7 +101,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             self._outside: set[str] = set()
         self._serving = self._serving or builds.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
         self._exclude = GitIgnoreSpec.from_lines(self.config.exclude)
-        self._settings = _settings(self.config, config, preview=self._serving)
+        self._settings, self._persona = _read(self.config, config, self._serving)
         if self._serving and self._preview is None:
             from chapterverse.serving import Preview
 
@@ -118,6 +121,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             # Included whatever `exclude_docs` says of its path.
             included = InclusionLevel.INCLUDED
             files.append(File.generated(config, f"{_ASSETS}/{name}", content=content, inclusion=included))
+        for file in filter(None, map(files.get_file_from_path, no_pages(*self._persona))):
+            files.remove(file)
         for file in files.documentation_pages():
             if file.src_uri not in self._outside and builds.leaves(file.abs_src_path, file.src_dir):
                 self._outside.add(file.src_uri)
@@ -160,7 +165,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
 
     def _index(self, sources: list[Source], config: MkDocsConfig) -> None:
         try:
-            done = builds.index(sources, self._settings, config.site_url, self.config.chunk_tokens)
+            done = builds.index(sources, self._settings, config.site_url, self.config.chunk_tokens, *self._persona)
         # Whatever it is, the docs were built: only `strict` lets a failure to index fail them.
         except Exception as error:
             if self.config.strict and not self._serving:
@@ -173,25 +178,22 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         log.info(f"Indexed {done}")
 
 
-def _settings(own: ChapterVerseConfig, config: MkDocsConfig, *, preview: bool) -> Settings:
-    chosen = {k: own[k] for k in ("publish", "endpoint", "store", "embedder", "site")}
-    root = Path(config.config_file_path or ".").resolve().parent
+def _read(own: ChapterVerseConfig, config: MkDocsConfig, preview: bool) -> tuple[Settings, tuple[Path | None, Path]]:
+    chosen = {k: own[k] for k in ("publish", "endpoint", "store", "embedder", "site", "persona")}
+    root, version = Path(config.config_file_path or ".").resolve().parent, os.environ.get("MIKE_DOCS_VERSION")
     try:
-        return builds.settings(root, config.site_name, os.environ.get("MIKE_DOCS_VERSION"), preview=preview, **chosen)
+        settings = builds.settings(root, config.site_name, version, preview=preview, **chosen)
+        return settings, (find_persona(settings.persona, Path(config.docs_dir), root), Path(config.docs_dir))
     except ConfigurationError as error:
         raise PluginError(f"chapterverse: {error}") from error
 
 
 def _source(page: BuiltPage, config: MkDocsConfig) -> Source:
-    own, tags = page.meta.get("chapterverse"), page.meta.get("tags")
     return builds.source(
         page.file.src_uri,
         page.canonical_url or "",
         # MkDocs takes a title from a heading as HTML, and one from the navigation as text.
         html.unescape(str(page.title or page.file.name)),
         page.content or "",
-        [str(tag) for tag in tags] if isinstance(tags, list) else [],
-        language=str(config.theme.get("language") or config.theme.get("locale") or "en").replace("_", "-"),
-        content_type=str(own.get("content_type", "documentation")) if isinstance(own, dict) else "documentation",
-        created_at=stated_date(page.meta.get("date")),
+        **builds.stated(page.meta, config.theme),
     )

@@ -23,6 +23,14 @@ FORMAT = 1
 #: Namespace of our UUIDv5 chunk ids: the UUIDv5 of "chapterverse" in RFC 9562's URL namespace.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "chapterverse")
 
+#: The two types of chunks that a build makes: of a page, and of what the owner tells the chat of itself. A persona is
+#: stored like a page, but without vectors: nothing that is searched for, in whatever store, can ever find it.
+PAGE, PERSONA = "page", "persona"
+
+#: The language of a persona's chunk, a private tag of BCP 47: it speaks about answers in any language, and is no reason
+#: to read a question by the rules of one more.
+NO_LANGUAGE = "x-persona"
+
 _UNSOUND = re.compile(r"[\x00\ud800-\udfff]")
 
 
@@ -124,12 +132,14 @@ class Source:
         context: all else that decides the page's payload (url, title, language, tags …) in one string; when it changes
             the page is read again, though its content is the same.
         read: parses the page; raises `InputError` if it can't be read.
+        type: of its chunks, `PAGE` or `PERSONA`.
     """
 
     file_path: str
     content_hash: str
     context: str
     read: Callable[[], Page]
+    type: str = PAGE
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -172,7 +182,7 @@ class Chunk:
     anchor_verified: bool
     source_domain: str
     content_type: str = "documentation"
-    type: str = "page"
+    type: str = PAGE
     tags: tuple[str, ...] = ()
     language: str = "en"
     version: str = ""

@@ -9,9 +9,9 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from chapterverse.chunking import Budget, chunk
+from chapterverse.chunking import CAP, Budget, chunk
 from chapterverse.errors import InputError
-from chapterverse.model import Chunk, Scope, Source, sound
+from chapterverse.model import PAGE, Chunk, Scope, Source, sound
 from chapterverse.progress import Progress
 
 _LONGEST_PATH = 512
@@ -42,9 +42,14 @@ class Offered:
                 )
             else:
                 by_path.setdefault(path, source)
-        if not by_path:
+        if all(source.type != PAGE for source in by_path.values()):
             raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
         return cls(by_path, tuple(warnings))
+
+    @property
+    def others(self) -> frozenset[str]:
+        """The paths of what is no page."""
+        return frozenset(path for path, source in self.sources.items() if source.type != PAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,10 @@ class Cutter:
 
     def cut(self, source: Source, budget: Budget | None = None) -> list[Chunk]:
         """Read a page and return its chunks. Raises `InputError` if it can't be read."""
-        return chunk(source.read(), self.scope, self.fingerprint, budget or self.budget)
+        if source.type != PAGE:
+            # What is never embedded and never searched stays whole, however small the texts of a model must be.
+            budget = Budget(CAP, CAP)
+        return chunk(source.read(), self.scope, self.fingerprint, budget or self.budget, source.type)
 
     def cut_each(self, sources: Sequence[Source]) -> list[Cut]:
         """Return what becomes of each page."""
@@ -67,11 +75,14 @@ class Cutter:
         try:
             return self.cut(source)
         except InputError as error:
+            # A page keeps its last good version; there is just one persona, and an old one would speak for the owner.
+            if source.type != PAGE:
+                raise
             return str(error)
 
 
 def cut_all(sources: Sequence[Source], cutter: Cutter, workers: int, progress: Progress) -> Iterator[tuple[str, Cut]]:
-    """Yield the path of each page with what becomes of it, in order."""
+    """Yield the path of each page with what becomes of it, in order. Raises `InputError` for a persona that is none."""
     for done, (source, cut) in enumerate(zip(sources, _cut(sources, cutter, workers), strict=True)):
         progress("Reading pages", done, len(sources))
         yield source.file_path, cut

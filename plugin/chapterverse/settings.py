@@ -46,6 +46,7 @@ class Settings:
     Attributes:
         store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
         ledger: `sqlite:PATH` or `postgresql://…`; empty means a file of its own for each store.
+        persona: file that tells the chat how to speak; empty looks for `persona.md`.
         base_url: address of the published site; rewrites citations when it differs from the index's own.
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
@@ -63,6 +64,7 @@ class Settings:
 
     store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
     ledger: str = _setting("", "CHAPTERVERSE_LEDGER")
+    persona: str = _setting("", "CHAPTERVERSE_PERSONA")
     base_url: str = _setting("", "CHAPTERVERSE_BASE_URL")
     site: str = _setting("", "CHAPTERVERSE_SITE")
     docs_version: str | None = _setting(None, "CHAPTERVERSE_DOCS_VERSION")
@@ -96,11 +98,11 @@ class Settings:
         return self.publish is True and not self.pull_request
 
     def resolved(self, root: Path) -> Settings:
-        """Return the settings with a relative `edge:` path taken from `root` instead of the working directory."""
+        """Return the settings with relative paths taken from `root` instead of the working directory."""
         kind, _, path = self.store.partition(":")
-        if kind == "edge" and path and not Path(path).is_absolute():
-            return self.override(store=f"edge:{root / path}")
-        return self
+        # An absolute path stays as it is.
+        store = f"edge:{root / path}" if kind == "edge" and path else None
+        return self.override(store=store, persona=str(root / self.persona) if self.persona else None)
 
     def override(self, **values: Any) -> Settings:
         """Return a copy where every value that is not None replaces the setting of that name."""

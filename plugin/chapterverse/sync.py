@@ -21,7 +21,7 @@ from chapterverse.diff import Diff, FileDiff, Report
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.evidence.sampling import fit
 from chapterverse.ledger import UNREAD, Record
-from chapterverse.model import Chunk, Head, Point, Source, utc_now
+from chapterverse.model import NO_LANGUAGE, PERSONA, Chunk, Head, Point, Source, SparseVector, utc_now
 from chapterverse.plain import plain
 from chapterverse.progress import Progress
 from chapterverse.publishing import publishing, renewing
@@ -124,7 +124,8 @@ def preview(sources: Iterable[Source], target: Target, progress: Progress = lamb
 def _estimated(report: Report, changes: _Changes) -> Report:
     """Return the report with what a run would have to embed, less what an earlier one left behind."""
     chunks = {c.embed_hash: c for c in changes.diff.write if c.embed_hash in changes.diff.embed}
-    left = [chunks[h] for h in chunks.keys() - Unfinished(changes.target.unfinished).read(chunks).keys()]
+    paid = Unfinished(changes.target.unfinished).read(chunks).keys()
+    left = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
     return replace(report, embedded=len(left), tokens=estimate(left) if report.price else 0)
 
 
@@ -138,7 +139,8 @@ def _nothing_to_do(offered: Offered, target: Target) -> Report | None:
     if files.touched or files.removed:
         return None
     skipped = len(offered.warnings)
-    return Report(target.scope, head.generation, files, Diff(), head.chunks, skipped, warnings=offered.warnings)
+    pages = files.less(offered.others)
+    return Report(target.scope, head.generation, pages, Diff(), head.chunks, skipped, warnings=offered.warnings)
 
 
 @dataclass(slots=True)
@@ -203,10 +205,11 @@ class _Changes:
         moved = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         warnings = (*self.offered.warnings, *self.failed.values())
         embedder = self.target.embedder
+        personas = {c.source_file_path for c in self.stored if c.type == PERSONA}
         return Report(
             self.target.scope,
             generation,
-            self.files,
+            self.files.less(personas | self.offered.others),
             self.diff,
             total,
             len(warnings),
@@ -234,7 +237,7 @@ def _changes(offered: Offered, target: Target, live: Snapshot | None, progress: 
         else:
             chunks[path] = cut
     files = files.without(failed)
-    if not chunks and not files.unchanged:
+    if not (chunks.keys() | files.unchanged) - offered.others:
         raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
     if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
         live = None
@@ -310,12 +313,7 @@ def apply(
     for at in range(0, len(diff.write), _WRITE_BATCH):
         progress("Writing chunks", at, len(diff.write))
         batch = [c.stamped(now) for c in diff.write[at : at + _WRITE_BATCH]]
-        publication.write(
-            [
-                Point(c, lexical.document_vector(c.heading_path, plain(c.text), c.language), vectors[c.embed_hash])
-                for c in batch
-            ]
-        )
+        publication.write([_point(c, vectors) for c in batch])
     progress("Writing chunks", len(diff.write), len(diff.write))
     publication.delete(diff.delete)
     written = publication.preview()
@@ -324,15 +322,17 @@ def apply(
             f"The store holds {written.head.chunks} chunks of {target.scope} instead of {expected}: "
             "nothing was published, run it again."
         )
+    languages = written.head.languages
     head = Head(
         site=target.scope.site,
         version=target.scope.version,
         generation=1 + (live.head.generation if live else 0),
-        pages=written.head.pages,
+        # A persona is one chunk of one file, and no page.
+        pages=written.head.pages - (NO_LANGUAGE in languages),
         chunks=written.head.chunks,
         pipeline=target.pipeline,
         embedder=target.card,
-        languages=written.head.languages,
+        languages=tuple(tag for tag in languages if tag != NO_LANGUAGE),
         base_url=target.base_url,
         published_at=now,
         token=secrets.token_hex(8),
@@ -340,6 +340,16 @@ def apply(
     )
     publication.commit(head)
     return head
+
+
+def _point(chunk: Chunk, vectors: Vectors) -> Point:
+    if chunk.type == PERSONA:
+        return Point(chunk, SparseVector((), ()))
+    return Point(
+        chunk,
+        lexical.document_vector(chunk.heading_path, plain(chunk.text), chunk.language),
+        vectors[chunk.embed_hash],
+    )
 
 
 def _remember(changes: _Changes, target: Target, head: Head) -> None:

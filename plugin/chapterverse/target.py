@@ -18,7 +18,7 @@ from chapterverse.settings import DEFAULT_STORE, Settings
 from chapterverse.store import Store, open_store
 
 #: Changes when readers or the chunker make something else of the same input; then every file is read again.
-READER = "reader/3"
+READER = "reader/4"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from chapterverse import tokens
 from chapterverse.embedding import Embedder
 from chapterverse.errors import TextTooLong
-from chapterverse.model import Chunk
+from chapterverse.model import PERSONA, Chunk
 from chapterverse.progress import Progress
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class Refused(Exception):
 
 
 class Vectors:
-    """Vectors by `embed_hash`, as 32-bit floats, which is what stores keep; None in an index without any.
+    """Vectors by `embed_hash`, as 32-bit floats, which is what stores keep; None in an index without any, and for a
+    persona, which is not searched.
 
     Attributes:
         made: the hashes that the index did not hold: made by this run, or by an earlier one that was cut short.
@@ -75,6 +76,7 @@ class Vectors:
         """
         missing = self.lacking(chunks)
         self.made |= missing.keys()
+        self._by_hash.update(dict.fromkeys(h for h, c in missing.items() if c.type == PERSONA))
         if embedder is None:
             self._by_hash.update(dict.fromkeys(missing))
             self.embedded += len(missing)

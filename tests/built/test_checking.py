@@ -17,6 +17,7 @@ from chapterverse.built.delivery import widget_files
 from chapterverse.built.findings import KINDS, Findings
 from chapterverse.built.injecting import inject
 from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.knowledge import persona_source
 from chapterverse.model import Scope
 from chapterverse.readers.site import read_site
 from chapterverse.settings import Settings
@@ -414,3 +415,11 @@ def test_findings_are_counted_all_and_shown_in_part(site: Path) -> None:
     assert lines[11] == "  … and 1,990 more"
     assert lines[-1] == "5,000 pages checked: 2,000 found."
     assert all(advice.endswith(".") for _, advice in KINDS.values())
+
+
+def test_a_persona_is_no_page_that_the_site_lacks(site: Path) -> None:
+    (site.parent / "persona.md").write_text("Be brief.", encoding="utf-8")
+    reading = read_site(site)
+    spoken = persona_source(site.parent / "persona.md", reading.base_url)
+    sync.index([*reading.sources, spoken], Target.open(settings(site), Scope("tea"), reading.base_url))
+    assert says(found(site)) == {}

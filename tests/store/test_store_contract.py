@@ -527,6 +527,25 @@ def test_dense_search_is_by_cosine(store: Store) -> None:
     assert hits[1].score == pytest.approx(5.1 / math.sqrt(2) / math.hypot(5.0, 0.1), rel=1e-4)
 
 
+def test_a_persona_is_there_and_no_search_finds_it(store: Store) -> None:
+    pages = [point(f"page-{i}", f"tea and text {i}", dense=(1.0, float(i), 0.0, 0.0)) for i in range(12)]
+    spoken = point("spoken", "tea")
+    persona = Point(replace(spoken.chunk, type="persona", source_file_path="persona.md"), SparseVector((), ()))
+    publish(store, [*pages, persona], embedder=DENSE)
+    snapshot = store.snapshot(SCOPE)
+    assert snapshot.head.chunks == 13
+    assert [c.chunk_id for c in snapshot.page("persona", "type")] == ids([persona])
+    assert list(snapshot.points(["persona.md"])) == [persona]
+    assert snapshot.vectors([persona.chunk.embed_hash]) == {persona.chunk.embed_hash: None}
+    for narrowed in (None, In("type", ("persona", "page"))):
+        assert len(snapshot.search_dense((1.0, 0.0, 0.0, 0.0), 50, narrowed)) == 12
+        assert len(snapshot.search_lexical(query_vector("tea"), 50, narrowed)) == 12
+    tea = query_vector("tea").indices
+    assert snapshot.document_frequencies(tea) == [12]
+    publish(store, delete=ids([persona]), embedder=DENSE)
+    assert store.snapshot(SCOPE).page("persona", "type") == []
+
+
 def test_a_question_of_another_size_is_refused(store: Store) -> None:
     publish(store, [replace(A, dense=(1.0, 0.0, 0.0, 0.0))], embedder=DENSE)
     with pytest.raises(IndexMismatch, match="4 dimensions, not of 3"):

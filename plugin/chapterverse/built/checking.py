@@ -19,11 +19,12 @@ from chapterverse.built import leaks
 from chapterverse.built.findings import Findings
 from chapterverse.built.freshness import Index, open_index
 from chapterverse.built.inspection import Inspection, inspect, read_ids
+from chapterverse.built.instructions import find_instructions
 from chapterverse.built.launchers import Launcher
 from chapterverse.built.places import NOWHERE, Links, Places, has
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage
 from chapterverse.progress import Progress
-from chapterverse.readers import Reading, read_site
+from chapterverse.readers import Reading, read_document, read_site
 from chapterverse.readers.addresses import read_sitemap
 from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.settings import Settings
@@ -139,6 +140,7 @@ class _Check:
             self.findings.add("dead_anchor", path, f"{path} links to {href}, and has no such id.")
         if path in self.offered:
             self._note_address(path, url, seen)
+            self._note_instructions(path, page)
             if index is not None:
                 self._note_citations(path, url, seen, page, index)
 
@@ -177,6 +179,11 @@ class _Check:
         stated = seen.envelope.canonical or url in self.places.listed or self.settings.base_url
         if not stated:
             self.findings.add("no_address", path, f"{path} states no address, and the sitemap doesn't list it.")
+
+    def _note_instructions(self, path: str, page: str) -> None:
+        for found in find_instructions(read_document(page).sections):
+            place = f"{path}#{found.anchor}" if found.anchor else path
+            self.findings.add("instruction", path, f'{place} says "{found.sentence}"')
 
     def _note_citations(self, path: str, url: str, seen: Inspection, page: str, index: Index) -> None:
         address = self.places.relative(url)

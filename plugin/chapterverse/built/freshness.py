@@ -14,7 +14,7 @@ from itertools import chain
 
 from chapterverse import states
 from chapterverse.ledger import UNREAD, open_ledger
-from chapterverse.model import Head, Section, Source, join_blocks
+from chapterverse.model import PAGE, Head, Section, Source, join_blocks
 from chapterverse.readers.addresses import clean_base
 from chapterverse.readers.html import read_document
 from chapterverse.settings import Settings
@@ -81,8 +81,12 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     here = [head for head in heads if clean_base(head.base_url) == base]
     head = only_head(heads if settings.site or not here else here, settings.site, settings.docs_version)
     index = Index(head, store.snapshot(head.scope), clean_base(head.base_url) or base)
+    others: set[str] = set()
     for point in index.snapshot.points():
-        if point.chunk.type == "page":
+        if point.chunk.type != PAGE:
+            # The site doesn't hold it, so nothing of the site tells whether it is still there.
+            others.add(point.chunk.source_file_path)
+        else:
             address, _, anchor = point.chunk.url.partition("#")
             address = address.removeprefix(index.base)
             index.files[address] = point.chunk.source_file_path
@@ -95,7 +99,9 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     told = described and UNREAD not in {r.content_hash for r in ledger.records(head.scope).values()}
     if told and not offered.keys().isdisjoint(index.files.values()):
         found = states.derive(store, ledger, head.scope, offered.values()).files
-        index.known = {file.file_path: file.state for file in found if file.state != "Indexed"}
+        index.known = {
+            file.file_path: file.state for file in found if file.state != "Indexed" and file.file_path not in others
+        }
     return index
 
 

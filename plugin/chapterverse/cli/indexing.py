@@ -12,12 +12,18 @@ import typer
 from chapterverse import progress, states, sync
 from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import IndexCorrupt
+from chapterverse.knowledge import find_persona, no_pages, persona_source
 from chapterverse.ledger import open_ledger
-from chapterverse.model import Head, Scope, slug
+from chapterverse.model import Head, Scope, Source, slug
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 from chapterverse.target import Target
+
+Persona = Annotated[
+    str | None,
+    typer.Option("--persona", help="Tells the chat how to speak; else persona.md in PATH or here.", metavar="FILE"),
+]
 
 
 def index(
@@ -29,6 +35,7 @@ def index(
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
+    persona: Persona = None,
     ledger: Ledger = None,
     embedder: Embedder = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done and change nothing.")] = False,
@@ -41,14 +48,19 @@ def index(
 
     Only what changed is read, only what is new is embedded, and what is gone is removed.
     """
-    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    settings = settings_from(
+        store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url, persona=persona
+    )
     address = settings.base_url or None
-    reading = read_sources(path, address, slugs) if source else read_site(path, address)
+    docs = path if source else None
+    spoken = find_persona(settings.persona, docs, Path())
+    reading = read_sources(path, address, slugs, no_pages(spoken, path)) if source else read_site(path, address)
+    sources = (*reading.sources, *([persona_source(spoken, reading.base_url, docs)] if spoken else []))
     scope, others = _scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
-        done = run(reading.sources, target, report)
+        done = run(sources, target, report)
     if others:
         typer.echo(
             f"Warning: the store holds {', '.join(sorted(others))} too. If that is this site at another address, index "
@@ -68,6 +80,7 @@ def index(
 def status(
     path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
+    persona: Persona = None,
     ledger: Ledger = None,
     as_json: Json = False,
     store: Store = None,
@@ -78,17 +91,23 @@ def status(
 
     With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
     """
-    settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
+    settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona)
     opened = open_store(settings)
     scope = only_scope(opened, settings.site, settings.docs_version)
-    sources = read_site(path, settings.base_url or None).sources if path else None
-    report = states.derive(opened, open_ledger(settings), scope, sources)
+    report = states.derive(opened, open_ledger(settings), scope, _offered(path, settings) if path else None)
     if as_json:
         print_json(report.to_json())
         return
     typer.echo(report.summary)
     for file in report.files:
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
+
+
+def _offered(site: Path, settings: Settings) -> list[Source]:
+    """Return what `index` would offer of a built site."""
+    reading = read_site(site, settings.base_url or None)
+    spoken = find_persona(settings.persona, None, Path())
+    return [*reading.sources, *([persona_source(spoken, reading.base_url)] if spoken else [])]
 
 
 def _scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:

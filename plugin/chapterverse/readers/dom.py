@@ -48,11 +48,14 @@ _DROPPED_CLASSES = frozenset(
 _DROPPED_SPAN = "lang"
 # Most tags show at a glance that nothing of this concerns them; only the others have their attributes parsed.
 _HINT = re.compile(
-    rf"\b(?:hidden|exclude|ignore|display|navigation|doc-backlink|lang|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
+    rf"\b(?:hidden|exclude|ignore|display|font-size|navigation|doc-backlink|lang|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
 )
 _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
 _CODE_TAG = re.compile(r"<code\b([^>]*+)>", re.IGNORECASE)
-_DISPLAY_NONE = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+# What is never seen, whoever looks; `aria-hidden` is for those who listen, and the others see it.
+_UNSEEN = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:\.0*)?(?:[a-z]+|%)?\s*(?:!|;|\Z)", re.IGNORECASE
+)
 
 
 class Node:
@@ -256,7 +259,7 @@ def _is_hidden(node: Node) -> bool:
     if hidden is not None and hidden.lower() != "until-found":
         # The panels of tabs that aren't chosen are hidden until a reader chooses them.
         return node.get("role") != "tabpanel"
-    return _DISPLAY_NONE.search(node.get("style") or "") is not None
+    return _UNSEEN.search(node.get("style") or "") is not None
 
 
 def _has_dropped_class(node: Node) -> bool:

@@ -44,15 +44,25 @@ def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
     Raises:
         UnreadablePage: it is no valid YAML; the message names `file_path`.
     """
+    values, below = split_values(text, file_path)
+    return (FrontMatter() if values is None else _front_matter(values)), below
+
+
+def split_values(text: str, file_path: str) -> tuple[dict[Any, Any] | None, str]:
+    """Return what the front matter says, None where there is none, and the text below it.
+
+    Raises:
+        UnreadablePage: it is no valid YAML; the message names `file_path`.
+    """
     found = _FRONT_MATTER.match(text)
     if not found:
-        return FrontMatter(), text
+        return None, text
     try:
         values = yaml.safe_load(found.group(1))
     except (yaml.YAMLError, ValueError, RecursionError):
         raise UnreadablePage(f"The front matter of {file_path} is not valid YAML.") from None
     # Without keys it was no front matter but text between two rules.
-    return (_front_matter(values), text[found.end() :]) if isinstance(values, dict) else (FrontMatter(), text)
+    return (values, text[found.end() :]) if isinstance(values, dict) else (None, text)
 
 
 def _front_matter(values: dict[Any, Any]) -> FrontMatter:

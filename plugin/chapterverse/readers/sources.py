@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage
@@ -18,12 +19,14 @@ from chapterverse.readers.reading import Reading, draft, require_unchanged, stat
 from chapterverse.readers.slugs import SlugRule
 
 
-def read_sources(folder: Path, base_url: str | None = None, slugs: SlugRule = SlugRule.MKDOCS) -> Reading:
+def read_sources(
+    folder: Path, base_url: str | None = None, slugs: SlugRule = SlugRule.MKDOCS, no_pages: Collection[str] = ()
+) -> Reading:
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
     Where a page is expected and which files are only parts of others follows from `slugs` (see `places`); its language
     is what its front matter says (`lang`, `language`), else its folder's (see `locales`), else English. Sections carry
-    the anchors that `slugs` computes, marked as not verified.
+    the anchors that `slugs` computes, marked as not verified. Files of `no_pages` are as if they weren't there.
 
     Raises:
         InputError: no folder, no Markdown in it, no `base_url`.
@@ -33,6 +36,7 @@ def read_sources(folder: Path, base_url: str | None = None, slugs: SlugRule = Sl
     if base is None:
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = list_files(folder, (".md", ".markdown", ".mdx"))
+    listing.files = [path for path in listing.files if path not in no_pages]
     made = draft(folder, listing)
     locales = locale_folders(listing.files)
     sources: list[tuple[str, Source]] = []

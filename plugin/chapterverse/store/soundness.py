@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 from chapterverse.errors import IndexMismatch
-from chapterverse.model import Point
+from chapterverse.model import PERSONA, Point
 
 
 def check(point: Point, dense_size: int) -> None:
@@ -17,7 +17,7 @@ def check(point: Point, dense_size: int) -> None:
     sound = len(indices) == len(values) and ascending and bounded and all(map(math.isfinite, values))
     if not sound or not all(map(math.isfinite, dense or ())):
         raise IndexMismatch(f"The vectors of chunk {point.chunk.chunk_id} are malformed: nothing was published.")
-    if len(dense or ()) != dense_size:
+    if len(dense or ()) != (0 if point.chunk.type == PERSONA else dense_size):
         raise IndexMismatch(
             f"A vector has {len(dense or ())} dimensions, the index holds {dense_size}: nothing was published."
         )
