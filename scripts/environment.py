@@ -120,10 +120,11 @@ def _install(profile: str) -> None:
     _say(f"Setting up .venv for {profile} with Python {version}: once, about half a minute.")
     failed = "The packages could not be installed"
     uv_is_there = UV.exists() or _try([*PIP, "--require-hashes", "-r", REQUIREMENTS / "uv.txt"])
-    if profile != "lock":
-        _add(["--require-hashes", "-r", REQUIREMENTS / f"{profile}.txt"], failed)
-    elif not uv_is_there:
-        sys.exit(f"{failed}: uv is needed to resolve the locks.")
+    if profile == "lock":
+        if not uv_is_there:
+            sys.exit(f"{failed}: uv is needed to resolve the locks.")
+        return
+    _add(["--require-hashes", "-r", REQUIREMENTS / f"{profile}.txt"], failed)
     _add(["--no-deps", "--no-build-isolation", "-e", ROOT], "The package itself could not be installed")
 
 

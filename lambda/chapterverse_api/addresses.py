@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from chapterverse.errors import InputError
 from chapterverse.model import Head
 
 if TYPE_CHECKING:
     from chapterverse.store import Snapshot
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def public(url: str, head: Head, base: str) -> str:
@@ -48,6 +52,29 @@ def version_at(url: str, heads: Sequence[Head]) -> Head | None:
     longest = max((_folder(h.base_url) for h in above), key=len, default="")
     nearest = [h for h in above if _folder(h.base_url) == longest]
     return nearest[0] if len(nearest) == 1 else None
+
+
+def check_page(url: str | None, homes: Collection[str]) -> None:
+    """Refuse a page of another site: an answer for its reader would rest on pages that they are not on.
+
+    Args:
+        homes: addresses of the site, of which one names its host; any page passes where none is known.
+
+    Raises:
+        InputError: the page is on a host of its own.
+    """
+    hosts = {host for home in homes if (host := _host(home))}
+    host = _host(url or "")
+    # A site is built and tried on the author's own machine, at whichever of its names.
+    if host and hosts and host not in hosts | _LOOPBACK:
+        raise InputError("page_url is on another site: send that of a page of this documentation.", field="page_url")
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _between(ordered: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
@@ -20,7 +19,7 @@ from chapterverse_api.guard import contract
 from chapterverse_api.guard.headers import ResponseHeaders
 from chapterverse_api.guard.last_resort import LastResort
 from chapterverse_api.guard.origin import AllowList, OriginGuard
-from chapterverse_api.routes import Service, chat, retrieve, status, widget
+from chapterverse_api.routes import Service, chat, retrieve, status, threads, widget
 from chapterverse_api.routes.site import Site
 from chapterverse_api.service import open_service
 
@@ -51,10 +50,11 @@ def create_app(
             Middleware(LastResort),
         ],
     )
-    app.state.service = (lambda: service) if service else _opening(settings)
-    _add_errors(app)
+    app.state.service = opening = Opening(settings, service)
+    _add_errors(app, opening)
     v1 = APIRouter(prefix="/v1")
-    for routes in (chat, retrieve, status):
+    # There is nothing to forget where nothing is kept.
+    for routes in (chat, retrieve, status, *([threads] if settings.records else [])):
         v1.include_router(routes.router)
     app.include_router(v1)
     app.router.routes.extend(widget.routes())
@@ -63,25 +63,31 @@ def create_app(
     return app
 
 
-def _opening(settings: Settings) -> Callable[[], Service]:
-    """Return a function that opens the service at its first call; one that failed is tried again."""
-    opened: list[Service] = []
-    lock = Lock()
+class Opening:
+    """Opens the service at the first call; a try that failed is made again."""
 
-    def service() -> Service:
-        with lock:
-            if not opened:
-                opened.append(open_service(settings))
-            return opened[0]
+    def __init__(self, settings: Settings, service: Service | None = None) -> None:
+        self._settings = settings
+        self._service = service
+        self._lock = Lock()
 
-    return service
+    def __call__(self) -> Service:
+        with self._lock:
+            if self._service is None:
+                self._service = open_service(self._settings)
+            return self._service
+
+    @property
+    def site(self) -> str:
+        """Where the documentation is, as far as it is known; never opens anything."""
+        return self._settings.base_url or (self._service.site if self._service else "")
 
 
-def _add_errors(app: FastAPI) -> None:
+def _add_errors(app: FastAPI, opening: Opening) -> None:
     @app.exception_handler(refusals.Refusal)
     @app.exception_handler(ChapterVerseError)
     async def refused(_: Request, error: Exception) -> Response:
-        return refusals.report(error).response()
+        return refusals.report(error, site=opening.site).response()
 
     @app.exception_handler(RequestValidationError)
     async def out_of_contract(_: Request, error: RequestValidationError) -> Response:

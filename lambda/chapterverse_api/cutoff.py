@@ -5,10 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from copy import copy
+from threading import Event, Lock
 
-#: Seconds for a whole answer: API Gateway gives up after 29, and most readers before.
-TOTAL_SECONDS = 25.0
+from chapterverse.errors import ProviderError
+
+#: Seconds for the models of a whole answer. With one more for what is ours, a turn takes 25: API Gateway gives up
+#: after 29, and most readers before.
+TOTAL_SECONDS = 24.0
+
+
+class Left(Exception):
+    """The reader is gone, and so is whoever would have been told that something failed."""
 
 
 class Cutoff:
@@ -18,22 +26,28 @@ class Cutoff:
         self._end = time.monotonic() + seconds
         self._lock = Lock()
         self._closers: list[Callable[[], None]] = []
-        self._cut = False
+        self._cut = Event()
 
     @property
     def left(self) -> float:
         """Seconds until the end, 0 after it."""
-        return 0.0 if self._cut else max(0.0, self._end - time.monotonic())
+        return 0.0 if self.is_cut else max(0.0, self._end - time.monotonic())
 
     @property
     def is_cut(self) -> bool:
         """Whether the reader is gone."""
-        return self._cut
+        return self._cut.is_set()
+
+    def within(self, seconds: float) -> Cutoff:
+        """Return the end of one step of the turn: so many seconds from now, or the turn's own; cut is one with all."""
+        step = copy(self)
+        step._end = min(self._end, time.monotonic() + seconds)
+        return step
 
     def cut(self) -> None:
         """End what is waited for now, from whichever thread: nobody is left to read it."""
         with self._lock:
-            self._cut = True
+            self._cut.set()
             closers = list(self._closers)
         for close in closers:
             close()
@@ -43,7 +57,7 @@ class Cutoff:
         """Call `close` if the turn is cut while the block runs, or was before; it may come from another thread."""
         with self._lock:
             self._closers.append(close)
-            cut = self._cut
+            cut = self.is_cut
         if cut:
             close()
         try:
@@ -51,3 +65,17 @@ class Cutoff:
         finally:
             with self._lock:
                 self._closers.remove(close)
+
+    @contextmanager
+    def heeding(self) -> Iterator[None]:
+        """Run a block that waits for a model.
+
+        Raises:
+            Left: the turn was cut, which ended the wait: no failure of the model's.
+        """
+        try:
+            yield
+        except ProviderError:
+            if self.is_cut:
+                raise Left from None
+            raise

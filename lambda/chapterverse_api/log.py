@@ -1,4 +1,4 @@
-"""Typed log events: one JSON line each, with sizes and timings and never a reader's words."""
+"""Typed log events: one JSON line each, with sizes and timings, and a reader's words only where that was asked for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def event(
     Args:
         turn_id: the turn that it belongs to; None before a turn has begun.
         execution_time: seconds since the turn began.
-        fields: ids, counts, timings and outcomes. A question, a selection or an answer is none of these.
+        fields: ids, counts, timings and outcomes; a question only with `Settings.log_questions`, a selection or an
+            answer never.
     """
     level = logging.ERROR if name == "error" else logging.INFO
     if _logger.isEnabledFor(level):

@@ -10,10 +10,11 @@ from urllib.parse import urldefrag
 from chapterverse import lexical
 from chapterverse.errors import IndexFault
 from chapterverse.evidence import Question, read_question
+from chapterverse.knowledge import Persona
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api import addresses, phrases
-from chapterverse_api.contract import ChatQuery, Mode, Nearest, SourceChunk
+from chapterverse_api.contract import Mode, Nearest, SourceChunk
 from chapterverse_api.generation import Passage, Task
 from chapterverse_api.passages import chosen, passages
 from chapterverse_api.retrieval import Candidate
@@ -21,6 +22,7 @@ from chapterverse_api.scope import chunk_of, seek
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
+    from chapterverse_api.turn import Turn
 
 #: Pages that a refusal points to.
 NEAREST = 3
@@ -69,9 +71,10 @@ class Material:
         return found / sum(weights)
 
 
-def from_index(query: ChatQuery, service: Service) -> Material:
+def from_index(turn: Turn) -> Material:
     """Return the passages that the index has on a question; none where the evidence is too weak."""
-    sought = seek(query, service)
+    query, service = turn.query, turn.service
+    sought = seek(turn)
     snapshot, found = sought.snapshot, sought.found
     kept = chosen((c for c in found.candidates if c.evidence >= found.calibration.floor), query.top_k)
     urls = {c.chunk.chunk_id: service.public_url(c.chunk, snapshot.head) for c in found.candidates}
@@ -80,7 +83,7 @@ def from_index(query: ChatQuery, service: Service) -> Material:
     language = sought.language or next((c.chunk.language for c in found.candidates), snapshot.head.languages[0])
     return Material(
         mode="rag",
-        task=Task(query.query or "", found.question, made, language),
+        task=_task(turn, found.question, made, language, service.persona(snapshot)),
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
         nearest=_nearest(found.candidates, urls),
         candidates=found.total,
@@ -93,8 +96,9 @@ def from_index(query: ChatQuery, service: Service) -> Material:
     )
 
 
-def from_selection(query: ChatQuery, service: Service) -> Material:
+def from_selection(turn: Turn) -> Material:
     """Return the selection as the only source; the index is asked just where it stands and what its words weigh."""
+    query, service = turn.query, turn.service
     selection = query.selected_text or ""
     try:
         snapshot: Snapshot | None = service.snapshot(query.docs_version, query.page_url)
@@ -113,13 +117,28 @@ def from_selection(query: ChatQuery, service: Service) -> Material:
     )
     return Material(
         mode="selected_text",
-        task=Task(query.query or "", words, (passage,), language),
+        task=_task(turn, words, (passage,), language, service.persona(snapshot)),
         sources=(source,),
         nearest=(home.place,) if home else (),
         candidates=1,
         evidence=1.0,
         retrieval_used=False,
         snapshot=snapshot,
+    )
+
+
+def _task(turn: Turn, words: Question, passages: tuple[Passage, ...], language: str, persona: Persona) -> Task:
+    return Task(
+        question=turn.query.query or "",
+        words=words,
+        passages=passages,
+        language=persona.language or language,
+        selected=turn.query.selected_text is not None,
+        history=turn.conversation.messages,
+        summary=turn.conversation.summary,
+        context=turn.query.user_context or "",
+        persona=persona,
+        cutoff=turn.cutoff,
     )
 
 

@@ -12,12 +12,14 @@ class Phrases:
     refused: the answer when these docs hold none.
     selection: the chapter of a selection whose page is not known.
     abroad: stands before an answer from pages in other languages.
+    cut: stands behind an answer that reached its greatest length.
     """
 
     quoted: str
     refused: str
     selection: str
     abroad: str
+    cut: str
 
 
 _PHRASES = {
@@ -26,66 +28,77 @@ _PHRASES = {
         "I could not find an answer to that in these docs.",
         "Selected text",
         "There is nothing on this in your language here; these pages are in another one.",
+        "(The answer is cut off here: it reached its greatest length.)",
     ),
     "de": Phrases(
         "Aus der Dokumentation zitiert:",
         "In dieser Dokumentation steht dazu keine Antwort.",
         "Ausgewählter Text",
         "Dazu steht hier nichts auf Deutsch; diese Seiten sind in einer anderen Sprache.",
+        "(Die Antwort bricht hier ab: Sie hat ihre größte Länge erreicht.)",
     ),
     "fr": Phrases(
         "Extrait de la documentation :",
         "Cette documentation ne répond pas à cette question.",
         "Texte sélectionné",
         "Rien à ce sujet en français ici ; ces pages sont dans une autre langue.",
+        "(La réponse s’arrête ici : elle a atteint sa longueur maximale.)",
     ),
     "es": Phrases(
         "Citado de la documentación:",
         "Esta documentación no responde a eso.",
         "Texto seleccionado",
         "No hay nada sobre esto en español; estas páginas están en otro idioma.",
+        "(La respuesta se corta aquí: alcanzó su longitud máxima.)",
     ),
     "it": Phrases(
         "Citato dalla documentazione:",
         "Questa documentazione non risponde a ciò.",
         "Testo selezionato",
         "Qui non c’è nulla al riguardo in italiano; queste pagine sono in un’altra lingua.",
+        "(La risposta si interrompe qui: ha raggiunto la lunghezza massima.)",
     ),
     "pt": Phrases(
         "Citado da documentação:",
         "Esta documentação não responde a isso.",
         "Texto selecionado",
         "Não há nada sobre isso em português; estas páginas estão em outro idioma.",
+        "(A resposta termina aqui: atingiu o comprimento máximo.)",
     ),
     "nl": Phrases(
         "Geciteerd uit de documentatie:",
         "Deze documentatie geeft daar geen antwoord op.",
         "Geselecteerde tekst",
         "Hierover staat hier niets in het Nederlands; deze pagina’s zijn in een andere taal.",
+        "(Het antwoord breekt hier af: het heeft zijn grootste lengte bereikt.)",
     ),
     "pl": Phrases(
         "Cytat z dokumentacji:",
         "W tej dokumentacji nie ma na to odpowiedzi.",
         "Zaznaczony tekst",
         "Nie ma tu nic na ten temat po polsku; te strony są w innym języku.",
+        "(Odpowiedź urywa się tutaj: osiągnęła największą długość.)",
     ),
     "zh": Phrases(
         "摘自文档：",
         "这些文档中没有找到答案。",
         "选中的文本",
         "这里没有相关的中文内容；以下页面使用其他语言。",
+        "（回答在此截断：已达到最大长度。）",
     ),
     "ja": Phrases(
         "ドキュメントからの引用：",
         "このドキュメントには答えが見つかりませんでした。",
         "選択したテキスト",
         "日本語の該当箇所はありません。次は他の言語のページです。",
+        "（回答はここで途切れています。長さの上限に達しました。）",
     ),
     "ar": Phrases(
         "مقتبس من الوثائق:",
         "لا تحتوي هذه الوثائق على إجابة لذلك.",
         "النص المحدد",
         "لا يوجد شيء عن ذلك بالعربية هنا؛ هذه الصفحات بلغة أخرى.",
+        "(تنقطع الإجابة هنا: بلغت أقصى طول لها.)",
     ),
 }
 

@@ -66,15 +66,18 @@ _BY_STATUS: dict[int, tuple[str, str]] = {
 }
 
 
-def of_error(error: Exception) -> Refusal:
-    """Return what a reader is told about `error`."""
+def of_error(error: Exception, site: str = "") -> Refusal:
+    """Return what a reader is told about `error`, and where to look instead if `site` is known."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, errors.InputError):
         return Refusal(422, "out_of_contract", str(error), field=error.field)
     kind = next(kind for kind in type(error).__mro__ if kind in _BY_ERROR)
+    status, code, message = _BY_ERROR[kind]
+    if status == 503 and site:
+        message = f"{message} Meanwhile {site} has its own search."
     retryable = isinstance(error, errors.IndexFault) or getattr(error, "retryable", False)
-    return Refusal(*_BY_ERROR[kind], retryable=retryable)
+    return Refusal(status, code, message, retryable=retryable)
 
 
 def of_status(status: int) -> Refusal:
@@ -82,9 +85,9 @@ def of_status(status: int) -> Refusal:
     return Refusal(status, *_BY_STATUS.get(status, ("refused", "This request can't be answered.")))
 
 
-def report(error: Exception, *, turn_id: str | None = None) -> Refusal:
-    """Log `error` for the operator where it is ours to mend, and return what the reader is told."""
-    refusal = of_error(error)
+def report(error: Exception, *, turn_id: str | None = None, site: str = "") -> Refusal:
+    """Log `error` for the operator where it is ours to mend, and return what the reader is told (see `of_error`)."""
+    refusal = of_error(error, site)
     if refusal.status >= 500:
         frames = extract_tb(error.__traceback__)
         log.event(

@@ -15,12 +15,11 @@ from chapterverse.filters import In, all_of, fields
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api.addresses import on_page, page_of
-from chapterverse_api.contract import ChatQuery
-from chapterverse_api.history import standalone
+from chapterverse_api.history import condense
 from chapterverse_api.retrieval import Retrieval
 
 if TYPE_CHECKING:
-    from chapterverse_api.service import Service
+    from chapterverse_api.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +37,17 @@ class Sought:
     abroad: bool = False
 
 
-def seek(query: ChatQuery, service: Service) -> Sought:
+def seek(turn: Turn) -> Sought:
     """Search for what a reader asks, within the scope of the page that they are on.
 
     Raises:
         InputError: there is no such version.
         IndexFault: there is no index that can be read.
     """
+    query, service = turn.query, turn.service
     snapshot = service.snapshot(query.docs_version, query.page_url)
-    question = standalone(query.query or "", query.conversation_history, snapshot.head.languages)
+    asked = condense(query.query or "", turn.conversation, service.writer, turn.cutoff, snapshot.head.languages)
+    question = asked.question
     page = service.published_url(query.page_url or "", snapshot.head)
     here = page_of(page)
     language = query.language or _language_of(question, page, snapshot)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from pydantic import ValidationError
-
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ChapterVerseError, IndexMismatch, InputError, ProviderError
 from chapterverse.filters import Asked, readdressed, version_of
+from chapterverse.knowledge import Persona, persona_of
 from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head, open_store
-from chapterverse_api import addresses, ask
+from chapterverse_api import addresses, ask, judging, searching
+from chapterverse_api.circuit import Circuit, GuardedEmbedder, GuardedReranker
 from chapterverse_api.contract import (
     ChatQuery,
     IndexStatus,
@@ -28,15 +28,14 @@ from chapterverse_api.contract import (
     RetrievedChunk,
     ServiceStatus,
 )
-from chapterverse_api.generation import Generator, open_generator
-from chapterverse_api.guard import contract as guarded
-from chapterverse_api.history import standalone
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.generation import Generator, Writer, open_generator
+from chapterverse_api.guard.contract import checked
+from chapterverse_api.guard.transcript import Signer
+from chapterverse_api.records.threads import open_threads
 from chapterverse_api.reranking import Reranker, open_reranker
 from chapterverse_api.retrieval import Candidate, Retrieval, rerank, retrieve
 from chapterverse_api.sse import Events
-
-#: Results of which a fusion weight is judged.
-_WEIGHED = 10
 
 
 def open_service(settings: Settings) -> Service:
@@ -61,16 +60,20 @@ class Service:
         reranker: Reranker | None = None,
     ) -> None:
         self.settings = settings
-        self.embedder = embedder
+        self.embedder = GuardedEmbedder(embedder) if embedder else None
         self.generator = generator
-        self.reranker = reranker
+        self.reranker = GuardedReranker(reranker) if reranker else None
+        self.circuit = Circuit("generator")
+        self.signer = Signer.of(settings)
+        self.threads = open_threads(settings, generator if isinstance(generator, Writer) else None)
         self._store = store
         self._open: dict[Scope, Snapshot] = {}
+        self._personas: dict[Scope, tuple[int, Persona]] = {}
         self._lock = Lock()
 
-    def chat(self, query: ChatQuery) -> Events:
+    def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. See `ask.ask`."""
-        return ask.ask(query, self)
+        return ask.ask(query, self, cutoff=cutoff, origins=origins)
 
     def find(
         self,
@@ -128,87 +131,16 @@ class Service:
     def search(
         self, question: str, top_k: int, filters: Mapping[str, Any], history: list[dict[str, str]] | None = None
     ) -> list[dict[str, Any]]:
-        """Return the rows of `search --json` for one question: chunks unexpanded, best first.
-
-        Raises:
-            InputError: the question, its history or a filter is out of contract.
-            IndexFault: there is no index that can be read.
-        """
-        found, head = self._found(question, history, filters)
-        return self._rows(found, head, top_k)
+        """Return the rows of `search --json` for one question; see `searching.search`."""
+        return searching.search(self, question, top_k, filters, history)
 
     def examine(self, question: str, history: list[dict[str, str]] | None, top_k: int) -> dict[str, Any]:
-        """Return the `results` of `search` for one question and how they came about, for `chapterverse eval`.
-
-        `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` says that
-        nothing reaches it; `seconds` by stage, with a `total` that leaves out the opening of the index; `degraded` why
-        not all went as configured, or None; `generation` that of the index.
-
-        Raises:
-            InputError: the question or its history is out of contract.
-            IndexFault: there is no index that can be read.
-        """
-        self.snapshot()
-        started = time.perf_counter()
-        found, head = self._found(question, history, {})
-        seconds = {**found.timings, "total": time.perf_counter() - started}
-        return {
-            "results": self._rows(found, head, top_k),
-            "evidence": round(found.evidence, 4),
-            "floor": found.calibration.floor,
-            "refused": not found.answerable,
-            "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
-            "degraded": found.degraded,
-            "generation": head.generation,
-        }
+        """Return what `chapterverse eval` measures of one question; see `searching.examine`."""
+        return searching.examine(self, question, history, top_k)
 
     def weigh(self, question: str, history: list[dict[str, str]] | None, weights: Sequence[float]) -> dict[str, Any]:
-        """Return what `chapterverse calibrate` must know of one question.
-
-        `features` are those of every candidate (see `evidence.Features`); `urls` says for each fusion weight where the
-        best ten stand, best first.
-
-        Raises:
-            InputError: the question or its history is out of contract.
-            IndexFault: there is no index that can be read.
-            ProviderError: the embedder failed.
-        """
-        query = _contracted(ChatQuery, query=question, conversation_history=history or [])
-        snapshot = self.snapshot()
-        asked = standalone(question, query.conversation_history, snapshot.head.languages)
-        vector = self.embedder.embed_query(asked) if self.embedder else None
-        found = [retrieve(snapshot, None, asked, vector=vector, weight=weight) for weight in (None, *weights)]
-        return {
-            "features": [c.features for c in found[0].candidates if c.features],
-            "urls": {
-                weight: [self.public_url(c.chunk, snapshot.head) for c in one.candidates[:_WEIGHED]]
-                for weight, one in zip(weights, found[1:], strict=True)
-            },
-        }
-
-    def _found(
-        self, question: str, history: list[dict[str, str]] | None, filters: Mapping[str, Any]
-    ) -> tuple[Retrieval, Head]:
-        query = _contracted(ChatQuery, query=question, conversation_history=history or [], filters=filters)
-        snapshot = self.snapshot(query.docs_version)
-        asked = standalone(question, query.conversation_history, snapshot.head.languages)
-        return self.reranked(asked, self.find(snapshot, asked, query.filters)), snapshot.head
-
-    def _rows(self, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
-        return [
-            {
-                "rank": rank,
-                "score": round(c.evidence, 4),
-                "url": self.public_url(c.chunk, head),
-                "chapter": c.chunk.chapter_title,
-                "section": c.chunk.section_heading,
-                "heading_path": list(c.chunk.heading_path),
-                "source_file_path": c.chunk.source_file_path,
-                "chunk_id": c.chunk.chunk_id,
-                "text": c.chunk.text,
-            }
-            for rank, c in enumerate(found.candidates[:top_k], 1)
-        ]
+        """Return what `chapterverse calibrate` must know of one question; see `searching.weigh`."""
+        return searching.weigh(self, question, history, weights)
 
     def answer(self, **fields: Any) -> dict[str, Any]:
         """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; those that are None are left out.
@@ -217,7 +149,7 @@ class Service:
             InputError: the fields are out of contract.
             IndexFault: there is no index that can be read.
         """
-        query = _contracted(ChatQuery, **{k: v for k, v in fields.items() if v is not None})
+        query = checked(**{k: v for k, v in fields.items() if v is not None})
         *_, response = self.chat(query)
         return response.model_dump(mode="json")
 
@@ -228,7 +160,10 @@ class Service:
             heads = self._store.heads()
             embedder = self._card.name
             sound = all(h.embedder.fingerprint == self._card.fingerprint and self._store.intact(h.scope) for h in heads)
-        degraded = [] if heads and sound else ["index"]
+        circuits = {"generator": self.circuit}
+        circuits |= {"embedder": self.embedder.circuit} if self.embedder else {}
+        circuits |= {"reranker": self.reranker.circuit} if self.reranker else {}
+        degraded = ([] if heads and sound else ["index"]) + [part for part, c in circuits.items() if c.open]
         return ServiceStatus(
             status="degraded" if degraded else "ok",
             indexes=[_index_status(h) for h in heads],
@@ -277,6 +212,41 @@ class Service:
             names = ", ".join(sorted(filter(None, known))) or "none by name"
             raise InputError(f"These docs have no such version; there are {names}.", field="version")
 
+    @property
+    def writer(self) -> Writer | None:
+        """What can write a short text; None where no model is set, or it keeps failing."""
+        return self.generator if isinstance(self.generator, Writer) and not self.circuit.open else None
+
+    @property
+    def site(self) -> str:
+        """Address of the documentation that was opened last; empty before."""
+        with self._lock:
+            return next((s.head.base_url for s in reversed(self._open.values())), "")
+
+    def homes(self, snapshot: Snapshot | None) -> tuple[str, ...]:
+        """Return the addresses of the site, as far as they are known: the index's own, and the one that serves it."""
+        published = snapshot.head.base_url if snapshot else ""
+        return tuple(filter(None, (published, self.settings.base_url)))
+
+    def persona(self, snapshot: Snapshot | None) -> Persona:
+        """Return how the owner wants answers said; it is read once a generation."""
+        if snapshot is None:
+            return Persona()
+        head = snapshot.head
+        generation, persona = self._personas.get(head.scope, (None, Persona()))
+        if generation != head.generation:
+            persona = persona_of(snapshot)
+            self._personas[head.scope] = head.generation, persona
+        return persona
+
+    def judge(self, question: str, history: list[dict[str, str]] | None) -> dict[str, Any]:
+        """Return what `chapterverse eval --answers` measures of one question; see `judging.judge`."""
+        return judging.judge(self, question, history)
+
+    def holds(self, claims: Sequence[Mapping[str, str]]) -> list[bool]:
+        """Return whether each claim may stand; see `judging.holds`."""
+        return judging.holds(self, claims)
+
     def public_url(self, chunk: Chunk, head: Head) -> str:
         """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
         return addresses.public(chunk.url, head, self.settings.base_url)
@@ -307,14 +277,6 @@ class Service:
     @cached_property
     def _card(self) -> EmbedderCard:
         return self.embedder.card if self.embedder else EmbedderCard()
-
-
-def _contracted(kind: type[ChatQuery], **fields: Any) -> ChatQuery:
-    try:
-        return kind(**fields)
-    except ValidationError as error:
-        told = guarded.refusal([{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()])
-        raise InputError(told.message, field=told.field) from None
 
 
 def _near(candidate: Candidate) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 from typing import Any
@@ -24,6 +24,7 @@ from chapterverse_api.contract import (
     RetrievalStats,
     ServiceStatus,
 )
+from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.sse import Event, Events
 
 META = Meta(turn_id="t1", mode="rag", sources=[])
@@ -57,8 +58,9 @@ class Scripted:
         self.queue = deque(scripts)
         self.asked: list[ChatQuery | RetrievalRequest] = []
         self.closed = 0
+        self.site = ""
 
-    def chat(self, query: ChatQuery) -> Events:
+    def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
         self.asked.append(query)
         try:
             yield from _played(self._next(WHOLE))

@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from api import quill
 from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
@@ -64,6 +66,20 @@ def test_every_reference_in_openapi_leads_somewhere() -> None:
     assert set(references) <= set(document["components"]["schemas"])
     assert "HTTPValidationError" not in document["components"]["schemas"]
     assert document["components"]["schemas"]["ErrorResponse"]["title"] == ErrorResponse.__name__
+
+
+def test_a_503_names_the_sites_own_search_as_far_as_the_site_is_known(tmp_path: Path) -> None:
+    nowhere = Settings(store=f"edge:{tmp_path}/nothing", base_url="https://docs.example.com/")
+    refused = Client(create_app(settings=nowhere)).post("/v1/chat", {"query": "a"})
+    assert refused.status_code == 503
+    assert "https://docs.example.com/" in error_of(refused)["message"]
+    app = create_app(quill.service(quill.publish(tmp_path)))
+    assert Client(app).post("/v1/chat", {"query": "cache"}).status_code == 200
+    for file in tmp_path.glob("*/*/head.json"):
+        file.write_text("{")
+    refused = Client(app).post("/v1/chat", {"query": "cache"})
+    assert refused.status_code == 503
+    assert quill.BASE in error_of(refused)["message"]
 
 
 def test_an_origin_that_is_none_fails_at_the_start() -> None:

@@ -13,10 +13,12 @@ import pytest
 
 from api import quill
 from api.quill import ask
-from chapterverse.errors import ProviderError
+from chapterverse.errors import InputError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
+from chapterverse_api.circuit import FAILURES
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
+from chapterverse_api.cutoff import Cutoff, Left
 from chapterverse_api.generation import Draft, Span, Task
 from chapterverse_api.service import Service
 
@@ -221,6 +223,59 @@ def test_a_model_that_says_nothing_is_a_refusal(index: Path) -> None:
     assert ask(told(index, Span("", ("1",)))[0], QUESTION).status == "not_in_docs"
 
 
+def test_a_model_that_says_that_the_docs_say_nothing_is_a_refusal(index: Path) -> None:
+    for words in ("NOT_IN_DOCS", "**NOT_IN_DOCS.**", "NOT_IN_DOCS\n\nThe sources don't say that."):
+        service, generator = told(index, *(Span(letter) for letter in words))
+        deltas, answer = drafted(service, QUESTION)
+        assert (answer.status, deltas) == ("not_in_docs", "")
+        assert answer.nearest[0].section == "Clearing the cache"
+        assert len(generator.tasks) == 1
+
+
+def test_an_answer_that_hardly_rests_on_the_docs_is_a_refusal(index: Path) -> None:
+    service, _ = told(index, Span(TRUE, ("1",)), *(Span(f" {FOREIGN}", ("1",)) for _ in range(4)))
+    assert ask(service, QUESTION).status == "not_in_docs"
+
+
+def test_an_answer_that_was_cut_says_so(index: Path) -> None:
+    service, _ = told(index, Span(f"{TRUE} `quill cache prune` removes the entries", ("1",), cut=True))
+    answer = ask(service, QUESTION)
+    assert answer.status == "partial"
+    assert answer.response.endswith(phrases.of("en").cut)
+    assert answer.segments[-1].citations == []
+
+
+def test_a_model_that_keeps_failing_is_not_asked_any_more(index: Path) -> None:
+    service, generator = told(index, breaks=0)
+    answers = [ask(service, QUESTION) for _ in range(FAILURES + 2)]
+    assert {a.status for a in answers} == {"degraded"}
+    assert len(generator.tasks) == FAILURES
+    assert answers[-1].degraded_reason == "The answer is quoted, since the model failed (Resting)."
+    assert service.status().degraded == ["generator"]
+
+
+def test_a_reader_who_leaves_is_no_failure_of_the_model(index: Path) -> None:
+    service, _ = told(index, breaks=0)
+    for _ in range(FAILURES):
+        cutoff = Cutoff()
+        events = service.chat(ChatQuery(query=QUESTION), cutoff=cutoff)
+        next(events)
+        cutoff.cut()
+        with pytest.raises(Left):
+            list(events)
+    assert not service.circuit.open
+
+
+@pytest.mark.parametrize("page", ["https://evil.example.net/cache/", "http://quill.example.com.evil.net/docs/"])
+def test_a_page_of_another_site_is_refused(service: Service, page: str) -> None:
+    for fields in ({"query": QUESTION}, {"selected_text": "Kettles sing."}):
+        query = ChatQuery.model_validate({**fields, "page_url": page})
+        with pytest.raises(InputError, match="page_url is on another site") as caught:
+            list(service.chat(query))
+        assert caught.value.field == "page_url"
+        assert list(service.chat(query, origins=[page]))
+
+
 def test_degraded_outranks_partial_and_a_refusal_outranks_both(index: Path) -> None:
     service, _ = told(index, breaks=0)
     assert ask(service, "clear the cache of zebras").status == "degraded"
@@ -272,6 +327,19 @@ def test_events_are_logged_in_order_and_hold_no_word_of_the_reader(
     assert {(r["turn_id"], r["thread_id"]) for r in records} == {(answer.turn_id, "t-1")}
     assert all(a["execution_time"] <= b["execution_time"] for a, b in pairwise(records))
     assert "wombat" not in caplog.text
+
+
+def test_a_question_is_logged_where_the_operator_wants_to_read_it(
+    index: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "chapterverse")
+    service = quill.service(Settings(store=f"edge:{index}", log_questions=True))
+    ask(
+        service, "How do I clear the cache of my wombat?", conversation_history=[{"role": "user", "content": "penguin"}]
+    )
+    (asked,) = [r for r in map(json.loads, caplog.messages) if r["event"] == "query_received"]
+    assert asked["question"] == "How do I clear the cache of my wombat?"
+    assert "penguin" not in caplog.text
 
 
 def test_the_first_event_says_what_was_found(service: Service) -> None:

@@ -11,6 +11,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.material import SNIPPET, Material, from_index, from_selection
 from chapterverse_api.service import Service
+from chapterverse_api.turn import Turn
 
 LONG = "# Long\n\n## Options\n\n" + "\n\n".join(
     f"Option `--flag-{i}` sets flag number {i} of the engine. " + "It is described in many careful words. " * 12
@@ -25,11 +26,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
 
 
 def found(service: Service, query: str, **fields: object) -> Material:
-    return from_index(ChatQuery.model_validate({"query": query, **fields}), service)
+    return from_index(Turn(ChatQuery.model_validate({"query": query, **fields}), service))
 
 
 def selected(service: Service, text: str, **fields: object) -> Material:
-    return from_selection(ChatQuery.model_validate({"selected_text": text, **fields}), service)
+    return from_selection(Turn(ChatQuery.model_validate({"selected_text": text, **fields}), service))
 
 
 def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:

@@ -35,6 +35,13 @@ def test_a_reader_is_told_what_happened_and_nothing_from_the_inside(
     assert b"s3cret" not in body
 
 
+def test_where_nothing_can_be_answered_the_sites_own_search_is_named() -> None:
+    site = "https://docs.example.com/"
+    refusal = refusals.report(errors.IndexCorrupt(SECRET), site=site)
+    assert refusal.message.endswith(f" can't be read right now. Meanwhile {site} has its own search.")
+    assert site not in refusals.of_error(ValueError(), site).message
+
+
 def test_an_unusable_input_keeps_its_own_sentence_and_names_its_field() -> None:
     error = errors.InputError("filters takes language, tags or version.", field="filters")
     refusal = refusals.report(error)

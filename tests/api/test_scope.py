@@ -17,6 +17,7 @@ from chapterverse_api.addresses import on_page
 from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRequest
 from chapterverse_api.scope import Sought, chunk_of, seek
 from chapterverse_api.service import Service
+from chapterverse_api.turn import Turn
 
 ROOT = "https://quill.example.com/docs/"
 VERSIONS = ("1.0", "2.0")
@@ -64,7 +65,7 @@ def chat(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
 
 
 def sought_for(service: Service, query: str, **fields: Any) -> Sought:
-    return seek(ChatQuery.model_validate({"query": query, **fields}), service)
+    return seek(Turn(ChatQuery.model_validate({"query": query, **fields}), service))
 
 
 def carriers(version: str) -> Iterator[dict[str, Any]]:
@@ -115,13 +116,10 @@ def test_two_versions_that_are_asked_for_at_once_are_none(service: Service) -> N
 @pytest.mark.parametrize(
     "url",
     [
-        "https://evil.example/docs/1.0/turbine/",
         "https://quill.example.com/docs/1.0-old/turbine/",
         "https://quill.example.com/docs/1.00/",
         "https://QUILL.example.com/docs/1.0/turbine/",
         "https://quill.example.com/docs/1%2E0/turbine/",
-        "https://quill.example.com@evil.example/docs/1.0/",
-        ("https://evil.example/" + "x" * 2048)[:2048],
         "http://[#",
         "turbine/",
     ],
@@ -133,7 +131,21 @@ def test_an_address_that_is_none_of_the_docs_chooses_no_version(settings: Settin
     _, sent = chat(pinned, query=QUESTION, page_url=url)
     assert "mark-2.0-" in sent
     assert "mark-1.0" not in sent
-    assert "evil" not in sent
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example/docs/1.0/turbine/",
+        "https://quill.example.com@evil.example/docs/1.0/",
+        ("https://evil.example/" + "x" * 2048)[:2048],
+    ],
+)
+def test_nor_does_one_of_another_site_which_is_refused(settings: Settings, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="say which with --site and --docs-version"):
+        chat(quill.service(settings), query=QUESTION, page_url=url)
+    with pytest.raises(InputError, match="page_url is on another site"):
+        chat(quill.service(settings.override(docs_version="2.0")), query=QUESTION, page_url=url)
 
 
 def test_settings_that_name_a_version_outrank_the_page(settings: Settings) -> None:

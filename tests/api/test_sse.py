@@ -5,6 +5,7 @@ import pytest
 from api.scripted import ANSWER, META, WHOLE, Scripted
 from chapterverse_api import sse
 from chapterverse_api.contract import ChatQuery
+from chapterverse_api.cutoff import Cutoff
 
 
 @pytest.mark.parametrize(
@@ -37,4 +38,4 @@ def test_an_answer_without_its_final_part_is_none(events: list[sse.Event]) -> No
 
 def test_a_stream_that_yields_nothing_fails_before_it_begins() -> None:
     with pytest.raises(sse.Unfinished):
-        sse.EventStream(Scripted([]).chat(ChatQuery(query="a")))
+        sse.EventStream(Scripted([]).chat(ChatQuery(query="a")), Cutoff())

@@ -14,7 +14,7 @@ export const chat = async ({ endpoint, timeout = 60 }, query, stop, on) => {
     kind = 'cut_off';
     if (!reply.ok) {
       const detail = (await reply.json().catch(() => null))?.error?.message;
-      throw { kind: reply.status, detail: reply.status === 422 && detail, wait: reply.headers.get('retry-after') };
+      throw { kind: reply.status, detail: /422|503/.test(`${reply.status}`) && detail, wait: reply.headers.get('retry-after') };
     }
     const type = reply.headers.get('content-type') ?? '';
     const answer = /json/.test(type) ? await reply.json() : /event-stream/.test(type) && await read(reply, on);

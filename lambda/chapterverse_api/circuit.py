@@ -1,0 +1,111 @@
+"""A part that keeps failing is left alone for a while, so that readers don't wait for it in vain.
+
+The circuit breaker of M. Nygard, "Release It!" (2007): after a few failures in a row nothing is asked of the part any
+more; when some time has passed one question may try it, and decides for the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+from chapterverse.embedding import Embedder, Vector
+from chapterverse.errors import AnswerWithheld, ProviderError
+from chapterverse.model import EmbedderCard
+from chapterverse_api.reranking import Reranker
+
+#: Failures in a row after which a part is left alone, and the seconds until it is tried again.
+FAILURES = 3
+REST_SECONDS = 30.0
+
+
+class Resting(ProviderError):
+    """The part failed too often a moment ago to be asked now."""
+
+
+class Circuit:
+    """Whether one part may be asked. Safe to use from several threads."""
+
+    def __init__(self, part: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._part = part
+        self._clock = clock
+        self._lock = Lock()
+        self._failures = 0
+        self._since = 0.0
+
+    @property
+    def open(self) -> bool:
+        """Whether the part has failed too often to be asked."""
+        return self._failures >= FAILURES
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Run the block that asks the part, and learn from how it ends: `ProviderError` is a failure of the part.
+
+        Raises:
+            Resting: the part is being left alone; the block did not run.
+        """
+        self._admit()
+        try:
+            yield
+        except AnswerWithheld:
+            # A reader must not be able to stop the others' answers by a question that no filter lets pass.
+            raise
+        except ProviderError:
+            with self._lock:
+                self._failures += 1
+                self._since = self._clock()
+            raise
+        self._failures = 0
+
+    def _admit(self) -> None:
+        with self._lock:
+            if not self.open:
+                return
+            if self._clock() - self._since < REST_SECONDS:
+                raise Resting(f"The {self._part} failed {FAILURES} times in a row and is left alone for a while.")
+            # This one tries; should it never come back, the next may in as many seconds.
+            self._since = self._clock()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedEmbedder:
+    """An embedder behind a circuit, for questions. Implements `chapterverse.embedding.Embedder`."""
+
+    embedder: Embedder
+    circuit: Circuit = field(default_factory=lambda: Circuit("embedder"))
+
+    @property
+    def card(self) -> EmbedderCard:
+        with self.circuit.asking():
+            return self.embedder.card
+
+    @property
+    def price(self) -> float:
+        return self.embedder.price
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return self.embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        with self.circuit.asking():
+            return self.embedder.embed_query(text)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedReranker:
+    """A reranker behind a circuit. Implements `chapterverse_api.reranking.Reranker`."""
+
+    reranker: Reranker
+    circuit: Circuit = field(default_factory=lambda: Circuit("reranker"))
+
+    @property
+    def name(self) -> str:
+        return self.reranker.name
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        with self.circuit.asking():
+            return self.reranker.rerank(question, texts)

@@ -1,0 +1,89 @@
+"""One question and its answer: when it must be over, what was said before, and what the log is told of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from chapterverse_api import log
+from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.guard.transcript import signed_question
+from chapterverse_api.history import Conversation
+from chapterverse_api.records import new_thread_id
+from chapterverse_api.sse import Events
+
+if TYPE_CHECKING:
+    from chapterverse_api.material import Material
+    from chapterverse_api.service import Service
+
+
+@dataclass(slots=True)
+class Turn:
+    """One question on its way to an answer.
+
+    Attributes:
+        conversation: what was said before, as far as it is known to have been.
+        thread_id: under which it is kept; None where the reader names none and nothing is kept.
+    """
+
+    query: ChatQuery
+    service: Service
+    cutoff: Cutoff = field(default_factory=Cutoff)
+    id: str = field(default_factory=lambda: uuid4().hex)
+    started: float = field(default_factory=time.perf_counter)
+    thread_id: str | None = field(init=False)
+    conversation: Conversation = field(init=False)
+
+    def __post_init__(self) -> None:
+        threads, self.thread_id = self.service.threads, self.query.thread_id
+        thread = threads.recall(self.thread_id) if threads and self.thread_id else None
+        if threads and not self.thread_id:
+            self.thread_id = new_thread_id()
+        self.conversation = Conversation.of(self.query, self.service.signer, thread)
+
+    @property
+    def seconds(self) -> float:
+        return round(time.perf_counter() - self.started, 6)
+
+    def log(self, name: log.Name, **fields: log.Value) -> None:
+        log.event(name, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, **fields)
+
+    def log_query(self) -> None:
+        """Log how much was asked, and what was asked only where the operator wants to read it."""
+        question, selection = self.query.query or "", self.query.selected_text or ""
+        words = {"question": question} if self.service.settings.log_questions else {}
+        self.log("query_received", characters=len(question), selected=len(selection), **words)
+
+    def log_retrieval(self, material: Material) -> None:
+        if "embed" in material.timings:
+            self.log("embedding_generated", seconds=material.timings["embed"])
+        self.log("retrieval_performed", mode=material.mode, candidates=material.candidates)
+        self.log("results_ranked", passages=len(material.task.passages), evidence=round(material.evidence, 4))
+
+    def ended(self, response: ChatResponse) -> Events:
+        """Yield the last event, and keep the turn where turns are kept: the reader does not wait for that."""
+        self.log("response_sent", status=response.status, cited=len(response.sources_cited))
+        try:
+            yield response
+        finally:
+            # Also where the reader hangs up as soon as the answer is there, as the widget does.
+            if self.service.threads and self.thread_id:
+                self.service.threads.remember(self.thread_id, self.query, response)
+
+    def response(self, response: str, **fields: Any) -> ChatResponse:
+        """Return the response with its head filled in: which turn, when (UTC), how many seconds it took, our mark."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        question = signed_question(self.query)
+        return ChatResponse(
+            response=response,
+            turn_id=self.id,
+            thread_id=self.thread_id,
+            timestamp=now,
+            execution_time=self.seconds,
+            signature=self.service.signer.sign(self.id, self.conversation.previous, question, response),
+            **fields,
+        )
