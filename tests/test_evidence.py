@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from chapterverse.evidence import Calibration, Features, Weights, features, read_question, sampling
+from chapterverse.evidence.question import _names
 from chapterverse.evidence.sampling import fit
-from chapterverse.lexical import document_vector, query_vector
+from chapterverse.lexical import document_vector, query_vector, question_words
 from chapterverse.model import Chunk, EmbedderCard, Head, Point
 from chapterverse.store import Snapshot
 from chapterverse.store.edge import EdgeStore
 from fakes.docs import SCOPE, point
+from growth import assert_linear
 
 MANUAL = {
     "install": "Install the tool with pip install harbor, or with Homebrew on a Mac. Python 3.11 or newer is needed.",
@@ -237,12 +239,64 @@ def test_parts_of_a_word_make_it_familiar(manual: Snapshot) -> None:
     assert read_question("serverPort", ("en",), manual)[0].familiarity == 1.0
 
 
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("How do I set listen_port to 8080?", ["listen_port", "8080"]),
+        ("is harbor.toml read by Homebrew", ["harbor.toml", "homebrew"]),
+        ("what does `harbor doctor` check", ["harbor", "doctor"]),
+        ("Does HTTPS need nginx? Passwords are hashed.", ["https"]),
+        ("Passwords and webhooks", []),
+        ("I hash. Webhooks too", []),
+    ],
+)
+def test_names_are_identifiers_numbers_and_capitals_inside_a_sentence(
+    manual: Snapshot, question: str, names: list[str]
+) -> None:
+    asked, _ = read_question(question, ("en",), manual)
+    wanted = [next(iter(question_words(name, ("en",)))).terms for name in names]
+    assert [word[0] for word in asked.names] == wanted
+
+
+def test_in_german_a_capital_makes_no_name(manual: Snapshot) -> None:
+    assert read_question("Wo stehen die Einstellungen?", ("de",), manual)[0].names == ()
+    assert len(read_question("Wo steht listenPort in TLS?", ("de-AT",), manual)[0].names) == 2
+
+
+def test_the_share_of_the_names_that_a_chunk_holds(manual: Snapshot) -> None:
+    question, idf = read_question("can I pass --port with Kubernetes 1.29", ("en",), manual)
+    held = document_vector((), MANUAL["port"])
+    assert features(question, held, idf).names == 0.0
+    question, idf = read_question("can I pass it to Harbor on Kubernetes", ("en",), manual)
+    assert features(question, held, idf).names < 0.6
+    question, idf = read_question("settings of the server", ("en",), manual)
+    assert features(question, held, idf).names == 1.0
+
+
+def test_a_title_in_the_question_is_evidence_in_an_index_that_nobody_calibrated(manual: Snapshot) -> None:
+    calibration = Calibration.from_json(manual.head.calibration)
+    question, idf = read_question("webhook", ("en",), manual)
+    held = document_vector((), MANUAL["webhooks"])
+    plain, titled = (features(question, held, idf, title=title) for title in (0.0, 1.0))
+    assert (plain.title, titled.title) == (0.0, 1.0)
+    assert calibration.of(titled) > calibration.of(plain)
+
+
+def test_the_time_for_names_grows_with_the_question(manual: Snapshot) -> None:
+    assert_linear(lambda n: _names("a_B9.-" * n + "`" * n + "A" * n + ". " * n, ("en",)), 1000, 8000)
+
+
+def test_a_name_that_the_pages_do_not_hold_is_refused_by_an_index_that_nobody_calibrated(manual: Snapshot) -> None:
+    plain, named = "schedule backups with cron", "schedule Kubernetes backups with cron at OpenShift"
+    assert best(named, manual)[0] < best(plain, manual)[0]
+
+
 # Calibrations
 
 
 def test_every_feature_but_the_bias_raises_evidence() -> None:
-    calibration = Calibration(Weights(-3, 1, 1, 1, 1), Weights(-3, 1, 1, 1, 1, 1))
-    low = Features(0.2, 0.2, 0.2, 0.2, 0.2)
+    calibration = Calibration(Weights(-3, 1, 1, 1, 1), Weights(-3, 1, 1, 1, 1, 1, 1, 1))
+    low = Features(0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2)
     for name in Features._fields:
         assert calibration.of(low._replace(**{name: 0.9})) > calibration.of(low)
 

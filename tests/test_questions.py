@@ -96,3 +96,31 @@ def test_a_row_that_can_not_be_judged_is_named_by_its_line(tmp_path: Path, row: 
     with pytest.raises(InputError) as error:
         read_judged(file)
     assert str(error.value) == f"{file}, line 3: {sentence.format(file=file)}"
+
+
+def test_a_judged_row_may_hold_what_its_answer_must_hold(tmp_path: Path) -> None:
+    rows = b'{"id": "a", "question": "A?", "expected": ["x/"], "nuggets": ["80", ["port", "/sockets?/"]]}'
+    number, either = read_judged(written(tmp_path, rows))[0].nuggets
+    assert (number.stands_in("80 degrees"), number.stands_in("8080")) == (True, False)
+    assert either.stands_in("two sockets")
+
+
+@pytest.mark.parametrize(
+    ("nuggets", "sentence"),
+    [
+        ('"nuggets": 7', ': "nuggets" must be a list.'),
+        ('"nuggets": ["/[/"]', ": the nugget '/[/' is no regular expression."),
+        ('"nuggets": [""]', ': each of "nuggets" must be a text or a list of texts, and none may be empty.'),
+    ],
+)
+def test_bad_nuggets_are_named_by_their_line(tmp_path: Path, nuggets: str, sentence: str) -> None:
+    file = written(tmp_path, f'{{"id": "a", "question": "A?", "expected": ["x/"], {nuggets}}}'.encode())
+    with pytest.raises(InputError) as error:
+        read_judged(file)
+    assert str(error.value) == f"{file}, line 1{sentence}"
+
+
+def test_what_is_not_answered_holds_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path, b'{"id": "a", "question": "A?", "answerable": false, "nuggets": ["x"]}')
+    with pytest.raises(InputError, match=r'line 1: a row that is not answerable has nothing in "nuggets"\.'):
+        read_judged(file)

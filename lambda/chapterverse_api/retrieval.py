@@ -153,10 +153,13 @@ def _weighed(
     cosines = {h.chunk.chunk_id: h.score for h in by_meaning}
     # What is not among the nearest is at most as near as the last of them.
     farthest = min(cosines.values(), default=None)
+    # A title speaks for the best chunk of its page; the others must speak for themselves.
+    titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
     candidates = []
     for r in ranked:
         hit, near = r.hit, cosines.get(r.hit.chunk.chunk_id)
-        found = features(words, hit.lexical, idf, farthest if near is None else near) if words.known else None
+        nearness, title = farthest if near is None else near, titles.pop(hit.chunk.source_file_path, 0.0)
+        found = features(words, hit.lexical, idf, nearness, title) if words.known else None
         components = r.components if near is None else {**r.components, "cosine": near}
         evidence = calibration.of(found) if found else 0.0
         candidates.append(Candidate(hit.chunk, hit.lexical, r.rank, evidence, components, found))

@@ -1,7 +1,8 @@
 """Files of questions as JSON lines: `{"id", "question"}`, with a `history` for a follow-up; other keys are free.
 
 A question that is to be measured by says what would answer it as well: `expected`, a list of addresses, each a page or
-a section of one (`url#anchor`), or `"answerable": false` where the documentation holds no answer.
+a section of one (`url#anchor`), or `"answerable": false` where the documentation holds no answer. `nuggets` are facts
+that its answer must hold (see `evaluation.nuggets`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import InputError
+from chapterverse.evaluation.nuggets import Nugget, read_nuggets
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Asked:
         place: where it was read, for an error to name.
         expected: addresses of what answers it, as written and without repetitions; only `read_judged` reads them.
         answerable: whether the documentation answers it; only `read_judged` reads that.
+        nuggets: what the answer must hold; only `read_judged` reads them.
     """
 
     id: str
@@ -31,6 +34,7 @@ class Asked:
     place: str = ""
     expected: tuple[str, ...] = ()
     answerable: bool = True
+    nuggets: tuple[Nugget, ...] = ()
 
 
 def read_questions(file: Path) -> list[Asked]:
@@ -89,7 +93,14 @@ def _judged(asked: Asked, row: dict[str, Any]) -> Asked:
     if expected and not answerable:
         raise InputError(f'{asked.place}: a row that is not answerable has nothing in "expected".')
     _check_unicode("".join(expected), asked.place)
-    return replace(asked, expected=tuple(dict.fromkeys(a.strip() for a in expected)), answerable=answerable)
+    try:
+        nuggets = read_nuggets(row.get("nuggets", []))
+    except ValueError as error:
+        raise InputError(f"{asked.place}: {error}") from None
+    if nuggets and not answerable:
+        raise InputError(f'{asked.place}: a row that is not answerable has nothing in "nuggets".')
+    places = tuple(dict.fromkeys(a.strip() for a in expected))
+    return replace(asked, expected=places, answerable=answerable, nuggets=nuggets)
 
 
 def _check_unicode(text: str, place: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from chapterverse.evaluation.answers import Answer, Caught, Cited
 from chapterverse.evaluation.runs import Index, Result, Row, Run
 
 INDEX = Index("tea", "", 3, 2, 9, "none", "none", "https://tea.example/", "2026-01-02T03:04:05Z")
@@ -30,6 +32,29 @@ def row(name: str, *ranks: int | None, page: Sequence[int | None] | None = None,
 
 def unanswerable(name: str, *, refused: bool, evidence: float = 0.1, **fields: object) -> Row:
     return row(name, answerable=False, refused=refused, evidence=evidence, chapter=None, results=(), **fields)
+
+
+def answer(status: str = "answered", confidence: float = 0.9, **fields: object) -> Answer:
+    """Return an answer whose one citation holds, to a page that is expected."""
+    made: dict[str, object] = {
+        "status": status,
+        "confidence": confidence,
+        "text": "Take 80 degrees.",
+        "cited": (Cited("https://tea.example/brew/#0", "anchor"),),
+        "citations": 2, "valid": 2, "sentences": 2, "carried": 2, "pairs": 2, "precise": 2,
+        "seconds": {"retrieve": 0.001, "first": 0.002, "total": 0.003},
+    }  # fmt: skip
+    return Answer(**{**made, **fields})  # type: ignore[arg-type]
+
+
+def refusal() -> Answer:
+    return Answer("not_in_docs", 0.0, "I could not find an answer.", seconds={"retrieve": 0.001, "total": 0.001})
+
+
+def answered(*rows: Row, **fields: object) -> Run:
+    """Return a run that asked for answers."""
+    caught = {"foreign": Caught(10, 9), "number": Caught(4, 4)}
+    return replace(run(*rows), **{"generator": "extractive", "caught": caught, **fields})  # type: ignore[arg-type]
 
 
 def run(*rows: Row, warnings: tuple[str, ...] = ()) -> Run:

@@ -70,3 +70,18 @@ def test_a_bar_that_is_missed_is_one_sentence_each() -> None:
 def test_a_bar_that_nothing_is_measured_by_is_missed() -> None:
     figures = run(row("a", 1)).figures
     assert missed([Bar("refused", 0)], figures) == ["refused has a bar of 0, and no question to measure it by."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["citation_validity=1", "refused@unanswerable=.8", "Answered@Answerable=0.92", "caught@foreign=0.99", "nuggets=0"],
+)
+def test_figures_of_answers_have_bars_too(text: str) -> None:
+    bar = read_bar(text)
+    assert bar.of_answers
+    assert bar.met({bar.name: 1.0})
+    assert bar.told({}) == f"{bar.name} has a bar of {bar.least:g}, and no question to measure it by."
+
+
+def test_figures_of_a_search_need_no_answers() -> None:
+    assert not any(read_bar(f"{name}=1").of_answers for name in ("recall@5", "refused", "answered", "anchor.mrr"))

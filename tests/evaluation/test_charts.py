@@ -6,7 +6,7 @@ from chapterverse.evaluation import charts
 from chapterverse.evaluation.bootstrap import Interval
 from chapterverse.evaluation.charts import HEIGHT, WIDTH, Chart
 from chapterverse.evaluation.comparing import Change
-from evaluation.made import row, run, unanswerable
+from evaluation.made import answer, answered, row, run, unanswerable
 
 RUN = run(
     row("a", 1, evidence=1.0),
@@ -71,3 +71,36 @@ def test_whiskers_share_an_axis() -> None:
     assert (wide[0].low, wide[0].at, wide[0].high) == (38.5, 61.5, 73)
     assert charts.whiskers([]) == []
     assert charts.whiskers(changes[1:2])[0].low == 50
+
+
+SURE = answered(
+    *(row(f"r{i}", 1, answer=answer(confidence=0.95)) for i in range(8)),
+    *(row(f"w{i}", 1, answer=answer(confidence=0.31, cited=())) for i in range(2)),
+)
+
+
+def test_confidences_stand_in_tenths_by_how_often_they_are_right() -> None:
+    chart = charts.confidences(SURE)
+    assert [mark.says for mark in chart.marks] == [
+        "confidence 0.31: 0.00 of 2 right",
+        "confidence 0.95: 1.00 of 8 right",
+    ]
+    wrong, right = chart.marks
+    assert (wrong.height, right.height) == (0, chart.bottom - chart.top)
+    assert right.x - wrong.x == pytest.approx(6 / 10 * (chart.right - chart.left), abs=0.02)
+    assert within(chart)
+
+
+def test_the_risk_is_drawn_at_every_tenth() -> None:
+    chart = charts.risks(SURE)
+    assert [mark.height > 0 for mark in chart.marks] == [False] * 8 + [True] * 2
+    assert chart.marks[-1].says == "the surest 100%: 0.20 wrong"
+    assert [label.text for label in chart.below] == ["20 %", "40 %", "60 %", "80 %", "100 %"]
+    assert within(chart)
+
+
+@pytest.mark.parametrize("count", [1, 3, 500])
+def test_any_number_of_answers_can_be_drawn(count: int) -> None:
+    made = answered(*(row(str(i), 1, answer=answer(confidence=i % 11 / 10)) for i in range(count)))
+    assert within(charts.confidences(made))
+    assert within(charts.risks(made))

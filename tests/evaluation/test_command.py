@@ -224,7 +224,7 @@ def test_what_can_not_be_done_is_one_sentence(tea: Shell, arguments: list[str], 
         (["q.jsonl", "other.jsonl"], "There is one file of QUESTIONS; a bar is set by --min NAME=VALUE."),
         (["q.jsonl", "--run", "q.jsonl"], "QUESTIONS, --report and --run must be different files."),
         (["q.jsonl", "--run", "a", "--report", "./a"], "QUESTIONS, --report and --run must be different files."),
-        (["q.jsonl", "--answers"], "--answers"),
+        (["q.jsonl", "--min", "citation_validity=1"], "citation_validity is a figure of answers: add --answers."),
     ],
 )
 def test_what_was_not_understood_is_a_matter_of_usage(tea: Shell, arguments: list[str], sentence: str) -> None:
@@ -245,14 +245,15 @@ def test_help_teaches(tea: Shell) -> None:
         "--store",
         "--site",
         "--docs-version",
+        "--answers",
     ):
         assert re.search(rf"^  {option}\b[^\n]*\s+[A-Z]\w", text, re.MULTILINE), option
     rows = [json.loads(line) for line in text.splitlines() if line.startswith('  {"')]
     # What it shows as rows are rows.
     written(tea, *rows, name="taught.jsonl")
     counts = tea.json("eval", "taught.jsonl")["counts"]
-    assert (counts["answerable"], counts["unanswerable"]) == (1, 1)
-    for name in ("recall@3", "hit@1", "mrr", "ndcg@10", "page.recall@5", "refused", "answered"):
+    assert (counts["answerable"], counts["unanswerable"]) == (2, 1)
+    for name in ("recall@3", "hit@1", "mrr", "ndcg@10", "page.recall@5", "refused", "answered", "citation_validity"):
         assert re.search(rf"^  {name} .*[a-z]", text, re.MULTILINE), name
 
 

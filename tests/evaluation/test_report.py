@@ -18,7 +18,7 @@ from chapterverse.evaluation.bars import Bar
 from chapterverse.evaluation.comparing import compare
 from chapterverse.evaluation.report import by_chapter, load_template, render, worst
 from chapterverse.evaluation.runs import Result, Run
-from evaluation.made import row, run, silent, unanswerable
+from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -41,6 +41,15 @@ ROWS = (
     row("lost", None, expected=("gone/#away",), missing=("gone/#away",), chapter=None, evidence=0.3),
     unanswerable("shut", refused=True),
     unanswerable("open", refused=False, evidence=0.8),
+)
+
+ANSWERED = answered(
+    row("first", 1, answer=answer(confidence=0.8, nuggets=2, contained=1)),
+    row("late", 7, answer=answer("partial", 0.6, cited=())),
+    unanswerable("shut", refused=True, answer=refusal()),
+    row("away", 1, answer=answer("degraded", degraded="The model was away.")),
+    row("after", 1),
+    interrupted=True,
 )
 
 
@@ -144,6 +153,39 @@ def test_figures_bars_and_differences_are_told() -> None:
     assert "What of open?" in said
 
 
+def test_answers_are_told() -> None:
+    html = document(ANSWERED, Bar("citation_validity", 1.0), Bar("caught@negation", 0.8))
+    page = tree(html)
+    said = " ".join(text(page).split())
+    assert "By extractive: 1 answered, 1 partial, 1 not_in_docs, 1 degraded." in said
+    assert "met: citation_validity is 1.000, its bar 1.000" in said
+    assert "missed: caught@negation is –, its bar 0.800" in said
+    assert "1 of 2 answers hold an expected fact" in said
+    assert "Note: Interrupted: the figures of answers are those of the first 4 questions." in said
+    assert "Answer, answered, confidence 0.800, 2 of 2 citations hold, 1 of 2 facts: Take 80 degrees." in said
+    assert "The surest" not in said
+    assert {"confidence-title", "risk-title"} <= {e.get("id") for e in page.iter()}
+
+
+def test_hostile_answers_are_text() -> None:
+    rows = [row(f"q{i}", 1, answer=answer(text=evil)) for i, evil in enumerate(HOSTILE)]
+    html = document(answered(*rows, generator=HOSTILE[0]))
+    assert set(HOSTILE) <= {text(element) for element in tree(html).iter("bdi")}
+    assert {tag for tag, _, _ in Loads(html).found} <= {"a"}
+
+
+def test_a_run_without_answers_says_nothing_of_them() -> None:
+    assert "citation_validity" not in document(run(*ROWS))
+
+
+@pytest.mark.parametrize(
+    "rows", [[row("a", 1)], [row("a", 1, answer=refusal())], [row("a", 1, answer=answer("degraded", degraded="x"))]]
+)
+def test_any_run_with_answers_has_a_report(rows: list[object]) -> None:
+    page = tree(document(answered(*rows, caught={})))  # type: ignore[arg-type]
+    assert "None" not in [text(cell) for cell in page.iter("td")]
+
+
 @pytest.mark.parametrize("rows", [[row("a", 1)], [row("a", None)], [unanswerable("a", refused=True)]])
 def test_any_run_has_a_report(rows: list[object]) -> None:
     page = tree(document(run(*rows)))  # type: ignore[arg-type]
@@ -179,10 +221,11 @@ def test_without_jinja_it_says_what_to_install() -> None:
 def shown(chromium: Browser, tmp_path: Path, hostile: str) -> Browser:
     (tmp_path / "report.html").write_text(document(run(*ROWS * 3), Bar("mrr", 0.5), before=run(*ROWS[:2])), "utf-8")
     (tmp_path / "hostile.html").write_text(hostile, "utf-8")
+    (tmp_path / "answers.html").write_text(document(ANSWERED, before=ANSWERED), "utf-8")
     return chromium
 
 
-@pytest.mark.parametrize("name", ["report", "hostile"])
+@pytest.mark.parametrize("name", ["report", "hostile", "answers"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 320])
 def test_it_can_be_read_by_everyone(shown: Browser, tmp_path: Path, name: str, scheme: str, width: int) -> None:

@@ -97,6 +97,6 @@ def test_the_head_says_all_that_readers_need(site: Site) -> None:
     assert head.pipeline == site.target.pipeline
     assert head.published_at >= started
     assert {c.timestamp for c in site.stored().values()} == {head.published_at}
-    features = {"coverage", "strength", "length", "familiarity", "nearness"}
+    features = {"coverage", "strength", "length", "familiarity", "names", "title", "nearness"}
     assert head.calibration.keys() == {"bias", *features, "floor", "questions"}
     assert head.calibration["questions"] == 0

@@ -23,6 +23,7 @@ from chapterverse.cli.options import (
 )
 from chapterverse.errors import InputError
 from chapterverse.questions import Asked, read_judged
+from chapterverse.settings import Settings
 
 # What examines and measures is loaded by the command that needs it.
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ MoreBars = Annotated[
 def eval_(
     questions: Questions,
     more: MoreBars = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Have every question answered too, and measure the answers.")
+    ] = False,
     least: Bars = None,
     compare: Annotated[
         Path | None, typer.Option("--compare", help="An earlier run, to tell a difference from luck.", metavar="RUN")
@@ -67,7 +71,7 @@ def eval_(
     {"id": "fly", "question": "can it fly?", "answerable": false}
 
     A place is a page or, with #anchor, a section, by its whole address or relative to the site. Every question is
-    searched for, and nothing is answered or changed. The figures are from 0 to 1, averaged over the questions:
+    searched for, and nothing is changed. The figures are from 0 to 1, averaged over the questions:
 
     \b
     recall@3 @5 @10  share of the expected places among the first 3, 5, 10 results
@@ -78,6 +82,22 @@ def eval_(
     refused          share of the unanswerable questions that were refused
     answered         share of the answerable ones that were not
 
+    With --answers every question goes through the whole pipeline, generator included. What the answers are worth is
+    counted and not judged by a model; "nuggets" are facts that a right answer holds:
+
+    \b
+    {"id": "host", "question": "listen where?", "expected": ["serve/"], "nuggets": ["--host"]}
+
+    \b
+    citation_validity     share of the citations that hold when they are checked anew; anything but 1 is a defect
+    citation_precision    share of the citations whose section carries the sentence
+    citation_recall       share of the sentences that a section cited there carries
+    nuggets               share of the facts that the answer holds
+    cited.page, .section  share of the answerable questions with an expected page, or section, among the cited
+    refused@unanswerable  share of the unanswerable questions that were refused at last
+    answered@answerable   share of the answerable ones that were not: 1 less the false refusals
+    caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations catches
+
     Before a change and after it:
 
     \b
@@ -85,11 +105,12 @@ def eval_(
     chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
     """
     from chapterverse.evaluation import report as html
+    from chapterverse.evaluation.answering import answer
     from chapterverse.evaluation.comparing import compare as compared
     from chapterverse.evaluation.examining import examine
-    from chapterverse.evaluation.telling import lines, printable
+    from chapterverse.evaluation.telling import lines, of_answers, printable
 
-    bars = _bars(least or [], more or [])
+    bars = _bars(least or [], more or [], answers)
     asked = read_judged(questions)
     _check_outputs([file for file in (report, run) if file], questions)
     before = _earlier(compare, asked) if compare else None
@@ -98,32 +119,49 @@ def eval_(
     service = serving.load("open")(settings)
     with progress.bar() as shown:
         done = examine(asked, service, settings, shown)
+        if answers:
+            _announce(len(asked), settings)
+            done = answer(done, asked, service, settings, shown)
         comparison = compared(done, before, shown) if before else None
-    document = {**done.to_json(), "bars": [bar.to_json(done.figures) for bar in bars]}
+    document = {**done.to_json(), "bars": [bar.to_json(done.measured) for bar in bars]}
     if comparison:
         document["comparison"] = comparison.to_json()
     if run:
         _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     if report and template:
         _save(report, html.render(template, done, bars, comparison))
-    for warning in done.warnings:
+    for warning in (*done.warnings, *of_answers(done)):
         typer.echo(f"Warning: {printable(warning)}", err=True)
     if as_json:
         print_json(document)
     else:
         typer.echo("\n".join(lines(done, comparison)))
     _hold_to(bars, done)
+    if done.interrupted:
+        raise typer.Exit(1)
 
 
-def _bars(least: list[str], more: list[str]) -> list[Bar]:
+def _announce(questions: int, settings: Settings) -> None:
+    """Say what may be charged for before it is asked."""
+    if settings.generator != "extractive":
+        typer.echo(
+            f"Up to {questions} questions are going to {settings.generator}, which may charge for each.", err=True
+        )
+
+
+def _bars(least: list[str], more: list[str], answers: bool) -> list[Bar]:
     from chapterverse.evaluation.bars import read_bar
 
     if more and not least:
         raise typer.BadParameter("There is one file of QUESTIONS; a bar is set by --min NAME=VALUE.")
     try:
-        return [read_bar(text) for text in (*least, *more)]
+        bars = [read_bar(text) for text in (*least, *more)]
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    for bar in bars:
+        if bar.of_answers and not answers:
+            raise typer.BadParameter(f"{bar.name} is a figure of answers: add --answers.")
+    return bars
 
 
 def _check_outputs(files: list[Path], questions: Path) -> None:
@@ -157,7 +195,7 @@ def _save(file: Path, text: str) -> None:
 def _hold_to(bars: list[Bar], run: Run) -> None:
     from chapterverse.evaluation.bars import missed
 
-    sentences = missed(bars, run.figures)
+    sentences = missed(bars, run.measured)
     for sentence in sentences:
         typer.echo(f"Error: {sentence}", err=True)
     if sentences:

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chapterverse.evaluation import metrics
+from chapterverse.evaluation import answers, metrics
+from chapterverse.evaluation.mutating import KINDS
 
 #: A mean of floats may end a hair under the fraction that it stands for.
 _HAIR = 1e-9
 
-_KNOWN = {name: name for name in metrics.NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
+_OF_ANSWERS = (*answers.NAMES, *map(answers.figure_of, KINDS))
+_NAMES = (*metrics.NAMES, *_OF_ANSWERS)
+_KNOWN = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +24,28 @@ class Bar:
     name: str
     least: float
 
+    @property
+    def of_answers(self) -> bool:
+        """Whether it takes answers, and not only a search, to measure it."""
+        return self.name in _OF_ANSWERS
+
     def met(self, figures: Mapping[str, float | None]) -> bool:
-        value = figures[self.name]
+        value = figures.get(self.name)
         return value is not None and value >= self.least - _HAIR
 
     def told(self, figures: Mapping[str, float | None]) -> str:
         """Return what there is to say about a bar that is not met: one sentence."""
-        value = figures[self.name]
+        value = figures.get(self.name)
         if value is None:
             return f"{self.name} has a bar of {self.least:g}, and no question to measure it by."
         return f"{self.name} is {value:.4g}, below its bar of {self.least:g}."
 
     def to_json(self, figures: Mapping[str, float | None]) -> dict[str, Any]:
-        return {"name": self.name, "least": self.least, "value": figures[self.name], "met": self.met(figures)}
+        return {"name": self.name, "least": self.least, "value": figures.get(self.name), "met": self.met(figures)}
 
 
 def read_bar(text: str) -> Bar:
-    """Read `NAME=VALUE`; names are those of `metrics.NAMES` in any case, "anchor." in front is free.
+    """Read `NAME=VALUE`; names are those of `metrics` and `answers` in any case, "anchor." in front is free.
 
     Raises:
         ValueError: it is none; the message is one sentence.
@@ -47,7 +55,7 @@ def read_bar(text: str) -> Bar:
         raise ValueError("A --min needs the form NAME=VALUE, such as recall@5=0.8.")
     known = _KNOWN.get(name.lower())
     if known is None:
-        raise ValueError(f"There is no figure {name!r}; there are {', '.join(metrics.NAMES)}.")
+        raise ValueError(f"There is no figure {name!r}; there are {', '.join(_NAMES)}.")
     try:
         least = float(value)
     except ValueError:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chapterverse.evaluation import confidence
 from chapterverse.evaluation.comparing import Change
 from chapterverse.evaluation.metrics import DEPTH
 from chapterverse.evaluation.runs import Run
@@ -108,6 +109,42 @@ def evidence(run: Run) -> Chart:
     below = tuple(Label(round(_LEFT + i / 5 * _FIELD_WIDTH, 2), f"{i / 5:.1f}") for i in range(6))
     beside = (*_ticks(most_up, ground, up=True, unit=unit), *_ticks(most_down, ground, up=False, unit=unit)[1:])
     return Chart(tuple(marks), below, beside, ground, round(_LEFT + run.floor * _FIELD_WIDTH, 2))
+
+
+def confidences(run: Run) -> Chart:
+    """Return for each tenth of confidence the share of right answers: where it is calibrated, bars rise like stairs."""
+    bars = [
+        (
+            int(min(b.confidence, 0.999) * 10),
+            b.right,
+            f"confidence {b.confidence:.2f}: {b.right:.2f} of {b.answers} right",
+        )
+        for b in confidence.bins(run.outcomes)
+    ]
+    return _shares(bars, [Label(_LEFT + i / 5 * _FIELD_WIDTH, f"{i / 5:.1f}") for i in range(6)], "answerable")
+
+
+def risks(run: Run) -> Chart:
+    """Return the share of wrong answers among the surest tenth, two tenths, and so on to all."""
+    found = confidence.risks(run.outcomes)
+    bars = [
+        (round(r.coverage * 10) - 1, r.risk, f"the surest {r.coverage:.0%}: {r.risk:.2f} wrong")
+        for r in found
+        if round(r.coverage * 10) > 0
+    ]
+    room = _FIELD_WIDTH / 10
+    return _shares(bars, [Label(_LEFT + (i + 0.5) * room, f"{i + 1}0 %") for i in range(1, 10, 2)], "unanswerable")
+
+
+def _shares(bars: Sequence[tuple[int, float, str]], below: Sequence[Label], series: str) -> Chart:
+    """Return a chart of shares in ten columns: (column, share, what it says)."""
+    room, ground = _FIELD_WIDTH / 10, float(HEIGHT - _BOTTOM)
+    marks = [
+        _mark(_LEFT + at * room + 2, ground - share * _FIELD_HEIGHT, room - 4, share * _FIELD_HEIGHT, series, says)
+        for at, share, says in bars
+    ]
+    beside = tuple(Label(round(ground - i / 5 * _FIELD_HEIGHT, 2), f"{i / 5:.1f}") for i in range(6))
+    return Chart(tuple(marks), tuple(Label(round(label.at, 2), label.text) for label in below), beside, ground)
 
 
 def whiskers(changes: Sequence[Change]) -> list[Whisker]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chapterverse.evaluation import metrics
+from chapterverse.evaluation import answers, metrics
 from chapterverse.evaluation.bootstrap import Interval, intervals
 from chapterverse.evaluation.runs import Row, Run
 from chapterverse.progress import Progress
@@ -123,7 +123,7 @@ def compare(now: Run, before: Run, report: Progress) -> Comparison:
         shared=len(pairs),
         only_now=tuple(row.id for row in now.rows if _key(row) not in shared),
         only_before=tuple(row.id for row in before.rows if _key(row) not in shared),
-        changes=(*_changes(answerable, report), *_changes(unanswerable, report)),
+        changes=(*_changes(answerable, report), *_changes(unanswerable, report), *_of_answers(pairs, report)),
         moves=_moves(pairs),
     )
 
@@ -143,6 +143,19 @@ def _changes(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]
         Change(name, _mean(before, name), _mean(now, name), interval, len(pairs))
         for name, interval in zip(names, intervals(differences, report), strict=True)
     ]
+
+
+def _of_answers(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]:
+    """Return the changes of figures of answers, each over the questions that it is defined for in both runs."""
+    found = [(now.answer_figures, before.answer_figures) for now, before in pairs]
+    changes = []
+    for name in answers.NAMES:
+        held = [(now, before) for now, before in found if name in now and name in before]
+        if held:
+            (interval,) = intervals([[now[name] - before[name]] for now, before in held], report)
+            now_mean, before_mean = (_mean([of[side] for of in held], name) for side in (0, 1))
+            changes.append(Change(name, before_mean, now_mean, interval, len(held)))
+    return changes
 
 
 def _mean(rows: Sequence[dict[str, float]], name: str) -> float:

@@ -21,6 +21,7 @@ from chapterverse.evaluation import charts, metrics
 from chapterverse.evaluation.bars import Bar
 from chapterverse.evaluation.comparing import Comparison
 from chapterverse.evaluation.runs import Row, Run, averages
+from chapterverse.evaluation.telling import of_answers
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -77,13 +78,17 @@ def render(template: Template, run: Run, bars: Sequence[Bar], comparison: Compar
         style_hash=f"sha256-{digest}",
         figures=run.figures,
         ranked=tuple(metrics.RANKED),
-        bars=[bar.to_json(run.figures) for bar in bars],
+        bars=[bar.to_json(run.measured) for bar in bars],
         comparison=comparison,
         whiskers=charts.whiskers(comparison.changes) if comparison else [],
         width=charts.WIDTH,
         height=charts.HEIGHT,
         rank_chart=charts.ranks(run),
         evidence_chart=charts.evidence(run),
+        answers=run.to_json().get("answers"),
+        warned=of_answers(run),
+        confidence_chart=charts.confidences(run) if run.outcomes else None,
+        risk_chart=charts.risks(run) if run.outcomes else None,
         chapters=by_chapter(run.answerable),
         worst=worst(run.answerable),
         let_through=[row for row in run.unanswerable if not row.refused],

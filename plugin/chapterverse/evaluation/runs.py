@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from chapterverse.errors import InputError
-from chapterverse.evaluation import metrics
+from chapterverse.evaluation import answers, confidence, metrics
+from chapterverse.evaluation.answers import Answer, Caught
+from chapterverse.evaluation.confidence import Outcome
+from chapterverse.evaluation.mutating import KINDS
 
 #: Version of the JSON form; a run with a higher one was saved by a newer release and is refused.
 FORMAT = 1
@@ -54,6 +57,7 @@ class Row:
         refused: whether the evidence was too weak to answer from.
         seconds: of each stage; "total" without the opening of the index.
         results: the first ten, best first.
+        answer: None where no answers were asked for.
     """
 
     id: str
@@ -68,6 +72,7 @@ class Row:
     refused: bool
     seconds: dict[str, float]
     results: tuple[Result, ...]
+    answer: Answer | None = None
 
     def __post_init__(self) -> None:
         if self.answerable != bool(self.anchor_ranks) or self.answerable != bool(self.page_ranks):
@@ -92,6 +97,11 @@ class Row:
             **metrics.of_ranks(self.anchor_ranks, self.page_ranks),
             metrics.ANSWERED: float(not self.refused),
         }
+
+    @property
+    def answer_figures(self) -> dict[str, float]:
+        """The figures of answers that this question counts for, by name."""
+        return self.answer.figures(self.answerable) if self.answer else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,9 @@ class Run:
         created_at: ISO 8601 UTC.
         rows: in the order of the question file.
         warnings: whole sentences about the question file.
+        generator: what the answers were asked of; None where no answers were asked for.
+        caught: how many sentences the verifier did not let stand, by how they were made wrong.
+        interrupted: whether answering was broken off.
     """
 
     index: Index
@@ -126,6 +139,9 @@ class Run:
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     warnings: tuple[str, ...] = ()
     format: int = FORMAT
+    generator: str | None = None
+    caught: dict[str, Caught] = field(default_factory=dict)
+    interrupted: bool = False
 
     @property
     def answerable(self) -> list[Row]:
@@ -139,6 +155,30 @@ class Run:
     def figures(self) -> dict[str, float | None]:
         """Every figure by name, averaged over the questions that it is defined for; None where there are none."""
         return averages(self.rows)
+
+    @property
+    def answered(self) -> list[Row]:
+        """The rows with an answer that counts: asked for, and given by the system as it is configured."""
+        return [row for row in self.rows if row.answer and not row.answer.degraded]
+
+    @property
+    def answer_figures(self) -> dict[str, float | None]:
+        """Every figure of answers by name; empty where none were asked for."""
+        if self.generator is None:
+            return {}
+        caught = {answers.figure_of(kind): self.caught[kind].share if kind in self.caught else None for kind in KINDS}
+        return {**_means(answers.NAMES, [row.answer_figures for row in self.rows]), **caught}
+
+    @property
+    def measured(self) -> dict[str, float | None]:
+        """All that a bar may be set on."""
+        return {**self.figures, **self.answer_figures}
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """How sure the answers were, and whether they were right."""
+        made = (row.answer.outcome(row.answerable) for row in self.answered if row.answer)
+        return [outcome for outcome in made if outcome]
 
     @property
     def false_refusals(self) -> list[Row]:
@@ -161,13 +201,27 @@ class Run:
         }
         rows = [{**asdict(row), "metrics": _rounded(row.figures)} for row in self.rows]
         seconds = {"p50": self.seconds(0.5), "p95": self.seconds(0.95)}
-        return {**asdict(self), "counts": counts, "metrics": _rounded(figures), "seconds": seconds, "rows": rows}
+        document = {**asdict(self), "counts": counts, "metrics": _rounded(figures), "seconds": seconds, "rows": rows}
+        return {**document, "answers": self._answers()} if self.generator else document
+
+    def _answers(self) -> dict[str, Any]:
+        given = [row.answer for row in self.rows if row.answer]
+        outcomes = self.outcomes
+        return {
+            "questions": len(self.answered),
+            "statuses": {status: sum(a.status == status for a in given) for status in get_args(answers.Status)},
+            "metrics": _rounded(self.answer_figures),
+            "outcomes": {"questions": len(outcomes), "right": sum(o.right for o in outcomes)},
+            "brier": round(confidence.brier(outcomes), _DIGITS) if outcomes else None,
+            "ece": round(confidence.ece(outcomes), _DIGITS) if outcomes else None,
+            "risk_coverage": [asdict(risk) for risk in confidence.risks(outcomes)],
+            "seconds": {stage: round(t, _DIGITS) for stage, t in answers.mean_seconds(given).items()},
+        }
 
 
 def averages(rows: Sequence[Row]) -> dict[str, float | None]:
     """Return every figure by name over some rows; None for those that no row counts for."""
-    found = [row.figures for row in rows]
-    return {name: metrics.mean([f[name] for f in found if name in f]) for name in metrics.NAMES}
+    return _means(metrics.NAMES, [row.figures for row in rows])
 
 
 def read_run(file: Path) -> Run:
@@ -193,6 +247,10 @@ def read_run(file: Path) -> Run:
 @cache
 def _adapter() -> TypeAdapter[Run]:
     return TypeAdapter(Run)
+
+
+def _means(names: Sequence[str], found: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
+    return {name: metrics.mean([f[name] for f in found if name in f]) for name in names}
 
 
 def _rounded(figures: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -24,6 +24,8 @@ class Weights:
     length: float = 0.0
     familiarity: float = 0.0
     nearness: float = 0.0
+    names: float = 0.0
+    title: float = 0.0
 
     def logit(self, found: Features) -> float:
         """Return the evidence before the logistic function."""
@@ -34,6 +36,8 @@ class Weights:
             + self.length * found.length
             + self.familiarity * found.familiarity
             + self.nearness * (found.nearness or 0.0)
+            + self.names * found.names
+            + self.title * found.title
         )
 
 

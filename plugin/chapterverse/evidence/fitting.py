@@ -117,7 +117,9 @@ def _fitted(examples: Sequence[Example], most_false: float, *, embedded: bool) -
 
 def _outstanding(candidates: Sequence[Features], embedded: bool) -> _Bag:
     """Return the rows of the candidates that no other exceeds in everything."""
-    rows = {(1.0, *f[:4], f.nearness or 0.0) if embedded else (1.0, *f[:4]) for f in candidates}
+    # What is 0 for all learns no weight.
+    near = {f: (f.nearness or 0.0) if embedded else 0.0 for f in candidates}
+    rows = {(1.0, f.coverage, f.strength, f.length, f.familiarity, near[f], f.names, f.title) for f in candidates}
     kept: _Bag = []
     # In falling order no row comes before one that exceeds it.
     for row in sorted(rows, reverse=True):

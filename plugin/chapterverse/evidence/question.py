@@ -1,20 +1,31 @@
 """A question's words as one index weighs them, and what a chunk has of them.
 
-Evidence is made of five features:
+Evidence is made of seven features:
 
     coverage     share of the question's words, weighted by idf, that the chunk holds
     strength     the chunk's BM25 score over the highest that these words could reach
     length       logarithm of the number of the question's words: one word in common out of one is luck
     familiarity  share of the words, weighted by idf, that the index holds anywhere: names that it never saw are
                  another matter than words that merely stand elsewhere
+    names        share of the question's names that the chunk holds: identifiers, numbers, and what is written with a
+                 capital; 1 of a question without any
+    title        share of the words of the page's title that the question holds; it speaks for the page's best chunk:
+                 the others must speak for themselves
     nearness     cosine of the chunk's vector and the question's, as the embedder of the index puts them
+
+Names and titles were chosen on ray-v1 and on our own documentation, where they raise the AUC against questions about
+something else from .934 to .962 and from .768 to .818, and confirmed on four FAQ sets (faq-ruff: .926 to .971, others
+no lower). What did not earn a place, and where the pages that hold the answer are taken away is near chance (AUC .50 to
+.61): the best window of a section, the rarest words alone, pairs of neighbors, headings and file names, how usual the
+words are in the index, how many results are of one page, and how far the best is ahead of the next.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from chapterverse import unspaced
@@ -25,6 +36,12 @@ from chapterverse.store import Snapshot
 #: The hashed terms of one word, the whole first.
 Terms: TypeAlias = tuple[int, ...]
 
+# `code`, what holds a digit, an underscore or a joiner, and a capital inside.
+_NAME = re.compile(r"`[^`\n]+`|\b\w*\d[\w.]*\b|\b\w+_\w+\b|\b\w+[.:/@-]+\w+\b|\b\w+[A-Z]\w*\b")
+# A capital that begins no sentence; in German any noun has one.
+_CAPITAL = re.compile(r"(?<=\w )[A-Z]\w+")
+_NOUNS_IN_CAPITALS = frozenset({"de", "lb"})
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -34,11 +51,13 @@ class Question:
         words: for each distinct word its alternatives (one per language), each the whole term first, then its parts.
         weights: idf of each word; a word that the index has never seen weighs as much as a unique one.
         familiarity: share of the weights that is of words which the index holds at all.
+        names: those of the words that are names, each as in `words`.
     """
 
     words: tuple[tuple[Terms, ...], ...]
     weights: tuple[float, ...]
     familiarity: float = 1.0
+    names: tuple[tuple[Terms, ...], ...] = ()
 
     @property
     def known(self) -> bool:
@@ -57,6 +76,8 @@ class Features(NamedTuple):
     length: float
     familiarity: float = 1.0
     nearness: float | None = None
+    names: float = 1.0
+    title: float = 0.0
 
 
 def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
@@ -70,7 +91,15 @@ def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tu
     for word in asked:
         if word.surface not in seams:
             by_surface.setdefault(word.surface, {})[word.terms] = None
-    return weigh(tuple(tuple(terms) for terms in by_surface.values()), counts, snapshot.head.chunks)
+    question, idf = weigh(tuple(tuple(terms) for terms in by_surface.values()), counts, snapshot.head.chunks)
+    named = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
+    names = tuple(word for word in question.words if any(terms[0] in named for terms in word))
+    return replace(question, names=names), idf
+
+
+def _names(text: str, languages: Iterable[str]) -> list[str]:
+    codes = {tag.partition("-")[0].lower() for tag in languages}
+    return _NAME.findall(text) + ([] if codes & _NOUNS_IN_CAPITALS else _CAPITAL.findall(text))
 
 
 def weigh(
@@ -94,13 +123,18 @@ def weigh(
 
 
 def features(
-    question: Question, chunk: SparseVector, idf: Mapping[int, float], nearness: float | None = None
+    question: Question,
+    chunk: SparseVector,
+    idf: Mapping[int, float],
+    nearness: float | None = None,
+    title: float = 0.0,
 ) -> Features:
     """Return what one chunk has of a question that has words.
 
     Args:
         nearness: cosine of the two. Of a chunk that is not among the nearest it is the least of theirs, which it can't
             exceed; None where the question was not embedded.
+        title: share of the words of its page's title that the question holds.
     """
     weight = chunk.among(idf)
     total = sum(question.weights)
@@ -108,11 +142,17 @@ def features(
     covered = sum(w * max(_match(terms, weight) for terms in word) for word, w in pairs)
     score = sum(value * idf[t] for t, value in weight.items())
     strength = min(1.0, score / (total * (K1 + 1)))
-    return Features(covered / total, strength, math.log(len(question.words)), question.familiarity, nearness)
+    names = _mean([max(_match(terms, weight) for terms in word) for word in question.names])
+    length = math.log(len(question.words))
+    return Features(covered / total, strength, length, question.familiarity, nearness, names, title)
 
 
 def _idf(count: int, chunks: int) -> float:
     return math.log((chunks - count + 0.5) / (count + 0.5) + 1)
+
+
+def _mean(shares: Sequence[float]) -> float:
+    return sum(shares) / len(shares) if shares else 1.0
 
 
 def _match(terms: Terms, weight: Mapping[int, float]) -> float:
