@@ -18,14 +18,17 @@ demo: ## build the example site and chat with it at http://127.0.0.1:8765 (PORT=
 	@exec sh scripts/python.sh scripts/demo.py "$(PORT)"
 
 test: lint ## lint, types, unit and browser tests (JOBS=N processes, two by default)
-	@$(PYTEST) -m "not slow"
+	@$(PYTEST) -m "not slow and not browser"
+	@$(PYTEST) -m "not slow and browser"
 
 test-all: lint ## the same with the slow tests
-	@$(PYTEST)
+	@$(PYTEST) -m "not browser"
+	@$(PYTEST) -m browser
 
 nightly: lint ## all of that, a thousand kills, and a million executions of the fuzzer (Linux; many hours)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/fuzz/requirements.txt
-	@export CHAPTERVERSE_KILLS=1000 CHAPTERVERSE_STRIKES=0; $(PYTEST)
+	@export CHAPTERVERSE_KILLS=1000 CHAPTERVERSE_STRIKES=0; $(PYTEST) -m "not browser"
+	@$(PYTEST) -m browser
 	@cd tests && ../$(BIN)/python -m fuzz.run --executions 1000000
 
 lint: ## style and types, of Python and of the widget

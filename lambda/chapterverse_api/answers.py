@@ -17,7 +17,7 @@ def answer(material: Material, verified: Verified, degraded: str | None, turn: T
     segments = [Segment(text=span.text, citations=list(span.citations)) for span in verified.spans]
     cut = any(span.cut for span in verified.spans)
     if cut:
-        segments.append(Segment(text=f"\n\n{phrases.of(material.task.language).cut}"))
+        segments.append(Segment(text=f"\n\n{phrases.of(material.language).cut}"))
     cited = {i for span in verified.spans for i in span.citations}
     sources = [s for s in material.sources if s.id in cited] + [s for s in material.sources if s.id not in cited]
     whole = material.coverage(cited) >= WHOLE and not (material.abroad or verified.flagged or cut)
@@ -38,7 +38,7 @@ def answer(material: Material, verified: Verified, degraded: str | None, turn: T
 
 def refusal(material: Material, turn: Turn, degraded: str | None = None) -> ChatResponse:
     """Return the honest no, with the nearest pages."""
-    text = phrases.of(material.task.language).refused
+    text = phrases.of(material.language).refused
     return turn.response(
         response=text,
         source_chunks=[],

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases, refusals
-from chapterverse_api.addresses import check_page
 from chapterverse_api.answers import answer, refusal
 from chapterverse_api.contract import ChatQuery, Delta, Meta
 from chapterverse_api.cutoff import Cutoff
@@ -37,12 +36,11 @@ def ask(query: ChatQuery, service: Service, *, cutoff: Cutoff | None = None, ori
         InputError: a filter names no known field, or the page is of another site.
         IndexFault: there is no index that can be read.
     """
-    turn = Turn(query, service, cutoff or Cutoff())
+    turn = Turn(query, service, cutoff or Cutoff(), origins)
     turn.log_query()
 
     material = from_selection(turn) if query.selected_text else from_index(turn)
     turn.log_retrieval(material)
-    check_page(query.page_url, (*service.homes(material.snapshot), *origins))
     yield Meta(turn_id=turn.id, mode=material.mode, sources=list(material.sources))
 
     # First refusal: without evidence no generator is asked, whatever it would cost.
@@ -58,7 +56,11 @@ def ask(query: ChatQuery, service: Service, *, cutoff: Cutoff | None = None, ori
         return
     passages = material.task.passages
     verified = verify(without_marks(draft, passages), passages, material.task.language, material.weigh)
-    turn.log("response_generated", generator=service.generator.name, dropped_citations=verified.dropped)
+    turn.log(
+        "response_generated",
+        generator="extractive" if failure else service.generator.name,
+        dropped_citations=verified.dropped,
+    )
 
     # Last refusal: an answer in which no citation holds, or that hardly rests on what was sent, is no answer.
     cited = any(span.citations and span.text.strip() for span in verified.spans)
@@ -74,12 +76,12 @@ def _drafted(material: Material, turn: Turn) -> Steps[Delta, None, tuple[Draft, 
     links, generator = Links(material.task.passages), turn.service.generator
     framed = yield from _framed(material)
     try:
-        with turn.service.circuit.asking(), turn.cutoff.heeding():
+        with turn.service.circuit.asking(Refused), turn.cutoff.heeding():
             draft = yield from _streamed(links.stream(refusable(generator.generate(material.task))))
     except ProviderError as error:
         refusals.report(error, turn_id=turn.id)
         draft = yield from _streamed(links.stream(Extractive().generate(material.task)))
-        return (*framed, *draft), f"The answer is quoted, since the model failed ({type(error).__name__})."
+        return (*framed, *draft), "The answer is quoted, since the model failed."
     return (*framed, *draft), None
 
 
@@ -87,7 +89,7 @@ def _framed(material: Material) -> Steps[Delta, None, Draft]:
     """Say first what the reader must know of the passages."""
     if not material.abroad:
         return ()
-    note = Span(f"{phrases.of(material.task.language).abroad}\n\n", framing=True)
+    note = Span(f"{phrases.of(material.language).abroad}\n\n", framing=True)
     yield Delta(text=note.text)
     return (note,)
 

@@ -15,6 +15,8 @@ from threading import Lock
 from chapterverse.embedding import Embedder, Vector
 from chapterverse.errors import AnswerWithheld, ProviderError
 from chapterverse.model import EmbedderCard
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.generation import Said, Writer
 from chapterverse_api.reranking import Reranker
 
 #: Failures in a row after which a part is left alone, and the seconds until it is tried again.
@@ -41,18 +43,28 @@ class Circuit:
         """Whether the part has failed too often to be asked."""
         return self._failures >= FAILURES
 
+    def check(self) -> None:
+        """Raise `Resting` if the part is being left alone."""
+        if self.open:
+            raise Resting(f"The {self._part} failed {FAILURES} times in a row and is left alone for a while.")
+
     @contextmanager
-    def asking(self) -> Iterator[None]:
+    def asking(self, *answers: type[Exception]) -> Iterator[None]:
         """Run the block that asks the part, and learn from how it ends: `ProviderError` is a failure of the part.
+
+        Args:
+            answers: exceptions that say that the part did answer, in a way of its own.
 
         Raises:
             Resting: the part is being left alone; the block did not run.
         """
+        answered: tuple[type[Exception], ...] = (AnswerWithheld, *answers)
         self._admit()
         try:
             yield
-        except AnswerWithheld:
+        except answered:
             # A reader must not be able to stop the others' answers by a question that no filter lets pass.
+            self._failures = 0
             raise
         except ProviderError:
             with self._lock:
@@ -66,7 +78,7 @@ class Circuit:
             if not self.open:
                 return
             if self._clock() - self._since < REST_SECONDS:
-                raise Resting(f"The {self._part} failed {FAILURES} times in a row and is left alone for a while.")
+                self.check()
             # This one tries; should it never come back, the next may in as many seconds.
             self._since = self._clock()
 
@@ -93,6 +105,21 @@ class GuardedEmbedder:
     def embed_query(self, text: str) -> Vector:
         with self.circuit.asking():
             return self.embedder.embed_query(text)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedWriter:
+    """A writer that is left alone while its generator is. Implements `chapterverse_api.generation.Writer`.
+
+    What it fails at is not counted: a short text that came too late for its purpose says nothing about answers.
+    """
+
+    writer: Writer
+    circuit: Circuit
+
+    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+        self.circuit.check()
+        return self.writer.write(instructions, messages, tokens=tokens, cutoff=cutoff)
 
 
 @dataclass(frozen=True, slots=True)

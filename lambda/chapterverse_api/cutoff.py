@@ -66,6 +66,11 @@ class Cutoff:
             with self._lock:
                 self._closers.remove(close)
 
+    def check(self) -> None:
+        """Raise `Left` if the turn was cut: what comes next may cost money."""
+        if self.is_cut:
+            raise Left
+
     @contextmanager
     def heeding(self) -> Iterator[None]:
         """Run a block that waits for a model.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,15 +15,11 @@ from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.follow_ups import STANDS_ALONE, leaning, weight
 from chapterverse_api.generation import Said, Writer
 from chapterverse_api.guard.transcript import Signer, cut
+from chapterverse_api.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, estimate
 
 if TYPE_CHECKING:
     from chapterverse_api.records import Thread
 
-#: What a prompt holds of a history: messages, and tokens in all.
-MESSAGES = 5
-TOKENS = 1200
-#: A token has about so many characters: an estimate, for each model counts by rules of its own (research).
-CHARACTERS = 3.5
 #: Stands before an answer that we are only told that we gave.
 REPORTED = "(What the reader says was answered:)\n"
 
@@ -46,8 +41,7 @@ _REWRITE = (
 _ADDRESS = re.compile(r"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)[^\s<>\"'`]+", re.IGNORECASE)
 _QUOTES = "\"'`“”„«»"
 
-_LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "zh", "ja", "ar")
-_REFUSALS = frozenset(phrases.of(tag).refused for tag in _LANGUAGES)
+_REFUSALS = frozenset(phrases.of(tag).refused for tag in phrases.LANGUAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,18 +178,14 @@ def _said(message: Message, *, ours: bool) -> Said:
 def _latest(said: Sequence[Said]) -> tuple[Said, ...]:
     """Return as many of the latest messages as a prompt holds, in order and without a gap."""
     kept: list[Said] = []
-    left = TOKENS
-    for message in reversed(said[-MESSAGES:]):
+    left = float(HISTORY_TOKENS)
+    for message in reversed(said[-HISTORY_MESSAGES:]):
         left -= estimate(message.content)
-        if left < 0:
+        # The newest is kept whatever its length; a prompt takes as much of it as it holds.
+        if left < 0 and kept:
             break
         kept.insert(0, message)
     return tuple(kept)
-
-
-def estimate(text: str) -> int:
-    """Return about how many tokens a text is."""
-    return math.ceil(len(text) / CHARACTERS)
 
 
 def _questions(history: Sequence[Message]) -> tuple[str, ...]:

@@ -12,13 +12,15 @@ from chapterverse.errors import IndexFault
 from chapterverse.evidence import Question, read_question
 from chapterverse.knowledge import Persona
 from chapterverse.model import Chunk
+from chapterverse.plain import plain
 from chapterverse.store import Snapshot
 from chapterverse_api import addresses, phrases
 from chapterverse_api.contract import Mode, Nearest, SourceChunk
 from chapterverse_api.generation import Passage, Task
+from chapterverse_api.links import Links
 from chapterverse_api.passages import chosen, passages
 from chapterverse_api.retrieval import Candidate
-from chapterverse_api.scope import chunk_of, seek
+from chapterverse_api.scope import chunk_of, primary, seek
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
@@ -34,6 +36,7 @@ class Material:
     """Everything that the rest of the pipeline knows of the documentation.
 
     Attributes:
+        language: BCP 47 tag of what we say ourselves, around the answer.
         sources: the passages of `task` as the reader sees them, with the same ids.
         nearest: where to look on, best first.
         candidates: how many chunks were considered.
@@ -45,6 +48,7 @@ class Material:
 
     mode: Mode
     task: Task
+    language: str
     sources: tuple[SourceChunk, ...]
     nearest: tuple[Nearest, ...]
     candidates: int
@@ -80,10 +84,12 @@ def from_index(turn: Turn) -> Material:
     urls = {c.chunk.chunk_id: service.public_url(c.chunk, snapshot.head) for c in found.candidates}
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
     made = tuple(passages(kept, urls, pages))
-    language = sought.language or next((c.chunk.language for c in found.candidates), snapshot.head.languages[0])
+    written = next((c.chunk.language for c in (*kept, *found.candidates)), snapshot.head.languages[0])
+    language, persona = sought.language or written, service.persona(snapshot)
     return Material(
         mode="rag",
-        task=_task(turn, found.question, made, language, service.persona(snapshot)),
+        task=_task(turn, found.question, made, language, written, persona),
+        language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
         nearest=_nearest(found.candidates, urls),
         candidates=found.total,
@@ -101,15 +107,17 @@ def from_selection(turn: Turn) -> Material:
     query, service = turn.query, turn.service
     selection = query.selected_text or ""
     try:
-        snapshot: Snapshot | None = service.snapshot(query.docs_version, query.page_url)
+        snapshot: Snapshot | None = turn.snapshot()
     except IndexFault:
         # Whatever became of the index, the reader's own text is at hand.
         snapshot = None
     home = _home(selection, query.page_url, service, snapshot) if snapshot and query.page_url else None
+    # Whoever has a reader send a text may want an address in it shown under this site's name.
+    selection = Links((), home.texts if home else ()).text(selection)
     language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
     chapter = home.place.chapter if home else phrases.of(language).selection
     url = home.url if home else None
-    words = _weighed(query.query or "", language, snapshot)
+    words, persona = _weighed(query.query or "", language, snapshot), service.persona(snapshot)
     terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     source = SourceChunk(
@@ -117,7 +125,8 @@ def from_selection(turn: Turn) -> Material:
     )
     return Material(
         mode="selected_text",
-        task=_task(turn, words, (passage,), language, service.persona(snapshot)),
+        task=_task(turn, words, (passage,), language, home.language if home else language, persona),
+        language=persona.language or language,
         sources=(source,),
         nearest=(home.place,) if home else (),
         candidates=1,
@@ -127,12 +136,22 @@ def from_selection(turn: Turn) -> Material:
     )
 
 
-def _task(turn: Turn, words: Question, passages: tuple[Passage, ...], language: str, persona: Persona) -> Task:
+def _task(
+    turn: Turn, words: Question, passages: tuple[Passage, ...], language: str, written: str, persona: Persona
+) -> Task:
+    """Return what to answer.
+
+    Args:
+        language: the reader's; `persona.language` goes before it.
+        written: that of the passages, in which the answer is when it is neither's: no word of a translation could be
+            checked against what was sent.
+    """
+    wished = persona.language or language
     return Task(
         question=turn.query.query or "",
         words=words,
         passages=passages,
-        language=persona.language or language,
+        language=wished if primary(wished) == primary(written) else written,
         selected=turn.query.selected_text is not None,
         history=turn.conversation.messages,
         summary=turn.conversation.summary,
@@ -144,11 +163,16 @@ def _task(turn: Turn, words: Question, passages: tuple[Passage, ...], language: 
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where a selection stands: the page's address, as sent if the index holds it so, and the likeliest section."""
+    """Where a selection stands: the page's address, as sent if the index holds it so, and the likeliest section.
+
+    Attributes:
+        texts: all that the page says, with the addresses of its sections.
+    """
 
     url: str
     place: Nearest
     language: str
+    texts: tuple[str, ...]
 
 
 def _home(selection: str, page_url: str, service: Service, snapshot: Snapshot) -> _Home | None:
@@ -159,7 +183,8 @@ def _home(selection: str, page_url: str, service: Service, snapshot: Snapshot) -
     place = _place(chunk, service.public_url(chunk, snapshot.head))
     # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
     known = page_url in {addresses.public(url, snapshot.head, service.settings.base_url) for url in held}
-    return _Home(page_url if known else urldefrag(place.url).url, place, chunk.language)
+    texts = tuple(text for c in snapshot.page(chunk.source_file_path) for text in (plain(c.text), c.url))
+    return _Home(page_url if known else urldefrag(place.url).url, place, chunk.language, texts)
 
 
 def _weighed(question: str, language: str, snapshot: Snapshot | None) -> Question:

@@ -102,6 +102,9 @@ _PHRASES = {
     ),
 }
 
+#: Their BCP 47 tags.
+LANGUAGES = tuple(_PHRASES)
+
 
 def of(language: str) -> Phrases:
     """Return the sentences for a BCP 47 tag, English where there are none."""

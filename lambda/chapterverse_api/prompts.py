@@ -20,7 +20,7 @@ REFUSAL = "NOT_IN_DOCS"
 #: Tokens of an answer at most: 150 words, and code.
 ANSWER_TOKENS = 600
 
-#: Tokens of each part at most, as `_tokens` counts; the sources have their budget in `passages`.
+#: Tokens of each part at most, as `estimate` counts; the sources have their budget in `passages`.
 HISTORY_TOKENS = 1200
 SUMMARY_TOKENS = 300
 CONTEXT_TOKENS = 500
@@ -31,8 +31,8 @@ HISTORY_MESSAGES = 5
 #: What a model should do with a selection that comes without a question.
 _EXPLAIN = "Explain this."
 
-# Bytes, as Chinese has a token and more for each character; for English these are characters.
-_BYTES = 3.5
+#: Bytes of a token, as Chinese has a token and more for each character; for English these are characters.
+BYTES_OF_TOKEN = 3.5
 
 _NAME = 60
 
@@ -156,7 +156,7 @@ def _persona(persona: Persona) -> str:
 
 
 def _language(task: Task) -> str:
-    found = _LANGUAGE.match(task.persona.language) or _LANGUAGE.match(task.language)
+    found = _LANGUAGE.match(task.language)
     return f'the language with the tag "{found.group()}"' if found else "the language of the question"
 
 
@@ -176,7 +176,7 @@ def _recent(history: Iterable[Said]) -> list[Said]:
     left = float(HISTORY_TOKENS)
     for said in reversed([s for s in history if s.content.strip()][-HISTORY_MESSAGES:]):
         content = said.content if kept else _cut(said.content, HISTORY_TOKENS)
-        left -= _tokens(content)
+        left -= estimate(content)
         if left < 0 and kept:
             break
         kept.append(Said(said.role, content))
@@ -194,11 +194,12 @@ def _alternating(messages: Iterable[Said]) -> tuple[Said, ...]:
     return tuple(merged)
 
 
-def _tokens(text: str) -> float:
-    return len(text.encode(errors="replace")) / _BYTES
+def estimate(text: str) -> float:
+    """Return about how many tokens a text is: each model counts by rules of its own."""
+    return len(text.encode(errors="replace")) / BYTES_OF_TOKEN
 
 
 def _cut(text: str, tokens: int) -> str:
     data = text.encode(errors="replace")
-    most = int(tokens * _BYTES)
+    most = int(tokens * BYTES_OF_TOKEN)
     return text if len(data) <= most else data[:most].decode(errors="ignore").rstrip() + " …"

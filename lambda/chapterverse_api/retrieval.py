@@ -111,8 +111,8 @@ def retrieve(
     elif question is not None and embedder is not None:
         try:
             vector = embedder.embed_query(question)
-        except ProviderError as error:
-            degraded = f"The embedder could not be reached ({type(error).__name__}); only words were searched."
+        except ProviderError:
+            degraded = "The embedder could not be reached; only words were searched."
         stages.end("embed")
 
     where = resolve(filters, snapshot)
@@ -173,9 +173,9 @@ def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | 
     stages = _Stages()
     try:
         relevance = reranker.rerank(question, [c.chunk.embed_text for c in found.candidates])
-    except ProviderError as error:
+    except ProviderError:
         stages.end("rerank")
-        failure = f"The reranker could not be reached ({type(error).__name__}); the order is that of the search."
+        failure = "The reranker could not be reached; the order is that of the search."
         told = " ".join(filter(None, (found.degraded, failure)))
         return replace(found, degraded=told, timings={**found.timings, **stages.timings})
     stages.end("rerank")

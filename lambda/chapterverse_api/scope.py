@@ -45,7 +45,7 @@ def seek(turn: Turn) -> Sought:
         IndexFault: there is no index that can be read.
     """
     query, service = turn.query, turn.service
-    snapshot = service.snapshot(query.docs_version, query.page_url)
+    snapshot = turn.snapshot()
     asked = condense(query.query or "", turn.conversation, service.writer, turn.cutoff, snapshot.head.languages)
     question = asked.question
     page = service.published_url(query.page_url or "", snapshot.head)
@@ -58,7 +58,8 @@ def seek(turn: Turn) -> Sought:
     if spoken and not found.answerable:
         anywhere = service.find(snapshot, question, query.filters, here=here, after=found)
         found, abroad = (anywhere, True) if anywhere.answerable else (found, False)
-    # What is going to be refused is not worth a model's price.
+    # What is going to be refused is not worth a model's price, nor what nobody waits for.
+    turn.cutoff.check()
     ordered = service.reranked(question, found) if found.answerable else found
     return Sought(snapshot, ordered, language, abroad)
 
@@ -83,9 +84,10 @@ def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
 def _spoken(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the languages of the index that the reader reads; none where all or none are: "de-AT" reads "de" too."""
     tags = snapshot.head.languages
-    spoken = tuple(tag for tag in tags if language and _primary(tag) == _primary(language))
+    spoken = tuple(tag for tag in tags if language and primary(tag) == primary(language))
     return spoken if len(spoken) < len(tags) else ()
 
 
-def _primary(tag: str) -> str:
+def primary(tag: str) -> str:
+    """Return the language of a tag without its script or region."""
     return tag.partition("-")[0].lower()

@@ -18,7 +18,7 @@ from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head, open_store
 from chapterverse_api import addresses, ask, judging, searching
-from chapterverse_api.circuit import Circuit, GuardedEmbedder, GuardedReranker
+from chapterverse_api.circuit import Circuit, GuardedEmbedder, GuardedReranker, GuardedWriter
 from chapterverse_api.contract import (
     ChatQuery,
     IndexStatus,
@@ -65,7 +65,8 @@ class Service:
         self.reranker = GuardedReranker(reranker) if reranker else None
         self.circuit = Circuit("generator")
         self.signer = Signer.of(settings)
-        self.threads = open_threads(settings, generator if isinstance(generator, Writer) else None)
+        self.writer = GuardedWriter(generator, self.circuit) if isinstance(generator, Writer) else None
+        self.threads = open_threads(settings, self.writer)
         self._store = store
         self._open: dict[Scope, Snapshot] = {}
         self._personas: dict[Scope, tuple[int, Persona]] = {}
@@ -213,20 +214,10 @@ class Service:
             raise InputError(f"These docs have no such version; there are {names}.", field="version")
 
     @property
-    def writer(self) -> Writer | None:
-        """What can write a short text; None where no model is set, or it keeps failing."""
-        return self.generator if isinstance(self.generator, Writer) and not self.circuit.open else None
-
-    @property
     def site(self) -> str:
         """Address of the documentation that was opened last; empty before."""
         with self._lock:
             return next((s.head.base_url for s in reversed(self._open.values())), "")
-
-    def homes(self, snapshot: Snapshot | None) -> tuple[str, ...]:
-        """Return the addresses of the site, as far as they are known: the index's own, and the one that serves it."""
-        published = snapshot.head.base_url if snapshot else ""
-        return tuple(filter(None, (published, self.settings.base_url)))
 
     def persona(self, snapshot: Snapshot | None) -> Persona:
         """Return how the owner wants answers said; it is read once a generation."""

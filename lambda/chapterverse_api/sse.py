@@ -1,13 +1,15 @@
-"""An answer as server-sent events: `meta`, `delta`…, then `final`, or `error` if it broke on the way."""
+"""An answer as server-sent events, `meta`, `delta`…, then `final`, or `error` if it broke; or all of it at once."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from functools import partial
 from itertools import chain
 
 from anyio import CancelScope, create_task_group, to_thread
 from pydantic import BaseModel
-from starlette.responses import StreamingResponse
+from starlette.concurrency import iterate_in_threadpool
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from chapterverse_api import refusals
@@ -55,29 +57,64 @@ class EventStream(StreamingResponse):
     """
 
     def __init__(self, events: Events, cutoff: Cutoff) -> None:
-        first = next(events, None)
-        if first is None:
-            raise Unfinished
-        super().__init__(_frames(first, events, cutoff), media_type=MEDIA_TYPE, headers=_HEADERS)
+        super().__init__((), media_type=MEDIA_TYPE, headers=_HEADERS)
         self._events = events
         self._cutoff = cutoff
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        # Starlette's own way listens for a client that leaves on some servers only, and can't wake a waiting thread.
         try:
-            async with create_task_group() as tasks:
-                tasks.start_soon(self._watch, receive, tasks.cancel_scope)
-                await self.stream_response(send)
-                tasks.cancel_scope.cancel()
+            await _heeding(receive, self._cutoff, partial(self._send, send))
         finally:
             # Shielded: a client that left cancels this task, and then the model would go on writing unheard.
             with CancelScope(shield=True):
                 await to_thread.run_sync(self._events.close)
 
-    async def _watch(self, receive: Receive, streaming: CancelScope) -> None:
-        await self.listen_for_disconnect(receive)
-        self._cutoff.cut()
-        streaming.cancel()
+    async def _send(self, send: Send) -> None:
+        first = await to_thread.run_sync(next, self._events, None)
+        if first is None:
+            raise Unfinished
+        self.body_iterator = iterate_in_threadpool(_frames(first, self._events, self._cutoff))
+        await self.stream_response(send)
+
+
+class Whole(Response):
+    """Sends an answer as one JSON document; `events` and `cutoff` end as those of a stream do if the client leaves."""
+
+    def __init__(self, events: Events, cutoff: Cutoff) -> None:
+        super().__init__()
+        self._events = events
+        self._cutoff = cutoff
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _heeding(receive, self._cutoff, partial(self._send, scope, receive, send))
+
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = await to_thread.run_sync(final, self._events)
+        await JSONResponse(answer.model_dump(mode="json"))(scope, receive, send)
+
+
+async def _heeding(receive: Receive, cutoff: Cutoff, work: Callable[[], Awaitable[None]]) -> None:
+    """Do the work, and cut the turn if the client leaves meanwhile: then nobody is left to tell what failed.
+
+    Starlette's own way listens on some servers only, and can't wake a thread that waits.
+    """
+    failure: Exception | None = None
+    async with create_task_group() as tasks:
+        tasks.start_soon(_watch, receive, cutoff, tasks.cancel_scope)
+        try:
+            await work()
+        except Exception as error:
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure and not cutoff.is_cut:
+        raise failure
+
+
+async def _watch(receive: Receive, cutoff: Cutoff, working: CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    cutoff.cut()
+    working.cancel()
 
 
 def _frames(first: Event, rest: Iterator[Event], cutoff: Cutoff) -> Iterator[str]:

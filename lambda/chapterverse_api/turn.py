@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from chapterverse_api import log
+from chapterverse_api.addresses import check_page
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.guard.transcript import signed_question
 from chapterverse_api.history import Conversation
 from chapterverse_api.records import new_thread_id
+from chapterverse_api.records.threads import KEEPING_SECONDS
 from chapterverse_api.sse import Events
 
 if TYPE_CHECKING:
+    from chapterverse.store import Snapshot
     from chapterverse_api.material import Material
     from chapterverse_api.service import Service
+
+#: Seconds after which a turn must be over with all that keeping it takes: API Gateway gives up after 29.
+WHOLE_SECONDS = 28.0
 
 
 @dataclass(slots=True)
@@ -26,6 +33,7 @@ class Turn:
     """One question on its way to an answer.
 
     Attributes:
+        origins: addresses that the reader's page may be of, besides the site's own.
         conversation: what was said before, as far as it is known to have been.
         thread_id: under which it is kept; None where the reader names none and nothing is kept.
     """
@@ -33,6 +41,7 @@ class Turn:
     query: ChatQuery
     service: Service
     cutoff: Cutoff = field(default_factory=Cutoff)
+    origins: Collection[str] = ()
     id: str = field(default_factory=lambda: uuid4().hex)
     started: float = field(default_factory=time.perf_counter)
     thread_id: str | None = field(init=False)
@@ -44,6 +53,18 @@ class Turn:
         if threads and not self.thread_id:
             self.thread_id = new_thread_id()
         self.conversation = Conversation.of(self.query, self.service.signer, thread)
+
+    def snapshot(self) -> Snapshot:
+        """Return what to answer from: the docs version that is asked about, or that of the reader's page.
+
+        Raises:
+            InputError: there is no such version, or the page is of another site.
+            IndexFault: there is no index that can be read.
+        """
+        opened = self.service.snapshot(self.query.docs_version, self.query.page_url)
+        homes = (opened.head.base_url, self.service.settings.base_url, *self.origins)
+        check_page(self.query.page_url, homes)
+        return opened
 
     @property
     def seconds(self) -> float:
@@ -65,14 +86,15 @@ class Turn:
         self.log("results_ranked", passages=len(material.task.passages), evidence=round(material.evidence, 4))
 
     def ended(self, response: ChatResponse) -> Events:
-        """Yield the last event, and keep the turn where turns are kept: the reader does not wait for that."""
+        """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that."""
         self.log("response_sent", status=response.status, cited=len(response.sources_cited))
         try:
             yield response
         finally:
             # Also where the reader hangs up as soon as the answer is there, as the widget does.
             if self.service.threads and self.thread_id:
-                self.service.threads.remember(self.thread_id, self.query, response)
+                seconds = max(0.0, min(KEEPING_SECONDS, WHOLE_SECONDS - self.seconds))
+                self.service.threads.remember(self.thread_id, self.query, response, seconds=seconds)
 
     def response(self, response: str, **fields: Any) -> ChatResponse:
         """Return the response with its head filled in: which turn, when (UTC), how many seconds it took, our mark."""

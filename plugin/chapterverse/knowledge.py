@@ -31,7 +31,7 @@ class Persona:
 
     Attributes:
         name: what the chat calls itself; empty for no name.
-        language: BCP 47 tag to answer in whatever the question's language; empty for the reader's own.
+        language: BCP 47 tag to answer in where the pages speak it; empty for the reader's own.
         text: tone and rules in the owner's words, Markdown.
     """
 

@@ -63,7 +63,7 @@ class Settings:
     """
 
     store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
-    ledger: str = _setting("", "CHAPTERVERSE_LEDGER")
+    ledger: str = _secret("CHAPTERVERSE_LEDGER")
     persona: str = _setting("", "CHAPTERVERSE_PERSONA")
     base_url: str = _setting("", "CHAPTERVERSE_BASE_URL")
     site: str = _setting("", "CHAPTERVERSE_SITE")
@@ -73,7 +73,7 @@ class Settings:
     embedder: str = _setting("none", "CHAPTERVERSE_EMBEDDER")
     reranker: str = _setting("none", "CHAPTERVERSE_RERANKER")
     generator: str = _setting("extractive", "CHAPTERVERSE_GENERATOR")
-    records: str = _setting("", "CHAPTERVERSE_RECORDS")
+    records: str = _secret("CHAPTERVERSE_RECORDS")
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")

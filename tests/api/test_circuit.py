@@ -7,7 +7,17 @@ import pytest
 
 from api import quill
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse_api.circuit import FAILURES, REST_SECONDS, Circuit, GuardedEmbedder, GuardedReranker, Resting
+from chapterverse_api.circuit import (
+    FAILURES,
+    REST_SECONDS,
+    Circuit,
+    GuardedEmbedder,
+    GuardedReranker,
+    GuardedWriter,
+    Resting,
+)
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.generation import Said
 
 
 class Clock:
@@ -65,6 +75,17 @@ def test_a_question_that_a_filter_stops_says_nothing_about_others() -> None:
     for _ in range(FAILURES):
         with pytest.raises(AnswerWithheld), circuit.asking():
             raise AnswerWithheld("Ask in other words.")
+    assert not circuit.open
+
+
+@pytest.mark.parametrize("answer", [KeyError, AnswerWithheld])
+def test_an_answer_of_another_kind_is_one_and_ends_the_rest(answer: type[Exception]) -> None:
+    clock = Clock()
+    circuit = Circuit("generator", clock=clock)
+    fail(circuit)
+    clock.now += REST_SECONDS
+    with pytest.raises(answer), circuit.asking(KeyError):
+        raise answer("of its own kind")
     assert not circuit.open
 
 
@@ -131,6 +152,22 @@ def test_a_reranker_behind_a_circuit() -> None:
         with pytest.raises(ProviderError):
             guarded.rerank("a question", ["a text"])
     assert model.asked == FAILURES
+
+
+def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_counted() -> None:
+    class Late:
+        def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+            raise ProviderError("too late")
+
+    circuit = Circuit("generator")
+    writer = GuardedWriter(Late(), circuit)
+    for _ in range(FAILURES):
+        with pytest.raises(ProviderError, match="too late"):
+            writer.write("", (), tokens=1, cutoff=Cutoff())
+    assert not circuit.open
+    fail(circuit)
+    with pytest.raises(Resting):
+        writer.write("", (), tokens=1, cutoff=Cutoff())
 
 
 def test_an_embedder_behind_a_circuit() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ import pytest
 
 from api import quill
 from api.scripted import Client
+from api.writers import Scribe
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
+from chapterverse_api.records.threads import EVERY, open_threads
 from chapterverse_api.service import Service
+from chapterverse_api.turn import WHOLE_SECONDS, Turn
 
 SESSION = Path(__file__).parents[2] / "plugin" / "chapterverse" / "widget" / "session.js"
 CACHE = "How do I clear the cache of renders?"
@@ -115,6 +119,20 @@ def test_records_that_fail_fail_no_answer(settings: Settings, tmp_path: Path) ->
     response = quill.ask(quill.service(replace(settings, records=f"sqlite:{broken}")), CACHE, thread_id="abc")
     assert response.status in ("answered", "partial")
     assert response.degraded_reason is None
+
+
+@pytest.mark.parametrize(("took", "left"), [(0.0, 5.0), (WHOLE_SECONDS - 2, 2.0), (WHOLE_SECONDS + 2, 0.0)])
+def test_a_late_answer_leaves_less_time_for_a_summary(
+    settings: Settings, tmp_path: Path, took: float, left: float
+) -> None:
+    keeping = replace(settings, records=f"sqlite:{tmp_path / 'records.sqlite'}")
+    service, scribe = quill.service(keeping), Scribe("They clear the cache.")
+    service.threads = open_threads(keeping, scribe)
+    for _ in range(EVERY - 1):
+        answer = quill.ask(service, CACHE, thread_id="abc")
+    turn = Turn(ChatQuery(query=CACHE, thread_id="abc"), service, started=time.perf_counter() - took)
+    list(turn.ended(answer.model_copy(update={"turn_id": turn.id})))
+    assert left - 1 <= scribe.asked[0].seconds <= left
 
 
 def test_without_records_nothing_is_kept(settings: Settings) -> None:

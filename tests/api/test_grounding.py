@@ -328,10 +328,24 @@ def test_an_answer_of_nothing_but_lies_is_below_the_floor() -> None:
     assert checked(Span("The cache lives in `.quill/cache`.", ("1",))).confidence > FLOOR
 
 
-@pytest.mark.parametrize("unit", ["a", "a.b", "`", "1.", "\n", "a_", "*", "`1 "])
+@pytest.mark.parametrize("unit", ["a", "a.b", "`", "1.", "\n", "a_", "*", "`1 ", "12 34 ", "a_b ", "%41"])
 def test_hostile_text_takes_linear_time(unit: str) -> None:
     def work(size: int) -> None:
         text = unit * (size // len(unit))
         verify((Span(text, ("1",)),), [passage("1", text[1:])], "en", evenly)
 
     assert_linear(work, 5_000, 40_000)
+
+
+def test_a_line_of_blanks_behind_a_heading_takes_linear_time() -> None:
+    def work(size: int) -> None:
+        verify((Span(f"# {' ' * size}\nx", ("1",)),), [passage("1", PORTS)], "en", evenly)
+
+    assert_linear(work, 2_000, 16_000)
+
+
+def test_a_sentence_of_nothing_but_numbers_is_carried_by_nobody() -> None:
+    halves = " ".join(map(str, range(100, 140))), " ".join(map(str, range(140, 180)))
+    assert cites(" ".join(halves), "1", "2", sources=halves) == []
+    assert cites(" ".join((*halves, "999")), "1", "2", sources=halves) == []
+    assert cites(halves[0], "1", sources=halves) == ["1"]

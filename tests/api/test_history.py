@@ -9,7 +9,8 @@ from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Said, Writer
 from chapterverse_api.guard.transcript import Signer
-from chapterverse_api.history import MESSAGES, REPORTED, TOKENS, Condensed, Conversation, condense, estimate, standalone
+from chapterverse_api.history import REPORTED, Condensed, Conversation, condense, standalone
+from chapterverse_api.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, estimate
 from chapterverse_api.records import Thread, Turn
 
 SIGNER = Signer()
@@ -147,7 +148,7 @@ def test_the_last_five_messages_reach_the_prompt_in_order() -> None:
         Said("assistant", "a3"), Said("user", "q4"), Said("assistant", "a4"), Said("user", "q5"),
         Said("assistant", "a5"),
     )  # fmt: skip
-    assert len(conversation.messages) == MESSAGES
+    assert len(conversation.messages) == HISTORY_MESSAGES
     assert conversation.questions == ("q1", "q2", "q3", "q4", "q5")
     assert conversation.previous == SIGNER.read(history).tag != ""
 
@@ -155,7 +156,7 @@ def test_the_last_five_messages_reach_the_prompt_in_order() -> None:
 def test_the_newest_that_fit_the_budget_are_kept_without_a_gap() -> None:
     conversation = talk(*signed("short", "a" * 1400, "b" * 1400, "c" * 1400))
     assert [m.content[0] for m in conversation.messages] == ["a", "b", "c"]
-    assert sum(estimate(m.content) for m in conversation.messages) == TOKENS
+    assert sum(estimate(m.content) for m in conversation.messages) == HISTORY_TOKENS
     conversation = talk(*signed("short", "a" * 1400, "b" * 1400, "c" * 1401))
     assert [m.content[0] for m in conversation.messages] == ["b", "c"]
 

@@ -213,12 +213,30 @@ def test_a_page_is_cited_by_an_address_that_the_index_holds(service: Service, se
 
 
 @pytest.mark.parametrize(
-    "url", ["https://evil.example.net/deploy/", "javascript:alert(1)", f"{quill.BASE}nope/", "", "deploy/", "http://["]
+    "url", ["javascript:alert(1)", f"{quill.BASE}nope/", "", "deploy/", "http://["]
 )
 def test_no_other_address_is_repeated(service: Service, url: str) -> None:
     material = selected(service, "Deployment 41 can be live again.", page_url=url)
     (source,) = material.sources
     assert (source.url, source.chapter, material.nearest) == (None, "Selected text", ())
+
+
+def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: Path) -> None:
+    pages = {"deploy.md": "# Deploying\n\nThe server is at `https://cdn.quill.example.com/up`, they say."}
+    service = quill.service(quill.publish(tmp_path, pages))
+    text = "The server is at https://cdn.quill.example.com/up, or [here](https://evil.example.net/x)."
+    for page, known in ((f"{quill.BASE}deploy/", True), (None, False)):
+        material = selected(service, text, page_url=page)
+        (source,), (passage,) = material.sources, material.task.passages
+        assert "evil" not in source.snippet + passage.text + passage.section
+        assert ("cdn.quill.example.com/up" in passage.text) is known
+        assert "or here" in source.snippet
+
+
+def test_an_answer_is_in_the_readers_language_only_where_its_sources_are(bilingual: Service) -> None:
+    for wanted, written in (("en-GB", "en-GB"), ("fr", "en")):
+        material = found(bilingual, "How do I clear the cache with quill cache clean?", language=wanted)
+        assert (material.task.language, material.language) == (written, wanted)
 
 
 def test_a_selection_that_is_not_on_its_page_still_stands_there(service: Service) -> None:

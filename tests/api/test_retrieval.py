@@ -87,7 +87,7 @@ def test_an_embedder_that_is_down_leaves_the_words(dense: Snapshot) -> None:
     found = retrieve(dense, embedder, "How do I clear the cache?")
     assert sections(found)[0] == "Clearing the cache"
     assert found.algorithm == LEXICAL_ALGORITHM
-    assert found.degraded == "The embedder could not be reached (ProviderError); only words were searched."
+    assert found.degraded == "The embedder could not be reached; only words were searched."
 
 
 def test_a_search_by_vector_alone(dense: Snapshot) -> None:
@@ -198,13 +198,11 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_told(dense: Snapshot) -> 
     assert found.candidates == before.candidates
     assert found.algorithm == HYBRID_ALGORITHM
     assert list(found.timings) == ["embed", "search", "rank", "weigh", "rerank"]
-    assert found.degraded == ("The reranker could not be reached (ProviderError); the order is that of the search.")
+    assert found.degraded == ("The reranker could not be reached; the order is that of the search.")
     embedder = quill.Terms(SAME)
     embedder.down = True
     both = rerank(retrieve(dense, embedder, question), question, quill.Reranker(ProviderError("Down.", retryable=True)))
-    assert both.degraded == (
-        "The embedder could not be reached (ProviderError); only words were searched. " + found.degraded
-    )
+    assert both.degraded == ("The embedder could not be reached; only words were searched. " + found.degraded)
     assert both.candidates
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from api.scripted import ANSWER, META, WHOLE, Scripted
+from api.scripted import ANSWER, META, WHOLE, Client, Scripted, error_of
 from chapterverse_api import sse
+from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.cutoff import Cutoff
 
 
 @pytest.mark.parametrize(
@@ -37,5 +37,5 @@ def test_an_answer_without_its_final_part_is_none(events: list[sse.Event]) -> No
 
 
 def test_a_stream_that_yields_nothing_fails_before_it_begins() -> None:
-    with pytest.raises(sse.Unfinished):
-        sse.EventStream(Scripted([]).chat(ChatQuery(query="a")), Cutoff())
+    response = Client(create_app(Scripted([]))).post("/v1/chat", {"query": "a"}, headers={"accept": sse.MEDIA_TYPE})
+    assert (response.status_code, error_of(response)["code"]) == (500, "internal")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,8 +105,33 @@ def test_a_reader_who_leaves_while_the_model_is_silent_ends_its_work_too(index: 
     provider.play(Fault(hang=30))
     with serving(create_app(opened(index, provider))) as address:
         with httpx.stream("POST", f"{address}/v1/chat", json={"query": QUESTION}, headers=STREAM) as response:
-            assert next(events(response.iter_lines()))[0] == "meta"
+            coming = events(response.iter_lines())
+            assert next(coming)[0] == "meta"
+            asked(provider)
         assert provider.left.wait(5)
+
+
+def test_who_leaves_before_a_whole_answer_ends_the_models_work_too(index: Path, provider: OpenAIServer) -> None:
+    provider.play(Fault(hang=30))
+    with serving(create_app(opened(index, provider))) as address, httpx.Client() as client:
+        thread = threading.Thread(target=lambda: leave(client, f"{address}/v1/chat"))
+        thread.start()
+        asked(provider)
+        thread.join()
+        assert provider.left.wait(5)
+
+
+def asked(provider: OpenAIServer) -> None:
+    """Wait until the model was asked."""
+    deadline = time.monotonic() + 10
+    while not provider.history:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def leave(client: httpx.Client, address: str) -> None:
+    with pytest.raises(httpx.ReadTimeout):
+        client.post(address, json={"query": QUESTION}, timeout=1)
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,9 @@ def _text(block: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _is_cut(reason: Any) -> bool:
+def _is_cut(said: Any) -> bool:
+    # Anything may stand there, and a list is in no set.
+    reason = said if isinstance(said, str) else ""
     if reason in _WITHHELD:
         raise AnswerWithheld("Bedrock withheld the answer by a guardrail or filter: ask in other words.")
     if reason in _MALFORMED:

@@ -16,6 +16,7 @@ from typing import Any
 from chapterverse.embedding.cohere_refusals import Refusals
 from chapterverse.errors import AnswerWithheld, ConfigurationError
 from chapterverse.rest import JsonClient, Stream, bearer
+from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 from chapterverse_api import prompts
 from chapterverse_api.cutoff import Cutoff
@@ -23,9 +24,6 @@ from chapterverse_api.generation import Draft, Passage, Said, Task
 from chapterverse_api.generation.cohere_answer import Answer, whole_text
 
 DEFAULT_MODEL = "command-a-03-2025"
-
-#: An answer of 150 words with code; what a turn costs at most is reckoned with this.
-TOKENS = 600
 
 #: Nearly always the likeliest word: the same question should get the same answer. At 0 some models repeat themselves.
 _TEMPERATURE = 0.1
@@ -61,7 +59,8 @@ class CohereGenerator:
         if not key:
             raise ConfigurationError("The generator cohere needs a key: set COHERE_API_KEY in the environment.")
         headers = bearer(key, "COHERE_API_KEY")
-        return cls(model or DEFAULT_MODEL, JsonClient(settings.cohere_url, headers, connect_seconds=_CONNECT_SECONDS))
+        url = unversioned(settings.cohere_url, "CHAPTERVERSE_COHERE_URL")
+        return cls(model or DEFAULT_MODEL, JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS))
 
     @property
     def name(self) -> str:
@@ -90,7 +89,7 @@ class CohereGenerator:
 
     def _question(self, task: Task) -> dict[str, Any]:
         return {
-            **self._body(prompts.instructions(task), prompts.conversation(task), TOKENS),
+            **self._body(prompts.instructions(task), prompts.conversation(task), prompts.ANSWER_TOKENS),
             "stream": True,
             "documents": [_document(passage) for passage in task.passages],
             # All citations after the text: more of them are right, and the text comes as fast.

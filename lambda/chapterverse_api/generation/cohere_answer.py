@@ -16,9 +16,7 @@ from typing import Any
 from chapterverse.errors import ProviderError
 from chapterverse.rest import Event
 from chapterverse_api.generation import Draft, Span
-
-#: More is no answer of 600 tokens, whatever the language.
-MOST_CHARACTERS = 60_000
+from chapterverse_api.generation.spoken import MOST_CHARACTERS
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MOST_CITATIONS = 300

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
 from chapterverse.rest import JsonClient, Reply, Stream, bearer
+from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Draft, Said, Task
@@ -60,7 +61,8 @@ class _Manner:
         limit: its name for the most tokens of an answer.
         renamed: whether that is the second name tried.
         temperature: whether it may be told one; the models that may not are those that reason.
-        streams: whether it sends an answer in pieces; some take the field and send it whole.
+        streams: whether it sends this answer in pieces; what it sent whole may have been an accident, so that is
+            not remembered.
     """
 
     limit: str
@@ -105,7 +107,7 @@ class OpenAIGenerator:
             raise ConfigurationError(
                 "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini."
             )
-        url, key = settings.openai_url.rstrip("/").removesuffix("/v1"), settings.openai_api_key.strip()
+        url, key = unversioned(settings.openai_url, "CHAPTERVERSE_OPENAI_URL"), settings.openai_api_key.strip()
         rest = JsonClient(url, bearer(key, "OPENAI_API_KEY") if key else {})
         is_openai = urlsplit(url).hostname == "api.openai.com"
         if is_openai and not key:
@@ -152,7 +154,7 @@ class OpenAIGenerator:
             else:
                 reply = self._rest.post(_PATH, asked, seconds=cutoff.left, closing=cutoff.closing)
                 if reply.status == 200:
-                    self._manner = manner
+                    self._manner = replace(manner, streams=True)
                     return (yield from _whole(reply.body))
             changed = manner.after(reply)
             if changed is None:
@@ -165,7 +167,8 @@ def _streamed(stream: Stream) -> Steps[str, None, bool]:
     for event in stream.events():
         if event.data.strip() == "[DONE]":
             return False
-        choice = _choice(event.data if event.name == "message" else "")
+        # Some servers give their chunks a name.
+        choice = _choice(event.data if event.name != "error" else "")
         if text := _text(choice.get("delta")):
             yield text
         # What may follow counts tokens.
@@ -189,24 +192,27 @@ def _choice(data: str) -> dict[str, Any]:
 
 
 def _first(chunk: Any) -> dict[str, Any]:
-    """Return the only choice of a reply or a piece of one; an empty one where it has none, as what counts tokens."""
-    choices = chunk.get("choices") if isinstance(chunk, dict) else None
-    if not isinstance(choices, list) or chunk.get("error") or not all(isinstance(c, dict) for c in choices):
+    """Return the first choice of a reply or a piece of one; an empty one where it holds none or only others."""
+    if not isinstance(chunk, dict) or chunk.get("error"):
         raise _broken()
-    return choices[0] if choices else {}
+    # What counts tokens may leave them out.
+    choices = chunk.get("choices", [] if isinstance(chunk.get("usage"), dict) else None)
+    if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
+        raise _broken()
+    return next((c for c in choices if c.get("index") in (None, 0)), {})
 
 
 def _text(message: Any) -> str:
     """Return the text of a message; thoughts stand in fields and parts of their own and are left."""
     if message is None:
         return ""
-    if message is None:
-        return ""
-    content = message.get("content") if isinstance(message, dict) else message
+    if not isinstance(message, dict):
+        raise _broken()
+    content = message.get("content")
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(text for text in texts if isinstance(text, str))
-    if not isinstance(message, dict) or not isinstance(content, str | None):
+    if not isinstance(content, str | None):
         raise _broken()
     return content or ""
 

@@ -1,34 +1,68 @@
-"""What a model says aloud: whole characters, and none of the thoughts that some servers send before the answer."""
+"""What a model says aloud: whole characters that can be seen, and none of the thoughts before the answer.
+
+Some servers send the thoughts of models that reason as text, `<think>…</think>`, and some templates open them before
+the model begins, so that only their end arrives. What was shown until then can't be unsaid, but is no part of the answer.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Generator as Steps
+from collections.abc import Iterator
 
 from chapterverse.errors import ProviderError
 
-#: How models that reason mark their thoughts in plain text; servers that know them keep thoughts in a field apart.
-_THOUGHT, _END = "<think>", "</think>"
+#: More is no answer of 600 tokens, whatever the language, and each sentence of it is still to be checked.
+MOST_CHARACTERS = 60_000
+
+# How models that reason mark their thoughts in plain text; servers that know them keep thoughts in a field apart.
+_THOUGHT = re.compile(r"\s*<(?:think|thinking|reasoning)>", re.IGNORECASE)
+_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_EITHER = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
+_TAGS = tuple(f"<{slash}{name}>" for slash in ("", "/") for name in ("think", "thinking", "reasoning"))
+_LONGEST = max(map(len, _TAGS))
+# Before a tag that is only spoken of.
+_QUOTES = frozenset("`\"'“‘„«")
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Afresh(str):
+    """A piece with which the answer begins anew: all that was said before it were thoughts."""
+
+    __slots__ = ()
+
+
+def visible(text: str) -> str:
+    """Return a text without control characters but line feeds and tabs: none belongs into an answer."""
+    return _CONTROLS.sub("", text)
 
 
 def spoken(texts: Steps[str, None, bool]) -> Steps[str, None, bool]:
     """Pass a model's pieces on; blanks before the first word are left out. Returns what `texts` returns.
 
+    Thoughts whose beginning was not marked are known as such at their end; the next piece is an `Afresh` then.
+
     A character beyond 16 bits may come in two pieces; half a one that stays alone becomes a replacement character, as
     UTF-8 can't hold it.
+
+    Raises:
+        ProviderError: it is longer than any answer; and as `texts` does.
     """
-    begun, half = _Beginning(), ""
+    aloud, half, left = _Aloud(), "", MOST_CHARACTERS
     while True:
         try:
             text = half + next(texts)
         except StopIteration as end:
-            if rest := begun.end() + _mended(half):
-                yield rest
+            yield from aloud.read(_mended(half), last=True)
             cut: bool = end.value
             return cut
         half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        if said := begun.read(_mended(text[: len(text) - len(half)])):
+        for said in aloud.read(visible(_mended(text[: len(text) - len(half)]))):
+            left -= len(said)
+            if left < 0:
+                raise ProviderError("The model answered with more than it was asked for.")
             yield said
 
 
@@ -38,14 +72,17 @@ def written(texts: Steps[str, None, bool]) -> str:
     Raises:
         ProviderError: it was nothing; and as `texts` does.
     """
-    pieces = []
+    pieces: list[str] = []
     steps = spoken(texts)
     while True:
         try:
-            pieces.append(next(steps))
+            piece = next(steps)
         except StopIteration as end:
             cut: bool = end.value
             break
+        if isinstance(piece, Afresh):
+            pieces.clear()
+        pieces.append(piece)
     if text := "".join(pieces).strip():
         return text
     raise silent(cut)
@@ -66,33 +103,57 @@ def _mended(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-class _Beginning:
-    """Takes thoughts away; after the first word of an answer everything is the answer."""
+class _Aloud:
+    """Takes thoughts away from a text that comes in pieces."""
 
     def __init__(self) -> None:
         self._waiting = ""
-        self._thinks = self._says = False
+        self._thinks = self._says = self._afresh = False
+        # Thoughts that were opened in the middle of an answer: it speaks of them, or does what no template asks.
+        self._opened = 0
+        self._before = ""
 
-    def read(self, text: str) -> str:
-        """Return what of the text was said."""
-        if self._says:
-            return text
+    def read(self, text: str, *, last: bool = False) -> Iterator[str]:
+        """Yield what of the text was said; thoughts without an end were no answer."""
         self._waiting += text
-        while self._thinks or self._waiting.lstrip().startswith(_THOUGHT):
+        if not self._says and not self._begins(last):
+            return
+        while end := self._unopened():
+            yield from self._said("")
+            self._waiting, self._before, self._says, self._afresh = self._waiting[end:], "", False, True
+            if not self._begins(last):
+                break
+        if self._afresh and last and not self._says:
+            self._afresh = False
+            yield Afresh()
+        if self._says:
+            yield from self._said(self._waiting[: len(self._waiting) - (0 if last else self._held())])
+
+    def _begins(self, last: bool) -> bool:
+        """Whether the answer has begun, after the thoughts before it."""
+        while self._thinks or _THOUGHT.match(self._waiting):
             self._thinks = True
-            _, end, rest = self._waiting.partition(_END)
+            end = _END.search(self._waiting)
             if not end:
                 # The end of thoughts may be split too.
-                self._waiting = self._waiting[-len(_END) :]
-                return ""
-            self._thinks, self._waiting = False, rest
+                self._waiting = self._waiting[-_LONGEST:]
+                return False
+            self._thinks, self._waiting = False, self._waiting[end.end() :]
         self._waiting = self._waiting.lstrip()
-        if _THOUGHT.startswith(self._waiting):
-            return ""
-        self._says = True
-        return self.end()
+        begun = self._waiting.lower()
+        self._says = bool(begun) and (last or not any(tag.startswith(begun) for tag in _TAGS))
+        return self._says
 
-    def end(self) -> str:
-        """Return what still waits; thoughts without an end were no answer."""
-        rest, self._waiting = "" if self._thinks else self._waiting, ""
-        return rest
+    def _unopened(self) -> int:
+        """Return up to where what waits is thought by an end that nothing opened; 0 where none is."""
+        for tag in _EITHER.finditer(self._waiting):
+            before = self._waiting[tag.start() - 1] if tag.start() else self._before
+            if before in _QUOTES:
+                continue
+            if not tag[1]:
+                self._opened += 1
+            elif self._opened:
+                self._opened -= 1
+            else:
+                return tag.end()
+        return 0

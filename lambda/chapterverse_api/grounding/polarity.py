@@ -13,11 +13,14 @@ from functools import cache
 from chapterverse import lexical
 
 _NEGATIONS = {
-    "en": r"not|no|never|cannot|none|neither|nor|nothing|nobody|nowhere|hardly|without|\w+n['’]t",
-    "de": r"nicht|kein\w*|nie|niemals|nichts|niemand|weder|ohne|keinesfalls|keineswegs",
-    "fr": r"ne|n['’]|pas|jamais|aucun\w*|rien|sans|ni",
-    "es": r"no|nunca|jamás|ningún|ningun\w*|nada|nadie|sin|tampoco",
+    "en": r"not|no one|no|never|cannot|none|neither|nothing|nobody|nowhere|hardly|\w+n['’]t",
+    "de": r"nicht|kein\w*|nie|niemals|nichts|niemand\w*|weder|keinesfalls|keineswegs",
+    "fr": r"ne|n['’]\w+|pas|jamais|aucun\w*|rien|ni",
+    "es": r"no|nunca|jamás|ningún|ningun\w*|nada|nadie|tampoco",
 }
+# Where two negations are one: "ne … pas", "no … nadie".
+_CONCORD = {"fr": "ne", "es": "no"}
+# "Without" says how, and is the opposite of "with".
 # What means a negation without being one: it may answer for the other's, and none has to answer for it.
 _SOFT = {
     "en": r"out|exclu\w+|leav\w+|left|ignor\w+|skip\w*|omit\w*|refus\w+|reject\w*|forbid\w*|prevent\w*|stop\w*|avoid\w*"
@@ -46,23 +49,31 @@ _ANTONYMS = {
     "reads/writes upload/download early/late ascending/descending left/right inside/outside online/offline "
     "install/uninstall explicit/implicit automatically/manually safe/unsafe encrypted/unencrypted changes/keeps "
     "larger/less at_least/at_most up/down light/dark input/output latest/oldest lock/unlock mutable/immutable "
-    "upgrade/downgrade synchronous/asynchronous whole/part singular/plural leave/join visible/invisible lossy/lossless",
+    "upgrade/downgrade synchronous/asynchronous whole/part singular/plural leave/join visible/invisible lossy/lossless "
+    "with/without",
     "de": "aktivieren/deaktivieren aktiviert/deaktiviert erlauben/verbieten erlaubt/verboten vor/nach "
     "bevor/nachdem erforderlich/optional nötig/unnötig wahr/falsch an/aus erhöhen/senken minimum/maximum "
-    "mindestens/höchstens mehr/weniger größer/kleiner länger/kürzer öffentlich/privat lokal/entfernt",
+    "mindestens/höchstens mehr/weniger größer/kleiner länger/kürzer öffentlich/privat lokal/entfernt mit/ohne",
     "fr": "activer/désactiver activé/désactivé autoriser/interdire autorisé/interdit avant/après "
     "obligatoire/facultatif requis/facultatif vrai/faux augmenter/diminuer minimum/maximum plus/moins "
-    "public/privé ajouter/supprimer",
+    "public/privé ajouter/supprimer avec/sans",
     "es": "activar/desactivar activado/desactivado habilitar/deshabilitar permitir/denegar permitido/prohibido "
     "antes/después obligatorio/opcional requerido/opcional verdadero/falso aumentar/disminuir "
-    "mínimo/máximo más/menos público/privado añadir/eliminar",
+    "mínimo/máximo más/menos público/privado añadir/eliminar con/sin",
 }
+# "No, vaults can't be shared" answers a question; its sentence denies no more than it does without.
+_ANSWER = re.compile(
+    r"\s*(?:(?:unfortunately|sadly|leider|malheureusement|lamentablemente),?\s)?"
+    r"(?:no|nope|not|yes|yeah|yep|nein|nicht|ja|doch|non|pas|oui|si|sí)(?:\s*[,;:.!]|\s+[-–—])\s"
+)
 _SUBJECTS = ("no", "neither", "kein", "nichts", "niemand", "aucun", "rien", "ning", "nada", "nadie")
 #: Words of meaning after and before a negation that it is about.
 _AFTER, _BEFORE = 3, 3
 _CLAUSE = re.compile(
-    r"[,;:()|—]\s|\s(?:and|but|because|while|since|so|und|aber|weil|während|et|mais|car|y|pero|porque)\s"
+    r"[,;:()|—]\s|\s(?:and|but|because|while|since|so|why|und|aber|weil|während|et|mais|car|y|pero|porque)\s"
 )
+# What ends all that a negation at the start of a sentence is about: its lists go on.
+_MAIN = re.compile(r"[;:()|—]\s|\s(?:but|because|while|since|why|aber|weil|während|mais|car|pero|porque)\s")
 # "If there is no …" says nothing of whether there is.
 _CONDITION = re.compile(r"\b(?:if|when|where|wenn|falls|wo|si|cuando|lorsque|quand)\s+(?:\w{1,8}\s+){0,2}\Z")
 _CODE = re.compile(r"`[^`\n]{0,200}`")
@@ -117,13 +128,16 @@ def read(text: str, language: str) -> Polarity:
         return Polarity()
     negation, soft, turned, none = _patterns(code)
     lower = none.sub(" ", text.lower())
+    answer = _ANSWER.match(lower)
+    lower = lower[answer.end() :] if answer else lower
     spans = [m.span() for m in _CODE.finditer(lower)]
 
     def cues(pattern: re.Pattern[str]) -> Iterator[Cue]:
         for found in pattern.finditer(lower):
             quoted = any(start < found.start() < end for start, end in spans)
             if not quoted and not (pattern is negation and _CONDITION.search(lower, 0, found.start())):
-                yield _cue(lower, found, code)
+                form = _CONCORD.get(code, found.group()) if pattern is negation else found.group()
+                yield Cue(form, _around(lower, found, code))
 
     return Polarity(tuple(cues(negation)), tuple(cues(soft)), tuple(cues(turned)))
 
@@ -150,13 +164,13 @@ def swapped(said: Sequence[Cue], held: Sequence[Cue], language: str) -> bool:
     return False
 
 
-def _cue(text: str, found: re.Match[str], code: str) -> Cue:
+def _around(text: str, found: re.Match[str], code: str) -> frozenset[int]:
     behind = _CLAUSE.split(text[found.end() : found.end() + 120], maxsplit=1)[0]
     before = _CLAUSE.split(text[max(0, found.start() - 120) : found.start()])[-1]
     # "No file, page or script …" denies all that follows.
     if not found.start() and found.group().startswith(_SUBJECTS):
-        return Cue(found.group(), frozenset(_terms(text, code)))
-    return Cue(found.group(), frozenset((*_terms(behind, code)[:_AFTER], *_terms(before, code)[-_BEFORE:])))
+        return frozenset(_terms(_MAIN.split(text, maxsplit=1)[0], code))
+    return frozenset((*_terms(behind, code)[:_AFTER], *_terms(before, code)[-_BEFORE:]))
 
 
 @cache

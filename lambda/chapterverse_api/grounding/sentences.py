@@ -11,7 +11,7 @@ Kind = Literal["prose", "heading", "code"]
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _BREAK = re.compile(r"\s*(?:\||#{1,6}\s|>|(?:[-*+]|\d{1,3}[.)])\s)")
-_HEADING = re.compile(r"\s*(?:#{1,6}\s.*|\*\*[^*\n]+\*\*:?|__[^_\n]+__:?)\s*\Z")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s.*|\*\*[^*\n]+\*\*:?|__[^_\n]+__:?)")
 # A lower-case letter after the stop means an abbreviation, "e.g. this".
 _STOP = re.compile(r"(?<=[.!?])[\"'”’)\]*_]*\s+(?=[^a-zß-öø-ÿ\s])|(?<=[。！？])|(?<=[.!?][`*_])\s+(?=[A-ZÄÖÜ])")
 # What marks a heading, an item or stress around a sentence is not part of what it says.
@@ -40,7 +40,7 @@ def split(text: str) -> Iterator[Sentence]:
         block = text[start:end]
         if is_code:
             yield Sentence(start, end, block.strip(), "code")
-        elif _HEADING.match(block):
+        elif _HEADING.fullmatch(block.rstrip()):
             yield Sentence(start, end, _said(block), "heading")
         else:
             at = 0

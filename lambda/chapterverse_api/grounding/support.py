@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from chapterverse import lexical
 from chapterverse_api.generation import Passage
 from chapterverse_api.grounding import polarity
 from chapterverse_api.grounding.sentences import Kind, split
-from chapterverse_api.grounding.tokens import Token, numbers, tokens
+from chapterverse_api.grounding.tokens import Token, in_digits, numbers, tokens
 
 #: A passage whose best window holds less of a sentence's words, by idf, does not carry it (research notes, section 7).
 SUPPORT = 0.5
@@ -52,8 +52,9 @@ class Claim:
     def __init__(self, said: str, kind: Kind, language: str, weigh: Weigh) -> None:
         self.said, self.kind, self.language = said, kind, language
         self.flat = flat(said)
-        self.terms = tuple(w.terms[0] for w in lexical.words(said, language))
-        idf = weigh(said) if self.terms else {}
+        counted = in_digits(said, language)
+        self.terms = tuple(w.terms[0] for w in lexical.words(counted, language))
+        idf = weigh(counted) if self.terms else {}
         self.weights = {t: idf.get(t, 1.0) for t in self.terms}
         self.total = sum(self.weights.values())
         self.pairs = tuple(pairwise(self.terms))
@@ -61,7 +62,8 @@ class Claim:
     @cached_property
     def hard(self) -> tuple[Token, ...]:
         if self.kind != "code":
-            return tuple(tokens(self.said, self.language))
+            # One more than may stand says enough of a sentence that is made of them.
+            return tuple(islice(tokens(self.said, self.language), _MOST + 1))
         return tuple(Token(line, "", 0, number=False) for line in _lines(self.said))
 
     @cached_property
@@ -75,11 +77,14 @@ class Claim:
     def near(self, token: Token) -> dict[int, float]:
         """Return the words that say what a number or a name is about, with their weights."""
         end = token.at + len(token.form)
-        before = [w.terms[0] for w in lexical.words(self.said[max(0, token.at - _AROUND) : token.at], self.language)]
-        after = [w.terms[0] for w in lexical.words(self.said[end : end + _AROUND], self.language)]
+        before = self._terms(self.said[max(0, token.at - _AROUND) : token.at])
+        after = self._terms(self.said[end : end + _AROUND])
         own = {t for w in lexical.words(token.form, self.language) for t in w.terms}
         around = (*[t for t in before if t not in own][-_NEAR:], *[t for t in after if t not in own][:_NEAR])
         return {t: self.weights.get(t, 1.0) for t in around}
+
+    def _terms(self, text: str) -> list[int]:
+        return [w.terms[0] for w in lexical.words(in_digits(text, self.language), self.language)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ class _Unit:
 
     @cached_property
     def words(self) -> tuple[lexical.Word, ...]:
-        return tuple(lexical.words(self.said, self._language))
+        return tuple(lexical.words(in_digits(self.said, self._language), self._language))
 
     @cached_property
     def own(self) -> frozenset[int]:
@@ -372,6 +377,8 @@ def together(claim: Claim, sources: Sequence[Source]) -> tuple[Source, ...]:
     Each holds a quarter of its words, by idf, and a fifth that none of the others holds; all of them together 70 % and
     each number and name, and none denies it.
     """
+    if claim.kind != "code" and len(claim.hard) > _MOST:
+        return ()
     held = [(source, source.best(claim)) for source in sources]
     held = [(source, words) for source, words in held if claim.share(words) >= 0.25]
     adding = []

@@ -41,6 +41,8 @@ _VALUES = {
     for code, words in _WORDS.items()
 }
 
+_SPELLED = re.compile(r"[^\W\d]{2,20}(?:-[^\W\d]{2,20})?")
+
 #: What a number may count or measure, each form to its name; a number with another one is another number.
 _UNITS = {
     form: name
@@ -61,6 +63,8 @@ _UNITS = {
         "tb": "tb tib terabyte terabytes",
         "token": "token tokens",
         "char": "char chars character characters zeichen caractère caractères carácter caracteres",
+        "digit": "digit digits ziffer ziffern chiffre chiffres dígito dígitos",
+        "letter": "letter letters buchstabe buchstaben lettre lettres letra letras",
         "word": "word words wörter wort mots palabras",
         "px": "px pixel pixels",
     }.items()
@@ -108,14 +112,27 @@ def numbers(text: str, language: str) -> Iterator[Token]:
     """Yield the numbers of a text, digits and words alike."""
     for match in _NUMBER.finditer(text):
         yield _token(match, text)
-    values = _VALUES.get(language.partition("-")[0].lower(), {})
-    if values:
-        for word in re.finditer(r"[^\W\d]{2,20}(?:-[^\W\d]{2,20})?", text.lower()):
-            value = values.get(word.group()) or values.get(word.group().partition("-")[0])
-            if value and word.group() not in values and word.group().partition("-")[2] in values:
-                value = None
-            if value:
-                yield Token(value, _unit(text, word.end()), word.start(), number=True)
+    values = _values(language)
+    for word in _SPELLED.finditer(text) if values else ():
+        if value := _value(word.group().lower(), values):
+            yield Token(value, _unit(text, word.end()), word.start(), number=True)
+
+
+def in_digits(text: str, language: str) -> str:
+    """Return a text with its number words as digits: as words, too, "seven daily" and "7 daily" are the same."""
+    values = _values(language)
+    return _SPELLED.sub(lambda word: values.get(word.group().lower(), word.group()), text) if values else text
+
+
+def _values(language: str) -> dict[str, str]:
+    return _VALUES.get(language.partition("-")[0].lower(), {})
+
+
+def _value(word: str, values: dict[str, str]) -> str | None:
+    first, _, second = word.partition("-")
+    if word not in values and second in values:
+        return None
+    return values.get(word) or values.get(first)
 
 
 def _number(code: str, at: int) -> Token | None:

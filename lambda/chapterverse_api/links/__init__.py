@@ -9,7 +9,7 @@ take away, so what is left still belongs to the span that it came from.
 from __future__ import annotations
 
 from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import compress
 
@@ -19,11 +19,15 @@ from chapterverse_api.links.markup import Markup
 
 
 class Links:
-    """The addresses that stand in these passages, and no others."""
+    """The addresses that stand in these passages and texts, and no others."""
 
-    def __init__(self, passages: Sequence[Passage]) -> None:
-        texts = (t for p in passages for t in (*p.path, p.text, p.section, p.url or ""))
-        self._known = Known(dict.fromkeys(texts))
+    def __init__(self, passages: Sequence[Passage], texts: Iterable[str] = ()) -> None:
+        passed = (t for p in passages for t in (*p.path, p.text, p.section, p.url or ""))
+        self._known = Known(dict.fromkeys((*passed, *texts)))
+
+    def text(self, text: str) -> str:
+        """Return a text without foreign addresses."""
+        return "".join(compress(text, self._kept(text)))
 
     def draft(self, draft: Draft) -> Draft:
         """Return the draft without foreign addresses, also those that are spread over several spans."""

@@ -16,12 +16,12 @@ from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Said, Writer
 from chapterverse_api.guard.transcript import cut
-from chapterverse_api.history import CHARACTERS, TOKENS, estimate, shortened
+from chapterverse_api.history import shortened
+from chapterverse_api.prompts import BYTES_OF_TOKEN, HISTORY_TOKENS, SUMMARY_TOKENS, estimate
 from chapterverse_api.records import Cited, Records, RecordsFault, Thread, Turn, open_records
 
-#: Turns after which a summary is made, and how long it is in tokens at most.
+#: Turns after which a summary is made.
 EVERY = 6
-SUMMARY_TOKENS = 300
 #: Seconds that keeping a turn may take with the summary that is due, and that a database that failed is left alone.
 KEEPING_SECONDS = 5.0
 PAUSE_SECONDS = 30.0
@@ -144,12 +144,12 @@ def _turn(question: str, response: ChatResponse) -> Turn:
 def _due(thread: Thread) -> bool:
     news = thread.news
     tokens = sum(estimate(said.content) for turn in news for said in turn.said)
-    return len(news) >= EVERY or (len(news) > 1 and tokens > TOKENS)
+    return len(news) >= EVERY or (len(news) > 1 and tokens > HISTORY_TOKENS)
 
 
 def _within(lines: Sequence[str], *, newest: bool = False) -> str:
     """Return as many lines as a summary holds, from the beginning or from the end; a longer one is cut."""
-    left, kept = int(SUMMARY_TOKENS * CHARACTERS), list[str]()
+    left, kept = int(SUMMARY_TOKENS * BYTES_OF_TOKEN), list[str]()
     for line in reversed(lines) if newest else lines:
         kept.append(line[: max(0, left)])
         left -= len(line) + 1

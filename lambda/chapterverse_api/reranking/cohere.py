@@ -12,6 +12,7 @@ from functools import partial
 from chapterverse.embedding.cohere_refusals import Refusals
 from chapterverse.errors import ConfigurationError
 from chapterverse.rest import JsonClient, bearer
+from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 from chapterverse_api.reranking.ranking import checked, rank
 
@@ -43,7 +44,7 @@ class CohereReranker:
         if not key:
             raise ConfigurationError("The reranker cohere needs a key: set COHERE_API_KEY in the environment.")
         rest = JsonClient(
-            settings.cohere_url,
+            unversioned(settings.cohere_url, "CHAPTERVERSE_COHERE_URL"),
             bearer(key, "COHERE_API_KEY"),
             connect_seconds=_CONNECT_SECONDS,
             total_seconds=_SECONDS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
+from starlette.responses import Response
 
 from chapterverse_api import sse
 from chapterverse_api.contract import ChatQuery, ChatResponse
@@ -34,12 +35,11 @@ _STREAM: dict[str, Any] = {
     response_model=ChatResponse,
     responses={200: _STREAM, **documented(400, 403, 413, 415, 422, 500, 503)},
 )
-def chat(query: ChatQuery, request: Request) -> ChatResponse | sse.EventStream:
+def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
     cutoff = Cutoff()
     # The origin has passed the guard: a page of it may ask, and so may one that this service serves itself.
     origins = (request.headers.get("origin", ""), str(request.base_url))
     events = service(request).chat(query, cutoff=cutoff, origins=origins)
-    if sse.wanted(request.headers.get("accept", "")):
-        return sse.EventStream(events, cutoff)
-    return sse.final(events)
+    streamed = sse.wanted(request.headers.get("accept", ""))
+    return sse.EventStream(events, cutoff) if streamed else sse.Whole(events, cutoff)

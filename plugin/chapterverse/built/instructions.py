@@ -22,7 +22,7 @@ from chapterverse.model import Block, BlockKind, Section
 _SHOWN = 80
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
-_INLINE_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 # Stress and links around words are no part of what is said; a link's target is, as it may be where to send what to.
 _MARKUP = re.compile(r"[*_~\[\]]+|\\(?=\W)")
 
@@ -60,12 +60,12 @@ _ENGLISH = (
         r"instructions)|the\W+(?:hidden|system|initial|original|secret)\W+(?:prompt|instructions))\b"
     ),
     (
-        r"(?:^|[,:;]\W*|\balways\W+|\bmust\W+|\bplease\W+)(?:reply|respond|answer)\W+(?:only|exclusively"
+        r"(?:^|[,:;]\W{0,3}|\balways\W+|\bmust\W+|\bplease\W+)(?:reply|respond|answer)\W+(?:only|exclusively"
         r"|solely)\W+(?:with|by)\b"
     ),
-    r"(?:^|[,:;]\W*|\balways\W+|\bmust\W+)tell\W+(?:the\W+|all\W+)?(?:users?|readers?)\W+(?:to|that)\b",
+    r"(?:^|[,:;]\W{0,3}|\balways\W+|\bmust\W+)tell\W+(?:the\W+|all\W+)?(?:users?|readers?)\W+(?:to|that)\b",
     (
-        r"(?:^|[,:;]\W*|\bmust\W+)(?:do not|don't|never)\W+(?:cite|quote|mention)\W+(?:\w+\W+)?(?:sources?"
+        r"(?:^|[,:;]\W{0,3}|\bmust\W+)(?:do not|don't|never)\W+(?:cite|quote|mention)\W+(?:\w+\W+)?(?:sources?"
         r"|documentation)\b"
     ),
     (
@@ -97,7 +97,7 @@ _GERMAN = (
         r"\W+(?:nutzern?|benutzern?|lesern?|leserin)\W+"
         r"(?:nichts?|nie|niemals)\b"
     ),
-    r"(?:^|[,:;]\W*|\bimmer\W+|\bbitte\W+)antworten?\W+(?:sie\W+)?(?:nur|ausschliesslich|lediglich)\W+mit\b",
+    r"(?:^|[,:;]\W{0,3}|\bimmer\W+|\bbitte\W+)antworten?\W+(?:sie\W+)?(?:nur|ausschliesslich|lediglich)\W+mit\b",
     (
         r"\bals\W+(?:eine?\W+)?(?:ki|künstliche intelligenz|sprachmodell|chatbot)\W+(?:musst|darfst|sollst|kannst"
         r"|bist)\b"
@@ -122,7 +122,7 @@ _FRENCH = (
         r"\bne\W+(?:le\W+)?(?:dis|dites|révèle[sz]?|mentionne[sz]?)\W+(?:rien|pas"
         r"|jamais)\b[^.!?]{0,20}\W(?:à l'utilisateur|aux utilisateurs|au lecteur)"
     ),
-    r"(?:^|[,:;]\W*|\btoujours\W+)répond(?:s|ez|re)\W+(?:uniquement|seulement|exclusivement)\W+(?:par|avec)\b",
+    r"(?:^|[,:;]\W{0,3}|\btoujours\W+)répond(?:s|ez|re)\W+(?:uniquement|seulement|exclusivement)\W+(?:par|avec)\b",
     r"\ben tant qu(?:e\W+|')\W*(?:une?\W+)?(?:ia|intelligence artificielle|modèle de langage)\W+(?:tu|vous)\b",
     (
         r"\b(?:affiche|révèle|donne|montre)[zr]?\W+(?:-?moi\W+)?(?:ton|ta|votre|le|l')\W*(?:prompt|invite)"
@@ -147,7 +147,7 @@ _SPANISH = (
         r"\bno\W+(?:se lo\W+|le\W+|les\W+)?(?:digas?|menciones?|reveles?|cuentes?)\W+(?:nada\W+"
         r"|esto\W+)?(?:de esto\W+)?(?:al|a los)\W+(?:usuarios?|lector(?:es)?)\b"
     ),
-    r"(?:^|[,:;]\W*|\bsiempre\W+)(?:respond[ae]|contest[ae])\W+(?:solo|sólo|únicamente|solamente)\W+con\b",
+    r"(?:^|[,:;]\W{0,3}|\bsiempre\W+)(?:respond[ae]|contest[ae])\W+(?:solo|sólo|únicamente|solamente)\W+con\b",
     r"\bcomo\W+(?:una?\W+)?(?:ia|inteligencia artificial|modelo de lenguaje)\W+(?:debes|tienes|no puedes|eres)\b",
     (
         r"\b(?:muestra|revela|dime|imprime)\W+(?:tu|el|la|las)\W+(?:\w+\W+)?(?:prompt|instrucciones)"

@@ -21,6 +21,7 @@ from chapterverse.embedding.slices import embed_in_slices
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.rest import JsonClient, bearer
+from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,13 +71,14 @@ class CohereEmbedder:
         """Return the embedder for `model`, or for the default if that is empty; nothing is sent yet.
 
         Raises:
-            ConfigurationError: the model is unknown, or the key is missing or malformed.
+            ConfigurationError: the model is unknown, the key is missing or malformed, or the address is.
         """
         choice = Choice.of(model or DEFAULT_MODEL, MODELS, "Cohere")
         key = settings.cohere_api_key.strip()
         if not key:
             raise ConfigurationError("The embedder cohere needs a key: set COHERE_API_KEY in the environment.")
-        return cls(choice, key, settings.cohere_url, JsonClient(settings.cohere_url, bearer(key, "COHERE_API_KEY")))
+        url = unversioned(settings.cohere_url, "CHAPTERVERSE_COHERE_URL")
+        return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY")))
 
     @property
     def card(self) -> EmbedderCard:

@@ -25,6 +25,7 @@ from chapterverse.embedding.slices import RefusedError, embed_in_slices
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.rest import JsonClient, Reply, bearer
+from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
@@ -99,7 +100,7 @@ class OpenAIEmbedder:
             size: of its vectors, where an index tells; 0 where the model must be asked.
 
         Raises:
-            ConfigurationError: no model is named, it has no vectors of that size, or the key is missing or malformed.
+            ConfigurationError: no model is named, it has no vectors of that size, or the key or the address is wrong.
         """
         spelling = Spelling.read(model)
         if not spelling.name or spelling.int8:
@@ -110,7 +111,7 @@ class OpenAIEmbedder:
         known = MODELS.get(spelling.name)
         if known and spelling.size > known.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {known.size} numbers.")
-        url, key = settings.openai_url.rstrip("/").removesuffix("/v1"), settings.openai_api_key.strip()
+        url, key = unversioned(settings.openai_url, "CHAPTERVERSE_OPENAI_URL"), settings.openai_api_key.strip()
         headers = bearer(key, "OPENAI_API_KEY") if key else {}
         asking, building = JsonClient(url, headers), JsonClient(url, headers, total_seconds=_BUILD_SECONDS, tries=1)
         if not key and urlsplit(url).hostname == "api.openai.com":

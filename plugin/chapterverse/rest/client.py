@@ -130,7 +130,7 @@ class JsonClient:
     ) -> Request:
         data = None if body is None else encoded(body)
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
-        return Request(method, path, data, headers, time.monotonic() + seconds, Abort())
+        return Request(method, path, time.monotonic() + seconds, Abort(), data, headers)
 
     def _reply(self, request: Request) -> Reply:
         return self._said(request, lambda exchange: self._read(exchange, request))

@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from chapterverse.errors import ProviderError
@@ -36,10 +36,10 @@ class Request:
 
     method: str
     path: str
-    data: bytes | None
-    headers: Mapping[str, str]
     deadline: float
     abort: Abort
+    data: bytes | None = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
 
     @property
     def left(self) -> float:

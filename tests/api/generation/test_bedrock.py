@@ -126,6 +126,12 @@ def test_an_answer_that_was_cut_says_so(server: BedrockServer) -> None:
         assert drafted(BedrockGenerator.open(NOVA))[-1] == Span("Then remove", (), cut=True)
 
 
+@pytest.mark.parametrize("reason", [["end_turn"], {}, None, 5])
+def test_a_reason_that_is_none_of_bedrock_s_spoils_no_answer(server: BedrockServer, reason: object) -> None:
+    server.play(playing(said("A key [1]."), event("messageStop", {"stopReason": reason})))
+    assert cited(drafted(BedrockGenerator.open(NOVA))) == [("A key.", ("1",))]
+
+
 def test_thoughts_are_never_shown(server: BedrockServer) -> None:
     thought = event("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "Hm."}}})
     ended = event("contentBlockStop", {"contentBlockIndex": 0})

@@ -117,10 +117,16 @@ def test_a_server_that_sends_its_answer_whole_is_understood(server: OpenAIServer
     made = generator(server)
     assert drafted(made) == (Span("It has 32 characters.", ("1",)),)
     assert drafted(made) == (Span("It has 32 characters.", ("1",)),)
-    assert [r.body["stream"] for r in server.history] == [True, False, False]
+    assert [r.body["stream"] for r in server.history] == [True, False, True, False]
     server.finish = "length"
     assert drafted(made)[-1].cut
-    server.play(Fault(change=lambda reply: {"error": {"message": "s3cret"}}))
+    server.streams = True
+    asked = len(server.history)
+    assert drafted(made)
+    assert [r.body["stream"] for r in server.history[asked:]] == [True]
+    server.streams = False
+    failed = Fault(change=lambda reply: {"error": {"message": "s3cret"}})
+    server.play(failed, failed)
     with pytest.raises(ProviderError, match="broke off"):
         drafted(made)
     server.play(Fault(hang=20))
@@ -184,6 +190,14 @@ def test_a_stream_may_end_by_its_reason_or_by_its_mark(server: OpenAIServer) -> 
     for end in ends:
         server.play(Fault(change=lambda _, end=end: iter([b": ping\n\n", chunk({"content": "A [2]"}), *end])))
         assert cited(drafted(generator(server))) == [("A", ("2",))]
+
+
+def test_chunks_of_other_servers_are_understood(server: OpenAIServer) -> None:
+    usage, other = event({"usage": {"total_tokens": 1}}), {"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}
+    frames = [usage, b"event: completion\n" + chunk({"content": "A key"}), event({"choices": [other]})]
+    frames += [event({"choices": [other, {"index": 0, "delta": {"content": " [1]."}}]}), usage, chunk({}, "stop")]
+    server.play(Fault(change=lambda _: iter(frames)))
+    assert cited(drafted(generator(server))) == [("A key.", ("1",))]
 
 
 def test_half_a_character_never_passes(server: OpenAIServer) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.generation.spoken import spoken, written
+from chapterverse_api.generation.spoken import MOST_CHARACTERS, spoken, written
 
 
 def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
@@ -51,3 +51,13 @@ def test_a_text_is_written_whole_or_failed() -> None:
         written(model([" ", "\n"]))
     with pytest.raises(ProviderError, match=r"^The model spent its whole answer on thoughts"):
         written(model(["<think>and"], cut=True))
+
+
+def test_a_model_without_measure_is_left_before_its_end() -> None:
+    def endless() -> Steps[str, None, bool]:
+        while True:
+            yield "word " * 100
+
+    with pytest.raises(ProviderError, match=r"^The model answered with more than it was asked for\.$"):
+        written(endless())
+    assert len(written(model(["a" * MOST_CHARACTERS]))) == MOST_CHARACTERS

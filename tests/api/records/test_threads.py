@@ -12,8 +12,9 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
 from chapterverse_api.generation import Writer
+from chapterverse_api.prompts import SUMMARY_TOKENS
 from chapterverse_api.records import Cited, RecordsFault, Thread, Turn
-from chapterverse_api.records.threads import EVERY, SUMMARY_TOKENS, Threads, offline, open_threads
+from chapterverse_api.records.threads import EVERY, Threads, offline, open_threads
 from fakes import postgres
 
 CANARY = "cAnArY"
