@@ -1,7 +1,8 @@
 """Marks such as "[1]" that a model wrote into its text though nobody asked for them: a reader takes them for citations.
 
 What an answer rests on stands in its segments and was checked. A number in brackets was not, so it is left out of
-prose, unless it belongs to the sources' own words, as a footnote or an array's element does. Code is left alone.
+prose, unless it belongs to the sources' own words, as a footnote or an array's element does. Code is left alone. What
+`wordings` tells to be written for a mark goes too, "(doc:0)", and so do the tags that some models cite by, "<co: 1>".
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from chapterverse_api.generation import Draft, Passage
+from chapterverse_api.generation.wordings import Known
 
 _MARK = re.compile(
     r"[ \t]?(?:(?<![\w\]\[])\[\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,9}\]|【\d{1,3}(?:†[^】\n]{0,24})?】)"
     r"(?:\[\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,9}\]|【\d{1,3}(?:†[^】\n]{0,24})?】)*+(?![(\w:])"
 )
+_TAG = re.compile(r"</?co ?: ?\d{1,3}(?: ?, ?\d{1,3}){0,9} ?>|</?co>", re.IGNORECASE)
+_BRACKET = re.compile(r"[ \t]?([\[(<])")
 _RUN = re.compile(r"`+|~{3,}")
 _LINE_START = re.compile(r"(?:\A|\n)[ \t>]*\Z")
 #: Characters before a mark by which the sources' own are known, and those of a line that may stand before a fence.
@@ -26,7 +30,7 @@ _BEFORE, _INDENT = 12, 40
 def without_marks(draft: Draft, passages: Sequence[Passage]) -> Draft:
     """Return the draft without marks that the passages don't hold; its spans keep what they cite."""
     whole = "".join(span.text for span in draft)
-    gaps = list(_gaps(whole, " ".join(" ".join(p.section.split()) for p in passages)))
+    gaps = list(_gaps(whole, Known(passages)))
     if not gaps:
         return draft
     spans, at = [], 0
@@ -36,16 +40,36 @@ def without_marks(draft: Draft, passages: Sequence[Passage]) -> Draft:
     return tuple(spans)
 
 
-def _gaps(text: str, known: str) -> Iterator[tuple[int, int]]:
+def _gaps(text: str, known: Known) -> Iterator[tuple[int, int]]:
+    """Yield from where to where marks go, in order."""
     code = list(_code(text))
     starts = [start for start, _ in code]
+    for first, last in sorted({*_numbers(text, known.text), *_worded(text, known), *_tags(text, known.text)}):
+        at = bisect_right(starts, first) - 1
+        if at < 0 or first >= code[at][1]:
+            yield first, last
+
+
+def _numbers(text: str, known: str) -> Iterator[tuple[int, int]]:
     for found in _MARK.finditer(text):
-        at = bisect_right(starts, found.start()) - 1
-        is_code = at >= 0 and found.start() < code[at][1]
         before = text[max(0, found.start() - _BEFORE) : found.start()]
-        theirs = before.strip() and " ".join(text[found.start() - len(before) : found.end()].split()) in known
-        if not is_code and not theirs:
+        if not before.strip() or " ".join(text[found.start() - len(before) : found.end()].split()) not in known:
             yield found.span()
+
+
+def _worded(text: str, known: Known) -> Iterator[tuple[int, int]]:
+    end = 0
+    for found in _BRACKET.finditer(text):
+        if found.start(1) < end:
+            continue
+        row = known.wording(text, found.start(1))
+        end = row.end if row else end
+        if row and row.ids:
+            yield found.start(), end
+
+
+def _tags(text: str, known: str) -> Iterator[tuple[int, int]]:
+    return (found.span() for found in _TAG.finditer(text) if found.group() not in known)
 
 
 def _code(text: str) -> Iterator[tuple[int, int]]:

@@ -195,7 +195,8 @@ def test_two_passages_may_carry_a_sentence_between_them_if_each_adds_to_it() -> 
 
 def test_a_citation_that_nobody_claimed_needs_more() -> None:
     source = ("Alpha beta gamma delta epsilon zeta.",)
-    half = "Alpha beta gamma and omega psi."
+    half = "Alpha beta gamma with omega psi."
+    assert cites("Alpha beta gamma and omega psi.", "1", sources=source) == []
     assert cites(half, "1", sources=source) == ["1"]
     assert cites(half, sources=(*source, "Kappa.")) == ["1"]
     assert cites("Alpha, omega, beta, psi, gamma and chi.", "1", sources=source) == ["1"]

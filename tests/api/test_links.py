@@ -64,7 +64,9 @@ def streamed(pieces: Iterable[str]) -> str:
         "- item\n\n    ```sh\n    a <b> [c](d)\n    ```\n",
         "| a | b |\n| --- | --- |\n| [x] | `y` |",
         "Wow! [ok] Really!",
-        "请看文档。使用缓存，然后重启。",
+        "请看文档。使用缓存，然后重启。编辑mkdocs.yml。公司的MkDocs。Python是 1.中国，2.公司 v1.中国",
+        "README.zip, config.app, a.zip/x.md, docs/index.md, setup.py/setup.cfg, README.md/",
+        "python:3.12/x, port:8080/tcp, line:12/34, x:8080, pip install x@1.2.3, actions/checkout@v4, 10.0.0.1",
         "नहीं, می\u200cخواهم",
     ],
 )
@@ -140,7 +142,14 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("evil**.**com e*v*il.com _evil.com_ evil`.`com evil\\.com", " e*v*   "),
         ("https:\\\\evil.com\\x http:/\\evil.com", " "),
         ("ev\u200bil.com ht\u00adtps://evil.com a\u200bb", "  ab"),
-        ("evil\u3002com evil\uff0ecom", "evil\u3002com "),
+        ("evil\u3002com evil\uff0ecom evil\uff61com evil\u2024com evil\ufe52com", "    "),
+        ("访问evil-host。net。然后", "访问。然后"),
+        ("evil.中国/路 evil.公司 evil.みんな", "路  "),
+        ("evil-host.technology evil.сайт evil.한국", "  "),
+        ("evil-host.zip/a evil.md/x?y=1", " "),
+        ("evil-host:8080/x localhost:8080/evil", " "),
+        ("ssh evil@10.0.0.1 or evil:pw@10.0.0.1:22/x", "ssh  or "),
+        ("ev\x00il.com ht\x1btps://evil.com \x1b[1mx\x9b\r\n\ty", "  [1mx\n\ty"),
         ("ｈｔｔｐｓ://ｅｖｉｌ.ｃｏｍ", ""),
         ("https:// evil.com", " "),
         ("访问https://evil.com/路径。", "访问路径。"),
@@ -158,6 +167,7 @@ def test_an_address_over_several_spans_is_left_out_of_each() -> None:
 PIECES = [
     *["https:", "//", "evil.example.net", URL, " ", "\n", "www.", ".", "a", "(", ")", "é", '"', "evil.com", "[", "]"],
     *["](", "![", "<", ">", "<img ", "<b>", "`", "``", "```", "~~~", "- ", "1. ", "    ", "[x]: ", ":", "!", "\\"],
+    *["中", "国", "公司", ".", "evil.", "net"],
     *["&#46;", "\u200b", "。", "/rel", "javascript:", "[a](/rel)", "=", "\n\n", "x" * 200],
 ]  # fmt: skip
 
@@ -204,6 +214,10 @@ UNITS = [
     "` [",
     "&#46;",
     "[a]:",
+    "a。",
+    "aa.中国",
+    "a@1.",
+    "a:80/",
 ]
 
 

@@ -212,9 +212,7 @@ def test_a_page_is_cited_by_an_address_that_the_index_holds(service: Service, se
     assert [n.section for n in material.nearest] == ["Rolling back"]
 
 
-@pytest.mark.parametrize(
-    "url", ["javascript:alert(1)", f"{quill.BASE}nope/", "", "deploy/", "http://["]
-)
+@pytest.mark.parametrize("url", ["javascript:alert(1)", f"{quill.BASE}nope/", "", "deploy/", "http://["])
 def test_no_other_address_is_repeated(service: Service, url: str) -> None:
     material = selected(service, "Deployment 41 can be live again.", page_url=url)
     (source,) = material.sources

@@ -135,8 +135,8 @@ def test_a_size_that_cannot_be_learned_is_the_services_failure() -> None:
     assert caught.value.retryable
 
 
-@pytest.mark.parametrize("address", ["{}", "{}/"])
-def test_an_address_is_taken_with_a_slash_too(server: OpenAIServer, address: str) -> None:
+@pytest.mark.parametrize("address", ["{}", "{}/", "{}/v1", "{}/v1/"])
+def test_an_address_is_taken_with_its_version_too(server: OpenAIServer, address: str) -> None:
     settings = Settings(embedder=f"openai:{SMALL}", openai_url=address.format(server.url), openai_api_key=KEY)
     opened = open_embedder(settings)
     assert opened is not None

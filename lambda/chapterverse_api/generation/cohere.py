@@ -59,7 +59,7 @@ class CohereGenerator:
         if not key:
             raise ConfigurationError("The generator cohere needs a key: set COHERE_API_KEY in the environment.")
         headers = bearer(key, "COHERE_API_KEY")
-        url = unversioned(settings.cohere_url, "CHAPTERVERSE_COHERE_URL")
+        url = unversioned(settings.cohere_url)
         return cls(model or DEFAULT_MODEL, JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS))
 
     @property

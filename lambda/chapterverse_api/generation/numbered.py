@@ -2,7 +2,8 @@
 
 For models without citations of their own. The marks never reach the reader: the text is shown without them, with the
 spaces right, and what they say is in the spans. A mark cites the sentence before it, or at the start of a line the one
-after. Code keeps its brackets, and so does an array's element that the sources know, `argv[1]`.
+after. Code keeps its brackets, and so does an array's element that the sources know, `argv[1]`. What models write
+instead, "[Source 1]" or "(1)", is told by `wordings`.
 """
 
 from __future__ import annotations
@@ -14,24 +15,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from chapterverse_api.generation import Draft, Passage, Span
-from chapterverse_api.generation.spoken import silent
+from chapterverse_api.generation.fences import LINE_START, TAIL, Fences
+from chapterverse_api.generation.spoken import Afresh, silent
+from chapterverse_api.generation.wordings import Wordings, ids
 
 _OPENING, _CLOSING = "[【", {"[": "]", "【": "】"}
 _INSIDE = re.compile(r"[\[【][\d ,;，、^–-]{0,24}|\[\[[\d ,;，、^–-]{0,24}\]?|【\d{1,3}†[^】\n]{0,24}")
 _MARK = re.compile(r"(?:\[\[|[\[【]) ?(\^?\d{1,3}\^?(?: ?[,;，、–-] ?\^?\d{1,3}\^?)*+)(?:†[^】\n]*)? ?(?:\]\]|[\]】])")
-_NUMBERS = re.compile(r"(\d+)(?:\^? ?[–-] ?\^?(\d+))?")
-#: "[1-9]" means all nine; of a wider range only the ends are taken at their word.
-_WIDEST = 20
-
 _PLAIN = re.compile(r"[^\s`~\[【()]+")
 _ELEMENT = re.compile(r"(\w+)\[{1,2}(\d{1,3})\]")
 _WORD = re.compile(r"\w+\Z")
-# A line on which nothing was said yet: blank, a quote's or an item's sign, the start of stress.
-_LINE_START = re.compile(r"(?:\A|\n)[ \t>]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}\Z")
 # What stands without a space after a word.
 _AFTER_WORDS = ".,;:!?)]}…。，、；：！？）"
-#: Characters before a mark that tell what it is.
-_TAIL = 120
 #: Blanks that wait for what follows; more of them are no space before a mark.
 _GAP = 8
 
@@ -45,7 +40,8 @@ _NO_END = re.compile(r"(?:(?:\A|\n)[ \t>]*\d{1,3}|(?:\A|[\s(.])[^\W\d_])\.\Z")
 def numbered(texts: Steps[str, None, bool], passages: Sequence[Passage]) -> Steps[str, None, Draft]:
     """Yield the text without its marks as soon as it is certain, and return it in sentences with what they cite.
 
-    Numbers that name no passage are passed on like others: which citations hold is not decided here.
+    Numbers that name no passage are passed on like others: which citations hold is not decided here. What is returned
+    begins at the last `Afresh`: only then do the texts yielded, joined, say more than the spans.
 
     Args:
         texts: the model's own pieces; returns whether its limit of length ended it.
@@ -54,17 +50,24 @@ def numbered(texts: Steps[str, None, bool], passages: Sequence[Passage]) -> Step
     Raises:
         ProviderError: the model said nothing; and as `texts` does.
     """
-    reader = _Reader(passages)
+    wordings, reader = Wordings(passages), _Reader(passages)
     whole: list[str] = []
     while True:
         try:
-            piece = reader.read(next(texts))
+            text = next(texts)
         except StopIteration as end:
             cut: bool = end.value
             break
-        if piece:
+        if isinstance(text, Afresh):
+            if whole:
+                yield "\n\n"
+            wordings, reader, whole = Wordings(passages), _Reader(passages), []
+        if piece := reader.read(wordings.read(text)):
             whole.append(piece)
             yield piece
+    if piece := reader.read(wordings.read("", last=True)):
+        whole.append(piece)
+        yield piece
     reader.end()
     if not reader.length:
         raise silent(cut)
@@ -97,7 +100,7 @@ class _Reader:
         self._elements = {m.groups() for p in passages for m in _ELEMENT.finditer(p.section)}
         self._out: list[str] = []
         self._tail = ""
-        self._fences = _Fences()
+        self._fences = Fences()
         # What waits: blanks, marks as written with their numbers, the blanks after them, and a mark that is not over.
         self._gap = self._marks = self._after = self._open = ""
         self._waiting: list[str] = []
@@ -156,13 +159,13 @@ class _Reader:
         if mark.endswith("]]") if mark.startswith("[[") else c == _CLOSING[mark[0]]:
             self._open = ""
             found = _MARK.fullmatch(mark)
-            ids = _ids(found[1]) if found else []
-            if not ids or (c == "]" and self._is_element(ids)):
+            named = ids(found[1]) if found else []
+            if not named or (c == "]" and self._is_element(named)):
                 self._show(mark)
                 return
             self._marks += self._after + mark
             self._after = ""
-            self._waiting += ids
+            self._waiting += named
         elif _INSIDE.fullmatch(mark):
             self._open = mark
         else:
@@ -173,7 +176,7 @@ class _Reader:
             else:
                 self._sign(c)
 
-    def _is_element(self, ids: Sequence[str]) -> bool:
+    def _is_element(self, named: Sequence[str]) -> bool:
         """Whether what looks like a mark is an array's element."""
         if self._gap or self._waiting or not self._tail:
             return False
@@ -181,7 +184,7 @@ class _Reader:
         if word is None:
             return self._tail.endswith(("]", "()"))
         one_letter = len(word.group()) == 1 and word.group().isascii()
-        return one_letter or ids[0] == "0" or (word.group(), ids[0]) in self._elements
+        return one_letter or named[0] == "0" or (word.group(), named[0]) in self._elements
 
     def _show(self, text: str) -> None:
         """Let a text through that holds no mark; now it is known what the blanks and marks before it were."""
@@ -198,7 +201,7 @@ class _Reader:
             # The text of a link, or an element after all.
             self._waiting.clear()
             self._emit(gap + marks)
-        elif _LINE_START.search(self._tail + gap) and "\n" not in after:
+        elif LINE_START.search(self._tail + gap) and "\n" not in after:
             self._emit(gap if self.length else gap.lstrip())
             self._cite(self.length, ahead=True)
         else:
@@ -224,75 +227,8 @@ class _Reader:
         if text:
             self._fences.read(text, self.length, self.code)
             self._out.append(text)
-            self._tail = (self._tail + text)[-_TAIL:]
+            self._tail = (self._tail + text)[-TAIL:]
             self.length += len(text)
-
-
-class _Fences:
-    """Knows which part of a Markdown text is code, fenced or between backticks, while the text is written.
-
-    Attributes:
-        is_code: whether what comes now is; a run of backticks counts from `end_run` on.
-    """
-
-    def __init__(self) -> None:
-        self._line = ""
-        self._run = 0
-        self._sign = ""
-        self._inline = 0
-        self._fence: tuple[str, int] | None = None
-        self._start = 0
-        self._opened_here = False
-
-    @property
-    def is_code(self) -> bool:
-        return self._fence is not None or self._inline > 0
-
-    def read(self, text: str, at: int, code: list[tuple[int, int]]) -> None:
-        """Take the text that stands at `at`; append to `code` from where to where a fence went that it ends."""
-        for i, c in enumerate(text):
-            if c in "`~" and (c == self._sign or not self._run):
-                self._run, self._sign = self._run + 1, c
-            else:
-                self.end_run(at + i)
-            self._line = (self._line + c)[:_TAIL]
-            if c == "\n":
-                self._end_line(at + i + 1, code)
-
-    def end_run(self, at: int) -> None:
-        """Decide what a run of backticks or tildes that ended before `at` means."""
-        run, self._run = self._run, 0
-        if not run or self._fence:
-            return
-        if run > 2 and _LINE_START.search(self._line[:-run]):
-            self._fence, self._start, self._opened_here = (self._sign, run), at - len(self._line), True
-        elif self._sign == "`":
-            self._inline = 0 if self._inline == run else self._inline or run
-
-    def end(self, at: int, code: list[tuple[int, int]]) -> None:
-        """Take the end of the text: a fence that is open goes up to it."""
-        self.end_run(at)
-        if self._fence:
-            code.append((self._start, at))
-
-    def _end_line(self, at: int, code: list[tuple[int, int]]) -> None:
-        if self._fence and not self._opened_here:
-            sign, least = self._fence
-            line = self._line.strip()
-            if len(line) >= least and not line.strip(sign):
-                self._fence = None
-                code.append((self._start, at))
-        # Backticks that are still open were no code, and must not hide the marks of the rest.
-        self._line, self._inline, self._opened_here = "", 0, False
-
-
-def _ids(listed: str) -> list[str]:
-    """Return the ids of "1, 2" or "1-3"."""
-    ids: list[str] = []
-    for found in _NUMBERS.finditer(listed):
-        first, last = int(found[1]), int(found[2] or found[1])
-        ids += map(str, range(first, last + 1) if 0 <= last - first < _WIDEST else (first, last))
-    return ids
 
 
 def _spans(text: str, reader: _Reader) -> Iterator[Span]:

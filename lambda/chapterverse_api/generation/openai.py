@@ -107,7 +107,7 @@ class OpenAIGenerator:
             raise ConfigurationError(
                 "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini."
             )
-        url, key = unversioned(settings.openai_url, "CHAPTERVERSE_OPENAI_URL"), settings.openai_api_key.strip()
+        url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
         rest = JsonClient(url, bearer(key, "OPENAI_API_KEY") if key else {})
         is_openai = urlsplit(url).hostname == "api.openai.com"
         if is_openai and not key:
@@ -123,7 +123,11 @@ class OpenAIGenerator:
         return f"openai:{self._model}"
 
     def generate(self, task: Task) -> Steps[str, None, Draft]:
-        """Yield the draft as it is written; see `Generator`."""
+        """Yield the draft as it is written; see `Generator`.
+
+        In one case the texts yielded are more than those of the spans: thoughts whose end comes without a beginning
+        were shown by then, and the spans, of which the answer is made, hold what follows them.
+        """
         nonce = secrets.token_hex(8)
         said = conversation(task, nonce)
         with closing(self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.cutoff)) as texts:

@@ -1,7 +1,7 @@
 """What a model says aloud: whole characters that can be seen, and none of the thoughts before the answer.
 
 Some servers send the thoughts of models that reason as text, `<think>…</think>`, and some templates open them before
-the model begins, so that only their end arrives. What was shown until then can't be unsaid, but is no part of the answer.
+the model begins, so that only their end arrives. What was shown by then can't be unsaid, but is no part of the answer.
 """
 
 from __future__ import annotations
@@ -116,18 +116,18 @@ class _Aloud:
     def read(self, text: str, *, last: bool = False) -> Iterator[str]:
         """Yield what of the text was said; thoughts without an end were no answer."""
         self._waiting += text
-        if not self._says and not self._begins(last):
-            return
-        while end := self._unopened():
-            yield from self._said("")
+        while (self._says or self._begins(last)) and (end := self._unopened()):
             self._waiting, self._before, self._says, self._afresh = self._waiting[end:], "", False, True
-            if not self._begins(last):
-                break
-        if self._afresh and last and not self._says:
+        if not self._says and not (last and self._afresh):
+            return
+        ready = len(self._waiting) - (0 if last else self._held())
+        piece, self._waiting = self._waiting[:ready] if self._says else "", self._waiting[ready:]
+        self._before = piece[-1:] or self._before
+        if self._afresh and (piece or last):
             self._afresh = False
-            yield Afresh()
-        if self._says:
-            yield from self._said(self._waiting[: len(self._waiting) - (0 if last else self._held())])
+            yield Afresh(piece)
+        elif piece:
+            yield piece
 
     def _begins(self, last: bool) -> bool:
         """Whether the answer has begun, after the thoughts before it."""
@@ -157,3 +157,9 @@ class _Aloud:
             else:
                 return tag.end()
         return 0
+
+    def _held(self) -> int:
+        """Return how many characters at the end may become a tag."""
+        start = self._waiting.rfind("<", max(0, len(self._waiting) - _LONGEST))
+        begun = self._waiting[start:].lower() if start >= 0 else ""
+        return len(begun) if begun and any(tag.startswith(begun) and tag != begun for tag in _TAGS) else 0

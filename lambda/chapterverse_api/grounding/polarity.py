@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from chapterverse import lexical
 
@@ -64,9 +65,12 @@ _ANTONYMS = {
 # "No, vaults can't be shared" answers a question; its sentence denies no more than it does without.
 _ANSWER = re.compile(
     r"\s*(?:(?:unfortunately|sadly|leider|malheureusement|lamentablemente),?\s)?"
-    r"(?:no|nope|not|yes|yeah|yep|nein|nicht|ja|doch|non|pas|oui|si|sí)(?:\s*[,;:.!]|\s+[-–—])\s"
+    r"(?:no|nope|not|yes|yeah|yep|nein|nicht|ja|doch|non|pas|oui|si|sí)(?:\s*[,;:.!]|\s+[-–—])\s",
+    re.IGNORECASE,
 )
 _SUBJECTS = ("no", "neither", "kein", "nichts", "niemand", "aucun", "rien", "ning", "nada", "nadie")
+#: The most of each that an honest sentence has.
+_MOST = 60
 #: Words of meaning after and before a negation that it is about.
 _AFTER, _BEFORE = 3, 3
 _CLAUSE = re.compile(
@@ -127,9 +131,7 @@ def read(text: str, language: str) -> Polarity:
     if code not in _NEGATIONS:
         return Polarity()
     negation, soft, turned, none = _patterns(code)
-    lower = none.sub(" ", text.lower())
-    answer = _ANSWER.match(lower)
-    lower = lower[answer.end() :] if answer else lower
+    lower = none.sub(" ", unanswered(text).lower())
     spans = [m.span() for m in _CODE.finditer(lower)]
 
     def cues(pattern: re.Pattern[str]) -> Iterator[Cue]:
@@ -139,7 +141,13 @@ def read(text: str, language: str) -> Polarity:
                 form = _CONCORD.get(code, found.group()) if pattern is negation else found.group()
                 yield Cue(form, _around(lower, found, code))
 
-    return Polarity(tuple(cues(negation)), tuple(cues(soft)), tuple(cues(turned)))
+    return Polarity(*(tuple(islice(cues(pattern), _MOST)) for pattern in (negation, soft, turned)))
+
+
+def unanswered(text: str) -> str:
+    """Return a sentence without the "Yes," or "No," before it."""
+    answer = _ANSWER.match(text)
+    return text[answer.end() :] if answer else text
 
 
 def differ(one: Polarity, other: Polarity, cue: Cue) -> bool:

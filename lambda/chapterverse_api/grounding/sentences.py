@@ -12,6 +12,8 @@ Kind = Literal["prose", "heading", "code"]
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _BREAK = re.compile(r"\s*(?:\||#{1,6}\s|>|(?:[-*+]|\d{1,3}[.)])\s)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s.*|\*\*[^*\n]+\*\*:?|__[^_\n]+__:?)")
+# What makes a head of the row of a table above it.
+_RULE = re.compile(r"[ \t]{0,9}\|[ \t]{0,9}:?-{2,}")
 # A lower-case letter after the stop means an abbreviation, "e.g. this".
 _STOP = re.compile(r"(?<=[.!?])[\"'”’)\]*_]*\s+(?=[^a-zß-öø-ÿ\s])|(?<=[。！？])|(?<=[.!?][`*_])\s+(?=[A-ZÄÖÜ])")
 # What marks a heading, an item or stress around a sentence is not part of what it says.
@@ -21,7 +23,7 @@ _TRAILING = " \t\r\n*_#>|"
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, list item, heading, table row or code block.
+    """A sentence, list item, heading (of a table, too), table row or code block.
 
     Attributes:
         start, end: its place in the text, with the white space behind it; the next one starts where it ends.
@@ -40,7 +42,7 @@ def split(text: str) -> Iterator[Sentence]:
         block = text[start:end]
         if is_code:
             yield Sentence(start, end, block.strip(), "code")
-        elif _HEADING.fullmatch(block.rstrip()):
+        elif _HEADING.fullmatch(block.rstrip()) or (block.lstrip().startswith("|") and _RULE.match(text, end)):
             yield Sentence(start, end, _said(block), "heading")
         else:
             at = 0

@@ -12,8 +12,9 @@ from itertools import islice, pairwise
 from chapterverse import lexical
 from chapterverse_api.generation import Passage
 from chapterverse_api.grounding import polarity
-from chapterverse_api.grounding.sentences import Kind, split
-from chapterverse_api.grounding.tokens import Token, in_digits, numbers, tokens
+from chapterverse_api.grounding.sentences import Kind
+from chapterverse_api.grounding.tokens import Token, in_digits, tokens
+from chapterverse_api.grounding.units import Unit, flat, sentences
 
 #: A passage whose best window holds less of a sentence's words, by idf, does not carry it (research notes, section 7).
 SUPPORT = 0.5
@@ -32,25 +33,23 @@ _NEAR, _MARGIN = 4, 0.25
 #: Characters in which these words are looked for, and the most numbers and names that an honest sentence has.
 _AROUND, _MOST = 120, 60
 
+#: Words of a part of a sentence that must stand together in a clause of the passage, more than half of them.
+_APPENDED = 5
+_AND = re.compile(r"(?:,\s|\s)(?:and|or|then|und|oder|dann|et|ou|puis|y|o|luego)\s(?:then\s)?|;\s")
+
 # "Don't do X" may be advice drawn from what X leads to.
 _ADVICE = ("don", "do not", "never", "avoid")
 
 #: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.
 Weigh = Callable[[str], Mapping[int, float]]
 
-_UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufeff]")
-
-
-def flat(text: str) -> str:
-    """Return a text on one line: it may be broken wherever a word ends, and be the same."""
-    return " ".join(_UNSEEN.sub("", text).split())
-
 
 class Claim:
     """A sentence as it is checked: its terms with their weights, its numbers and names, and what it denies."""
 
     def __init__(self, said: str, kind: Kind, language: str, weigh: Weigh) -> None:
-        self.said, self.kind, self.language = said, kind, language
+        self.said = said = polarity.unanswered(said) if kind == "prose" else said
+        self.kind, self.language = kind, language
         self.flat = flat(said)
         counted = in_digits(said, language)
         self.terms = tuple(w.terms[0] for w in lexical.words(counted, language))
@@ -65,6 +64,13 @@ class Claim:
             # One more than may stand says enough of a sentence that is made of them.
             return tuple(islice(tokens(self.said, self.language), _MOST + 1))
         return tuple(Token(line, "", 0, number=False) for line in _lines(self.said))
+
+    @cached_property
+    def appended(self) -> tuple[frozenset[int], ...]:
+        """The words of each part behind the first that is long enough to say something and too short to be weighed."""
+        found = _AND.split(self.said, maxsplit=_MOST + 1)[1:]
+        parts = [frozenset(self._terms(part)) for part in found]
+        return tuple(part for part in parts if 2 <= len(part) <= _APPENDED or len(found) > _MOST)
 
     @cached_property
     def polarity(self) -> polarity.Polarity:
@@ -82,6 +88,11 @@ class Claim:
         own = {t for w in lexical.words(token.form, self.language) for t in w.terms}
         around = (*[t for t in before if t not in own][-_NEAR:], *[t for t in after if t not in own][:_NEAR])
         return {t: self.weights.get(t, 1.0) for t in around}
+
+    def before(self, token: Token) -> int | None:
+        """Return the word that stands directly before a number."""
+        found = re.search(r"([^\W\d][\w-]{0,60})\s{1,3}\Z", self.said[max(0, token.at - _AROUND) : token.at])
+        return next(iter(self._terms(found.group(1))), None) if found else None
 
     def _terms(self, text: str) -> list[int]:
         return [w.terms[0] for w in lexical.words(in_digits(text, self.language), self.language)]
@@ -107,74 +118,13 @@ class Support:
         return self.window >= floor and self.close >= _CLOSE and self.hard == 1.0 and not self.denied
 
 
-class _Unit:
-    """A sentence of a passage; its context are the headings above it and the sentence that announces it."""
-
-    def __init__(self, text: str, language: str, above: Sequence[_Unit] = ()) -> None:
-        self.said, self._language, self._above = text, language, above
-        self.flat = flat(text)
-        self.bare = self.flat.replace("`", "").replace("*", "")
-        self.lower = self.bare.lower()
-
-    @cached_property
-    def words(self) -> tuple[lexical.Word, ...]:
-        return tuple(lexical.words(in_digits(self.said, self._language), self._language))
-
-    @cached_property
-    def own(self) -> frozenset[int]:
-        return frozenset(t for word in self.words for t in word.terms)
-
-    @cached_property
-    def terms(self) -> frozenset[int]:
-        return self.own.union(*(unit.own for unit in self._above))
-
-    @cached_property
-    def polarity(self) -> polarity.Polarity:
-        return polarity.read(self.said, self._language)
-
-    @cached_property
-    def numbers(self) -> frozenset[tuple[str, str]]:
-        return frozenset((n.form, n.unit) for n in numbers(self.said, self._language))
-
-    def within(self, terms: AbstractSet[int]) -> bool:
-        """Whether nearly all that this sentence says is among these terms."""
-        return len(self.own) >= 3 and len(self.own & terms) >= 0.7 * len(self.own)
-
-    def holds(self, token: Token) -> bool:
-        """Whether a number or a name stands here, as a whole."""
-        if token.number:
-            return self._counts(token)
-        form = re.sub(r"^v(?=\d)|[*`]", "", token.form)
-        if not form or form.lower() not in self.lower:
-            return not form
-        return (
-            re.search(
-                rf"(?<!\w)(?<!\w-){'v?' if form[0].isdigit() else ''}{re.escape(form)}(?!\w|-\w|\.\d)",
-                self.bare,
-                re.IGNORECASE,
-            )
-            is not None
-        )
-
-    def _counts(self, token: Token) -> bool:
-        if (token.form, token.unit) in self.numbers:
-            return True
-        units = {unit for form, unit in self.numbers if form == token.form}
-        if not token.unit:
-            return bool(units) or self._writes(token.form)
-        # "30" of a table may measure whatever its head says, unless another number here measures that.
-        return "" in units and all(unit != token.unit for _, unit in self.numbers)
-
-    def _writes(self, form: str) -> bool:
-        return re.search(rf"(?<![\w.,-])v?{re.escape(form)}(?!\w|[.,]\d)", self.bare) is not None
-
-
 class Source:
     """A passage as claims are checked against it; read only for what is no quote."""
 
     def __init__(self, passage: Passage, language: str) -> None:
         self.id = passage.id
         self._language = language
+        self._short: dict[str, bool] = {}
         self._path = " › ".join(passage.path)
         self._section = passage.section if len(passage.section) >= len(passage.text) else passage.text
 
@@ -208,11 +158,11 @@ class Source:
         return tuple(frozenset(t for w in words[at : at + size] for t in w.terms) for at in starts)
 
     @cached_property
-    def _units(self) -> tuple[_Unit, ...]:
-        path = head = _Unit(self._path, self._language)
+    def _units(self) -> tuple[Unit, ...]:
+        path = head = Unit(self._path, self._language)
         units = [path]
-        for text, announced in _sentences(self._section):
-            unit = _Unit(text, self._language, (path, head) if announced else (path,))
+        for text, announced in sentences(self._section):
+            unit = Unit(text, self._language, (path, head) if announced else (path,))
             head = head if announced else unit
             units.append(unit)
         return tuple(units)
@@ -221,11 +171,38 @@ class Source:
     def _said(self) -> frozenset[str]:
         return frozenset(unit.flat for unit in self._units)
 
+    @cached_property
+    def _clauses(self) -> dict[int, frozenset[int]]:
+        """The clauses that each word stands in, by their numbers."""
+        held: dict[int, set[int]] = {}
+        for i, part in enumerate(part for unit in self._units for part in unit.clauses):
+            for term in part:
+                held.setdefault(term, set()).add(i)
+        return {term: frozenset(parts) for term, parts in held.items()}
+
+    @cached_property
+    def _spoken(self) -> tuple[frozenset[int], ...]:
+        """The words of each clause and of what stands above it."""
+        return tuple(part | (unit.terms - unit.own) for unit in self._units for part in unit.clauses)
+
     def quotes(self, text: str) -> bool:
         """Whether the text stands here to the letter, and not as a part of other words or numbers."""
         if not text or text not in self.flat:
             return False
         return re.search(rf"(?<!\w){re.escape(text)}(?!\w|\.\d)", self.flat) is not None
+
+    def says(self, claim: Claim) -> bool:
+        """Whether a claim of a word or two stands here: all of it in one clause, and not the opposite."""
+        if claim.flat not in self._short:
+            self._short[claim.flat] = self.quotes(claim.flat) or self._says(claim)
+        return self._short[claim.flat]
+
+    def _says(self, claim: Claim) -> bool:
+        terms, negations = frozenset(claim.terms), claim.polarity.hard
+        if not terms or not all(cue.around for cue in negations) or not all(map(self.holds, claim.hard)):
+            return False
+        parts = [self._clauses.get(term, frozenset()) for term in terms]
+        return bool(frozenset.intersection(*parts)) and not self.denies(claim)
 
     def window(self, claim: Claim) -> float:
         """Return the greatest share of a claim's words in any window; a long claim gets one that could hold it."""
@@ -251,6 +228,13 @@ class Source:
                 return True
         return False
 
+    def _adds(self, claim: Claim) -> bool:
+        """Whether a part of a claim, behind an "and", says of this passage's words what none of its clauses says."""
+        parts = claim.appended
+        if len(parts) > _MOST:
+            return True
+        return not all(any(2 * len(part & said) > len(part) for said in self._spoken) for part in parts)
+
     def best(self, claim: Claim) -> frozenset[int]:
         """Return the claim's words that the window with most of them holds."""
         return max((frozenset(claim.weights.keys() & w) for w in self._windows), key=claim.share, default=frozenset())
@@ -263,7 +247,7 @@ class Source:
         if claim.kind == "code":
             return self._code(claim, window)
         hard = claim.hard
-        if len(hard) > _MOST or self._strays(claim):
+        if len(hard) > _MOST or self._strays(claim) or self._adds(claim):
             return Support(window, 0.0, 0.0, denied=False)
         held = sum(self.stands(token, claim) for token in hard) / len(hard) if hard else 1.0
         denied = window >= SUPPORT and held == 1.0 and self.denies(claim)
@@ -279,6 +263,8 @@ class Source:
         It does unless the words around it fit another sentence, without it, clearly better. A name is often said once
         and meant again.
         """
+        if "." in token.form and self._renamed(token, claim):
+            return False
         if not token.number:
             return any(unit.holds(token) or self._parts(token, unit) for unit in self._units)
         near = claim.near(token)
@@ -289,7 +275,15 @@ class Source:
             fits[held] = max(fits[held], sum(near[t] for t in near.keys() & unit.terms) / total if total else 1.0)
         return fits[True] >= 0 and (fits[True] >= fits[False] - _MARGIN or self._units[0].holds(token))
 
-    def _parts(self, token: Token, unit: _Unit) -> bool:
+    def _renamed(self, token: Token, claim: Claim) -> bool:
+        """Whether a version is said of what this passage has nowhere, and has here of what the claim hasn't."""
+        last = claim.before(token)
+        if last is None or last in self._all:
+            return False
+        named = [unit.before(token.form) for unit in self._units if unit.holds(token)]
+        return bool(named) and all(term is not None and term not in claim.weights for term in named)
+
+    def _parts(self, token: Token, unit: Unit) -> bool:
         """Whether all words of a command stand in one sentence."""
         parts = [part.strip("\"'") for part in token.form.split()]
         if len(parts) < 2 or not all(unit.holds(Token(part, "", 0, number=False)) for part in parts):
@@ -320,7 +314,7 @@ class Source:
         turned = [cue for unit in nearest for cue in unit.polarity.turned]
         return denied != polarity.swapped(said.turned, turned, self._language)
 
-    def _denied(self, terms: AbstractSet[int], said: polarity.Polarity, nearest: Sequence[_Unit]) -> bool:
+    def _denied(self, terms: AbstractSet[int], said: polarity.Polarity, nearest: Sequence[Unit]) -> bool:
         """Whether the sentences that are most like a claim, or their heading, deny what it says of its words."""
         headed = bool(nearest) and not any(unit.polarity.hard for unit in nearest)
         for unit in (*nearest, *([self._units[0]] if headed else [])):
@@ -330,7 +324,7 @@ class Source:
                     return True
         return False
 
-    def _unheard(self, cue: polarity.Cue, said: polarity.Polarity, units: Sequence[tuple[float, _Unit]]) -> bool:
+    def _unheard(self, cue: polarity.Cue, said: polarity.Polarity, units: Sequence[tuple[float, Unit]]) -> bool:
         """Whether the sentence that speaks most of what a claim denies does not deny it, nor the heading above it."""
         if not cue.around:
             return False
@@ -344,22 +338,6 @@ class Source:
             # Of what it speaks less plainly, something of it must be denied anywhere.
             return not any(unit.polarity.denies(cue) or unit.polarity.may_deny(cue) for _, _, unit in shares)
         return polarity.differ(said, best[2].polarity, cue)
-
-
-def _sentences(section: str) -> Iterable[tuple[str, bool]]:
-    """Yield the sentences of a passage, each line of code as one, and whether what came before announces it."""
-    announcing = False
-    for sentence in split(section):
-        if sentence.kind == "code":
-            for line in sentence.said.split("\n"):
-                if line.strip() and not line.startswith(("```", "~~~")):
-                    yield line.strip(), announcing
-            continue
-        row = section[sentence.start : sentence.end].lstrip().startswith(("|", "-", "*", "1", "2", "3", "4", "5", "6"))
-        if sentence.said:
-            yield sentence.said, announcing and row
-        if sentence.said and not (announcing and row):
-            announcing = sentence.said.endswith((":", "：")) or sentence.kind == "heading" or "|" in sentence.said
 
 
 def _lines(code: str) -> Iterable[str]:

@@ -3,7 +3,8 @@
 A page, a question or a model's own memory can talk it into writing another one, and a link or an image under a trusted
 name is what an attacker wants most. So an answer passes two sieves before anybody sees it, word by word as it is
 written: `markup` takes out what makes links, images and HTML, `hosts` what names an address in any disguise. Both only
-take away, so what is left still belongs to the span that it came from.
+take away, so what is left still belongs to the span that it came from. Control characters go first: none is seen, and
+any may part an address.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import replace
 from itertools import compress
 
 from chapterverse_api.generation import Draft, Passage
+from chapterverse_api.generation.spoken import visible
 from chapterverse_api.links.hosts import Hosts, Known
 from chapterverse_api.links.markup import Markup
 
@@ -31,6 +33,7 @@ class Links:
 
     def draft(self, draft: Draft) -> Draft:
         """Return the draft without foreign addresses, also those that are spread over several spans."""
+        draft = tuple(replace(span, text=visible(span.text)) for span in draft)
         whole = "".join(span.text for span in draft)
         kept = self._kept(whole)
         spans, at = [], 0
@@ -45,7 +48,7 @@ class Links:
         markup, hosts = Markup(self._known), Hosts(self._known)
         while True:
             try:
-                text = next(steps)
+                text = visible(next(steps))
             except StopIteration as end:
                 rest = hosts.feed(markup.feed("", last=True).text, last=True).text
                 if rest:

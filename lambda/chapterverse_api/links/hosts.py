@@ -2,8 +2,9 @@
 
 The rule for a bare host: labels of letters, digits and hyphens between dots, of which the last is a top-level domain
 that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters
-that is no ending of a file. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none, and whatever the passages
-hold may stand.
+that is no ending of a file, or one that is both before a path that names no file ("a.zip/x", and not "a.zip/x.md").
+A name without dots is one before a port and a path. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none, and
+whatever the passages hold may stand.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
-from chapterverse_api.links.names import ATTRIBUTES, FILES, OBJECTS, PRODUCTS, SCHEMES, TOP_LEVEL
+from chapterverse_api.links.names import (
+    ATTRIBUTES,
+    FILES,
+    FILES_OR_HOSTS,
+    OBJECTS,
+    PRODUCTS,
+    SCHEMES,
+    TOP_LEVEL,
+    WIDE_TOP_LEVEL,
+)
 from chapterverse_api.links.sieve import Kept
 
 # Characters that are not seen, and so may part what is read as one word.
@@ -24,10 +34,20 @@ _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _JOINERS = re.compile("[\u200c\u200d]")
 # Scripts without spaces: each of their characters is a word, or a stream would wait for the end of the paragraph.
 _WIDE = "\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\U00020000-\U0003ffff"  # noqa: E501
-_WORD = re.compile(rf"\s+|[{_WIDE}]+|[^\s{_WIDE}]+")
-_OPEN = re.compile(rf"[^\s{_WIDE}]+\Z")
+_NARROW = rf"[^\s{_WIDE}]+"
+# But an address may go on behind a wide stop, and end in a wide top-level domain.
+_WIDE_TOPS = "|".join(sorted(WIDE_TOP_LEVEL, key=len, reverse=True))
+_PART = rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
+_WORD = re.compile(rf"\s+|[{_WIDE}]+|{_PART}")
+# Of a text that goes on: the last word, perhaps with what makes more of it, read from its end.
+_BEGUN_TOPS = "|".join(sorted({top[:i] for top in WIDE_TOP_LEVEL for i in range(1, len(top) + 1)}, reverse=True))
+_TO_BE = re.compile(rf"[A-Za-z0-9](?:。|\.(?:{_BEGUN_TOPS}))\Z")
+_REVERSED_TOPS = "|".join(top[::-1] for top in WIDE_TOP_LEVEL)
+_LAST = re.compile(rf"(?:{_NARROW})?(?:(?:。(?=[A-Za-z0-9])|(?:{_REVERSED_TOPS})(?=\.[A-Za-z])){_NARROW})*")
+#: Characters before a piece that tell whether it goes on with a word.
+_JOINT = max(map(len, WIDE_TOP_LEVEL)) + 3
 
-_SIGNS = re.compile(r"[.:/\\&%@．｡。]")
+_SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]")
 _DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _ADDRESS = re.compile(
@@ -40,6 +60,8 @@ _ADDRESS = re.compile(
         (?P<host>(?:[^\W_](?:[^\W_]|-){{0,62}}\.){{1,20}}(?P<top>(?:[^\W_]|-){{2,30}})) \.? (?![\w-]|\.\w)
         (?P<path>(?::\d{{1,5}}\b)?(?:[/?\#\\][^\s<>"'`]*+)?)
       | (?<![\w.-])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}}|/)[^\s<>"'`]*+
+      | (?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\w-]|\.\w)[^\s<>"'`]*+
+      | (?<![\w.:/@-])[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d][^\s<>"'`]*+
       | ^\.(?:com|net|org|io)\b(?:/[^\s<>"'`]*+)?
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -89,14 +111,14 @@ class Hosts:
 
     def feed(self, text: str, *, last: bool = False) -> Kept:
         kept = Kept()
-        opened = None if last else _OPEN.search(text)
-        ready = text[: opened.start()] if opened else text
+        waits = 0 if last else min(len(text), _opened("".join(self._waiting[-_JOINT:])[-_JOINT:] + text))
+        ready = text[: len(text) - waits]
         if ready or last:
             # Only where a word ends is what waited joined, so that a long one costs no more than its length.
             self._sift("".join(self._waiting) + ready, kept)
             self._waiting = []
-        if opened:
-            self._waiting.append(opened.group())
+        if waits:
+            self._waiting.append(text[-waits:])
         return kept
 
     def _sift(self, text: str, kept: Kept) -> None:
@@ -140,6 +162,14 @@ class Hosts:
             yield start, at, bool(known)
 
 
+def _opened(text: str) -> int:
+    """Return how many characters at the end of a text may go on as one word."""
+    joint = _TO_BE.search(text, max(0, len(text) - _JOINT))
+    end = joint.start() + 1 if joint else len(text)
+    word = _LAST.match(text[:end][::-1])
+    return len(text) - end + (word.end() if word else 0)
+
+
 def _addresses(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the addresses of a passage: as written, without scheme, and their hosts."""
     for match in (m for word in _WORD.findall(text) if _SIGNS.search(word) for m in _ADDRESS.finditer(word)):
@@ -162,9 +192,10 @@ def _names_host(match: re.Match[str]) -> bool:
     called = match.string.startswith("(", match.end()) or first.lower() in OBJECTS
     if host.lower() in PRODUCTS or (called and host.count(".") == 1 and top in ATTRIBUTES):
         return False
-    if top in TOP_LEVEL or top.startswith("xn--"):
+    if top in TOP_LEVEL or top in WIDE_TOP_LEVEL or top.startswith("xn--"):
         return True
-    return bool(path) and path not in ("/", "#", "?") and top.isalpha() and top not in FILES and _is_lower(host)
+    is_file = top in FILES - FILES_OR_HOSTS or (top in FILES and "." in path)
+    return bool(path) and path not in ("/", "#", "?") and top.isalpha() and not is_file and _is_lower(host)
 
 
 def _is_lower(name: str) -> bool:

@@ -10,9 +10,27 @@ TOP_LEVEL = frozenset(
     live vip win icu cyou fun space website app page blog news wiki chat zone world today life host press agency
     digital network systems support solutions services email academy center capital example invalid test onion
     uk us eu de fr es pt nl be ch lu dk se fi pl cz sk hu ro bg gr tr ru ua by kz cn jp kr tw hk sg th vn ph au nz br
-    mx ar cl ve za ng ke ma eg il sa ae ir gg tv ws su ly cx ee lv lt ie si hr рф бел укр 中国 中國 公司 网络
+    mx ar cl ve za ng ke ma eg il sa ae ir gg tv ws su ly cx ee lv lt ie si hr рф бел укр рус дети онлайн сайт москва
+    орг ком срб мкд қаз ευ ελ бг 닷컴 닷넷 한국 삼성
+    technology technologies engineering ventures enterprises consulting marketing international
+    hosting domains webcam photography graphics casino poker porn sex sexy adult dating singles
+    loans mortgage financial creditcard lawyer attorney clinic dental pharmacy hospital
+    college institute foundation charity church construction contractors builders realestate
+    apartments rentals restaurant cafe pizza travel tours vacations taxi fashion clothing
+    shoes boutique jewelry diamonds beauty gmbh ltd llc inc cheap bargains gratis guru ninja rocks
+    racing cricket football fitness yoga broker forex investments industries
+    london berlin paris tokyo nyc moscow amsterdam moda mobi travel asia
+    surf wtf lol buzz cfd sbs monster beer pub wine vodka ceo agency
     """.split()
 ) - {"by"}
+
+#: The same in scripts without spaces, where a word that is no domain may follow a stop: those that name little else.
+WIDE_TOP_LEVEL = frozenset(
+    """
+    中国 中國 公司 网络 網絡 网址 网站 网店 商城 商店 商标 在线 中文网 香港 台湾 台灣 新加坡 集团 手机 公益 政务 机构
+    组织机构 みんな コム ストア クラウド
+    """.split()
+)
 
 #: Endings of files: before a slash they name two files ("mkdocs.yml/zensical.toml") and no host.
 FILES = frozenset(
@@ -23,11 +41,15 @@ FILES = frozenset(
     """.split()
 )
 
+#: Endings of files that are top-level domains too: before a path that names no file they make a host.
+FILES_OR_HOSTS = frozenset("zip md py bz".split())
+
 #: Objects of programs whose attributes look like hosts, `request.app`; and top-level domains that are attributes there,
 #: of these objects or where they are called: `logger.info(…)`.
 OBJECTS = frozenset(
     """
-    self this cls app request response req res logger logging log console window document module process os sys np
+    self this cls app config conf settings request response req res logger logging log console window document
+    module process os sys np
     """.split()
 )
 ATTRIBUTES = frozenset(

@@ -44,7 +44,7 @@ class CohereReranker:
         if not key:
             raise ConfigurationError("The reranker cohere needs a key: set COHERE_API_KEY in the environment.")
         rest = JsonClient(
-            unversioned(settings.cohere_url, "CHAPTERVERSE_COHERE_URL"),
+            unversioned(settings.cohere_url),
             bearer(key, "COHERE_API_KEY"),
             connect_seconds=_CONNECT_SECONDS,
             total_seconds=_SECONDS,

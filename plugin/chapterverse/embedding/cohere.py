@@ -77,7 +77,7 @@ class CohereEmbedder:
         key = settings.cohere_api_key.strip()
         if not key:
             raise ConfigurationError("The embedder cohere needs a key: set COHERE_API_KEY in the environment.")
-        url = unversioned(settings.cohere_url, "CHAPTERVERSE_COHERE_URL")
+        url = unversioned(settings.cohere_url)
         return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY")))
 
     @property

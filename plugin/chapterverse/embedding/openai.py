@@ -111,7 +111,7 @@ class OpenAIEmbedder:
         known = MODELS.get(spelling.name)
         if known and spelling.size > known.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {known.size} numbers.")
-        url, key = unversioned(settings.openai_url, "CHAPTERVERSE_OPENAI_URL"), settings.openai_api_key.strip()
+        url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
         headers = bearer(key, "OPENAI_API_KEY") if key else {}
         asking, building = JsonClient(url, headers), JsonClient(url, headers, total_seconds=_BUILD_SECONDS, tries=1)
         if not key and urlsplit(url).hostname == "api.openai.com":

@@ -9,10 +9,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from api.generation.drafts import PASSAGES, cited
+from api.generation.drafts import PASSAGES, cited, passage
 from chapterverse.errors import ProviderError
 from chapterverse_api.generation import Draft, Span
 from chapterverse_api.generation.numbered import numbered
+from chapterverse_api.generation.spoken import spoken
+
+# Words of the sources that look like marks.
+OWN = "The level is normal (2). Press [Doc 7]."
+SOURCES = (*PASSAGES, passage("3", "Panel", text=OWN))
 
 Cited = list[tuple[str, tuple[str, ...]]]
 
@@ -23,7 +28,7 @@ def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
 
 
 def read(pieces: Iterable[str], cut: bool = False) -> Draft:
-    steps, shown = numbered(model(pieces, cut), PASSAGES), []
+    steps, shown = numbered(model(pieces, cut), SOURCES), []
     while True:
         try:
             shown.append(next(steps))
@@ -74,7 +79,52 @@ NO_MARKS = [
     "[1](https://docs.example.com) is a link, and so is [2](/x)",
     "[[one]] [[1] [ [x] [[",
     "a[0] is the first",
+    "(1) Set it, (2) build (3), or (9). See tar(1).",
+    "<1> A callout, List<1>, 1 <2> 3",
+    "- (1) one\n- (2) two\n\n(1) three",
+    "[Source 1 of many], [sources], (document), (see below), (so what), [S3 bucket], [Source 1] says so",
+    "[1, Cellar], [1: 2], [0, max) and (1, 2) go",
+    "`set (1)`, `[Source 1]`.\n```\n(Source 1).\n[1](x).\n```",
+    "[1](https://docs.example.com) is a link.",
+    "The level is normal (2). Press [Doc 7].",
 ]
+
+
+WORDINGS = [
+    "(Source 1)",
+    "[Source 1]",
+    "[SOURCE: 1]",
+    "(source 1)",
+    "(1)",
+    "[Doc 1]",
+    "[Document 1]",
+    "[doc_1]",
+    "(doc:1)",
+    "[S1]",
+    "<1>",
+    "[^1]",
+    "[1, Keys]",
+    "[1: Guide, Keys]",
+    "[Source 1: Keys]",
+    "[1](https://evil.example.net/x)",
+    "[Source 1](https://evil.example.net/x)",
+    "(see source 1)",
+    "[Source 1][Source 1]",
+]
+
+
+@pytest.mark.parametrize("mark", WORDINGS)
+def test_what_is_written_for_a_mark_is_one(mark: str) -> None:
+    text = f"Set it {mark}. Look {mark}!\n\n- one {mark}\n- two\n\nThe end. {mark}"
+    spans = [("Set it. ", ("1",)), ("Look!\n\n", ("1",)), ("- one\n", ("1",)), ("- two\n\n", ()), ("The end.", ("1",))]
+    for size in (1, 2, 3, 5, 8, 1000):
+        assert cited(read(slices(text, size))) == spans, size
+
+
+def test_several_are_written_for_a_mark() -> None:
+    for mark in ("[Source 1, Source 2]", "[Sources 1 and 2]", "(Source 1), (Source 2)", "[Doc 1] [Doc 2]", "<1><2>"):
+        for size in (1, 3, 1000):
+            assert cited(read(slices(f"Set it {mark}.", size))) == [("Set it.", ("1", "2"))], mark
 
 
 @pytest.mark.parametrize(("text", "spans"), MARKS)
@@ -115,6 +165,20 @@ def test_the_limit_is_told_of_the_last_span() -> None:
     assert read(["One [1]. Tw"], cut=True) == (Span("One. ", ("1",)), Span("Tw", (), cut=True))
 
 
+def test_thoughts_without_a_beginning_are_no_part_of_the_draft() -> None:
+    steps, shown = numbered(spoken(model(["Hm, `it [2] ", "or.\n</th", "ink>\n\n", "Set it [1]."])), PASSAGES), []
+    while True:
+        try:
+            shown.append(next(steps))
+        except StopIteration as end:
+            draft: Draft = end.value
+            break
+    assert cited(draft) == [("Set it.", ("1",))]
+    assert "".join(shown) == "Hm, `it [2] or.\n\n\nSet it."
+    with pytest.raises(ProviderError, match="answered with nothing"):
+        list(numbered(spoken(model(["Hm.", "</think>"])), PASSAGES))
+
+
 def test_a_model_that_says_nothing_failed() -> None:
     for text in ("", " \n", "[1]", "[1][2] [", "([1])"):
         with pytest.raises(ProviderError, match="answered with nothing"):
@@ -147,6 +211,13 @@ def test_pieces_make_no_difference() -> None:
         "。",
         "†",
         ":",
+        "Source",
+        " doc 1",
+        "<",
+        ">",
+        "Keys",
+        "](",
+        ", ",
     ]
     for _ in range(3000):
         text = "x" + "".join(chance.choice(parts) for _ in range(chance.randint(1, 25)))
@@ -163,7 +234,27 @@ def test_a_prefix_shows_a_prefix() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["[1]", "[", "【1†", " ", "(", "`", "```\n", "~~~a\n", "\n", "1. ", "x[1] ", "A. [1] ", "[1-"]
+    "unit",
+    [
+        "[1]",
+        "[",
+        "【1†",
+        " ",
+        "(",
+        "`",
+        "```\n",
+        "~~~a\n",
+        "\n",
+        "1. ",
+        "x[1] ",
+        "A. [1] ",
+        "[1-",
+        "[1](",
+        "[Source 1]",
+        "(1) ",
+        "[1, a",
+        "<s",
+    ],
 )
 def test_it_takes_linear_time(unit: str) -> None:
     def seconds(length: int) -> float:

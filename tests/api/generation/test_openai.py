@@ -193,7 +193,10 @@ def test_a_stream_may_end_by_its_reason_or_by_its_mark(server: OpenAIServer) -> 
 
 
 def test_chunks_of_other_servers_are_understood(server: OpenAIServer) -> None:
-    usage, other = event({"usage": {"total_tokens": 1}}), {"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}
+    usage, other = (
+        event({"usage": {"total_tokens": 1}}),
+        {"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"},
+    )
     frames = [usage, b"event: completion\n" + chunk({"content": "A key"}), event({"choices": [other]})]
     frames += [event({"choices": [other, {"index": 0, "delta": {"content": " [1]."}}]}), usage, chunk({}, "stop")]
     server.play(Fault(change=lambda _: iter(frames)))

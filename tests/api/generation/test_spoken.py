@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.generation.spoken import MOST_CHARACTERS, spoken, written
+from chapterverse_api.generation.spoken import MOST_CHARACTERS, Afresh, spoken, written
 
 
 def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
@@ -25,6 +25,12 @@ def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
         ("\n<think>\n</think>\n\n<think>Or?</think> A key. <think>", "A key. <think>"),
         ("<thin air> is a key", "<thin air> is a key"),
         ("<think", "<think"),
+        ("<thinking>Hm.</thinking>A key.", "A key."),
+        ("<Reasoning>Hm.</reasoning>A key.", "A key."),
+        ("A <thing>, </thin", "A <thing>, </thin"),
+        ("Up to `</think>` it thinks; '<think>' begins.", "Up to `</think>` it thinks; '<think>' begins."),
+        ("A <think>key</think>.", "A <think>key</think>."),
+        ("A\x00 \x1b[1mkey\x7f\x9b\r\n\tB", "A [1mkey\n\tB"),
         ("<think>Hm.</thin", ""),
         ("a \U0001f600", "a \U0001f600"),
         ("\ud83d", "\ufffd"),
@@ -39,6 +45,29 @@ def test_what_is_said_aloud(text: str, said: str) -> None:
 
 def test_two_halves_of_a_character_meet() -> None:
     assert list(spoken(model(["a \ud83d", "\ude00 b"]))) == ["a ", "\U0001f600 b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Hm, keys.\n</think>\n\nA key.", "A key."),
+        ("Hm.</THINKING>A key.", "A key."),
+        ("</reasoning> A key.", "A key."),
+        ("Hm.</think><think>Or?</think>\nA </think> key.", "key."),
+        ("<think>a</think> b </think> c", "c"),
+        ("Hm.</think>", ""),
+        ("Hm.</think>\n<think>on and", ""),
+        ("Hm.</think>\n</thi", "</thi"),
+    ],
+)
+def test_thoughts_without_a_beginning_end_the_answer_before(text: str, answer: str) -> None:
+    for size in (1, 2, 3, 7, 100):
+        said: list[str] = []
+        for piece in spoken(model(text[i : i + size] for i in range(0, len(text), size))):
+            said = [piece] if isinstance(piece, Afresh) else [*said, piece]
+        assert "".join(said) == answer, size
+        assert answer == "" or written(model([text])) == answer
+    assert isinstance(next(spoken(model([text]))), Afresh)
 
 
 def test_words_are_not_held_back() -> None:
