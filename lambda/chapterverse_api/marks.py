@@ -8,11 +8,10 @@ prose, unless it belongs to the sources' own words, as a footnote or an array's 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from chapterverse_api.generation import Draft, Passage
+from chapterverse_api.generation import Draft, Passage, without
+from chapterverse_api.generation.fences import Fences
 from chapterverse_api.generation.wordings import Known
 
 _MARK = re.compile(
@@ -21,32 +20,24 @@ _MARK = re.compile(
 )
 _TAG = re.compile(r"</?co ?: ?\d{1,3}(?: ?, ?\d{1,3}){0,9} ?>|</?co>", re.IGNORECASE)
 _BRACKET = re.compile(r"[ \t]?([\[(<])")
-_RUN = re.compile(r"`+|~{3,}")
-_LINE_START = re.compile(r"(?:\A|\n)[ \t>]*\Z")
-#: Characters before a mark by which the sources' own are known, and those of a line that may stand before a fence.
-_BEFORE, _INDENT = 12, 40
+#: Characters before a mark by which the sources' own are known.
+_BEFORE = 12
 
 
 def without_marks(draft: Draft, passages: Sequence[Passage]) -> Draft:
     """Return the draft without marks that the passages don't hold; its spans keep what they cite."""
     whole = "".join(span.text for span in draft)
-    gaps = list(_gaps(whole, Known(passages)))
-    if not gaps:
-        return draft
-    spans, at = [], 0
-    for span in draft:
-        spans.append(replace(span, text=_cut(whole, at, at + len(span.text), gaps)))
-        at += len(span.text)
-    return tuple(spans)
+    kept = bytearray(b"\1" * len(whole))
+    for first, last in _gaps(whole, Known(passages)):
+        kept[first:last] = bytes(last - first)
+    return without(draft, kept)
 
 
 def _gaps(text: str, known: Known) -> Iterator[tuple[int, int]]:
-    """Yield from where to where marks go, in order."""
-    code = list(_code(text))
-    starts = [start for start, _ in code]
-    for first, last in sorted({*_numbers(text, known.text), *_worded(text, known), *_tags(text, known.text)}):
-        at = bisect_right(starts, first) - 1
-        if at < 0 or first >= code[at][1]:
+    """Yield from where to where marks go."""
+    code = _code(text)
+    for first, last in {*_numbers(text, known.text), *_worded(text, known), *_tags(text, known.text)}:
+        if not code[first]:
             yield first, last
 
 
@@ -72,38 +63,12 @@ def _tags(text: str, known: str) -> Iterator[tuple[int, int]]:
     return (found.span() for found in _TAG.finditer(text) if found.group() not in known)
 
 
-def _code(text: str) -> Iterator[tuple[int, int]]:
-    """Yield from where to where code goes: fences, and spans between two runs of equally many backticks."""
-    runs = [found.span() for found in _RUN.finditer(text)]
-    closing, last = [0] * len(runs), dict[str, int]()
-    for i in range(len(runs) - 1, -1, -1):
-        run = text[slice(*runs[i])]
-        closing[i], last[run] = last.get(run, 0), i
-    i = 0
-    while i < len(runs):
-        start, end = runs[i]
-        if _opens(text, start, end):
-            fence = text[start:end]
-            i = next((j for j in range(i + 1, len(runs)) if _closes(text, runs[j], fence)), len(runs))
-            yield start, runs[i][1] if i < len(runs) else len(text)
-        elif text[start] == "`" and closing[i]:
-            i = closing[i]
-            yield start, runs[i][1]
-        i += 1
-
-
-def _opens(text: str, start: int, end: int) -> bool:
-    return end - start >= 3 and _LINE_START.search(text[max(0, start - _INDENT) : start]) is not None
-
-
-def _closes(text: str, run: tuple[int, int], fence: str) -> bool:
-    return text[run[0] : run[1]].startswith(fence) and _opens(text, *run)
-
-
-def _cut(whole: str, start: int, end: int, gaps: Sequence[tuple[int, int]]) -> str:
-    kept = []
-    for first, last in gaps:
-        if first < end and last > start:
-            kept.append(whole[start : max(start, first)])
-            start = max(start, last)
-    return "".join([*kept, whole[start:end]])
+def _code(text: str) -> bytearray:
+    """Return for each character whether it is code."""
+    fences, code = Fences(), bytearray(len(text))
+    for at, c in enumerate(text):
+        if c not in "`~":
+            fences.end_run(at)
+        code[at] = fences.is_code
+        fences.read(c, at, [])
+    return code

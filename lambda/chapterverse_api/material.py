@@ -104,13 +104,16 @@ def from_index(turn: Turn) -> Material:
 
 def from_selection(turn: Turn) -> Material:
     """Return the selection as the only source; the index is asked just where it stands and what its words weigh."""
-    query, service = turn.query, turn.service
-    selection = query.selected_text or ""
     try:
-        snapshot: Snapshot | None = turn.snapshot()
+        return _selected(turn, turn.snapshot())
     except IndexFault:
         # Whatever became of the index, the reader's own text is at hand.
-        snapshot = None
+        return _selected(turn, None)
+
+
+def _selected(turn: Turn, snapshot: Snapshot | None) -> Material:
+    query, service = turn.query, turn.service
+    selection = query.selected_text or ""
     home = _home(selection, query.page_url, service, snapshot) if snapshot and query.page_url else None
     # Whoever has a reader send a text may want an address in it shown under this site's name.
     selection = Links((), home.texts if home else ()).text(selection)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Generator as Steps
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Literal, Protocol, runtime_checkable
 
 from chapterverse.errors import ConfigurationError
@@ -96,6 +97,16 @@ class Span:
 
 
 Draft = tuple[Span, ...]
+
+
+def without(draft: Draft, kept: Sequence[int]) -> Draft:
+    """Return the draft without the characters for which `kept`, one for each of the whole text, is 0."""
+    spans, at = [], 0
+    for span in draft:
+        end = at + len(span.text)
+        spans.append(replace(span, text="".join(compress(span.text, kept[at:end]))))
+        at = end
+    return tuple(spans)
 
 
 class Generator(Protocol):

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
+from chapterverse.embedding.cohere_access import access
 from chapterverse.embedding.cohere_refusals import Refusals
-from chapterverse.errors import AnswerWithheld, ConfigurationError
+from chapterverse.errors import AnswerWithheld
 from chapterverse.rest import JsonClient, Stream, bearer
-from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 from chapterverse_api import prompts
 from chapterverse_api.cutoff import Cutoff
@@ -55,11 +55,8 @@ class CohereGenerator:
         Raises:
             ConfigurationError: the key is missing or malformed, or the address is.
         """
-        key = settings.cohere_api_key.strip()
-        if not key:
-            raise ConfigurationError("The generator cohere needs a key: set COHERE_API_KEY in the environment.")
+        url, key = access(settings, "generator")
         headers = bearer(key, "COHERE_API_KEY")
-        url = unversioned(settings.cohere_url)
         return cls(model or DEFAULT_MODEL, JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS))
 
     @property

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import compress
 
-from chapterverse_api.generation import Draft, Passage
+from chapterverse_api.generation import Draft, Passage, without
 from chapterverse_api.generation.spoken import visible
 from chapterverse_api.links.hosts import Hosts, Known
 from chapterverse_api.links.markup import Markup
@@ -34,14 +34,7 @@ class Links:
     def draft(self, draft: Draft) -> Draft:
         """Return the draft without foreign addresses, also those that are spread over several spans."""
         draft = tuple(replace(span, text=visible(span.text)) for span in draft)
-        whole = "".join(span.text for span in draft)
-        kept = self._kept(whole)
-        spans, at = [], 0
-        for span in draft:
-            end = at + len(span.text)
-            spans.append(replace(span, text="".join(compress(whole[at:end], kept[at:end]))))
-            at = end
-        return tuple(spans)
+        return without(draft, self._kept("".join(span.text for span in draft)))
 
     def stream(self, steps: Steps[str, None, Draft]) -> Steps[str, None, Draft]:
         """Pass a draft on as it is written; a last word waits until it is known to be no part of an address."""

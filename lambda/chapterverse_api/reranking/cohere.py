@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from chapterverse.embedding.cohere_access import access
 from chapterverse.embedding.cohere_refusals import Refusals
-from chapterverse.errors import ConfigurationError
 from chapterverse.rest import JsonClient, bearer
-from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 from chapterverse_api.reranking.ranking import checked, rank
 
@@ -40,15 +39,9 @@ class CohereReranker:
         Raises:
             ConfigurationError: the key is missing or malformed, or the address is.
         """
-        key = settings.cohere_api_key.strip()
-        if not key:
-            raise ConfigurationError("The reranker cohere needs a key: set COHERE_API_KEY in the environment.")
-        rest = JsonClient(
-            unversioned(settings.cohere_url),
-            bearer(key, "COHERE_API_KEY"),
-            connect_seconds=_CONNECT_SECONDS,
-            total_seconds=_SECONDS,
-        )
+        url, key = access(settings, "reranker")
+        headers = bearer(key, "COHERE_API_KEY")
+        rest = JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, total_seconds=_SECONDS)
         return cls(model or DEFAULT_MODEL, rest)
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +29,7 @@ from chapterverse.settings import Settings
 # What examines and measures is loaded by the command that needs it.
 if TYPE_CHECKING:
     from chapterverse.evaluation.bars import Bar
+    from chapterverse.evaluation.comparing import Comparison
     from chapterverse.evaluation.runs import Run
 
 Bars = Annotated[
@@ -123,9 +125,7 @@ def eval_(
             _announce(len(asked), settings)
             done = answer(done, asked, service, settings, shown)
         comparison = compared(done, before, shown) if before else None
-    document = {**done.to_json(), "bars": [bar.to_json(done.measured) for bar in bars]}
-    if comparison:
-        document["comparison"] = comparison.to_json()
+    document = _document(done, bars, comparison)
     if run:
         _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     if report and template:
@@ -139,6 +139,12 @@ def eval_(
     _hold_to(bars, done)
     if done.interrupted:
         raise typer.Exit(1)
+
+
+def _document(done: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:
+    """Return what `--json` prints."""
+    document = {**done.to_json(), "bars": [bar.to_json(done.measured) for bar in bars]}
+    return {**document, "comparison": comparison.to_json()} if comparison else document
 
 
 def _announce(questions: int, settings: Settings) -> None:

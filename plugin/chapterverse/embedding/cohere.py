@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
+from chapterverse.embedding.cohere_access import access
 from chapterverse.embedding.cohere_refusals import Refusals
 from chapterverse.embedding.models import Choice, Model
 from chapterverse.embedding.patience import Pace, Patience
@@ -21,7 +22,6 @@ from chapterverse.embedding.slices import embed_in_slices
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.rest import JsonClient, bearer
-from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -74,10 +74,7 @@ class CohereEmbedder:
             ConfigurationError: the model is unknown, the key is missing or malformed, or the address is.
         """
         choice = Choice.of(model or DEFAULT_MODEL, MODELS, "Cohere")
-        key = settings.cohere_api_key.strip()
-        if not key:
-            raise ConfigurationError("The embedder cohere needs a key: set COHERE_API_KEY in the environment.")
-        url = unversioned(settings.cohere_url)
+        url, key = access(settings, "embedder")
         return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY")))
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from collections.abc import Generator as Steps
 from dataclasses import replace
 from threading import Timer
 from typing import Any
@@ -34,8 +35,13 @@ def task(seconds: float = 10.0, **changes: Any) -> Task:
 
 
 def drafted(made: Generator, asked: Task | None = None) -> Draft:
+    """Return the draft of a generator; see `played`."""
+    return played(made.generate(asked or task()))
+
+
+def played(steps: Steps[str, None, Draft]) -> Draft:
     """Return the draft, after checking that what was shown is what it says."""
-    steps, shown = made.generate(asked or task()), []
+    shown = []
     while True:
         try:
             shown.append(next(steps))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from api.generation.drafts import PASSAGES, cited, passage
+from api.generation.drafts import PASSAGES, cited, passage, played
 from chapterverse.errors import ProviderError
 from chapterverse_api.generation import Draft, Span
 from chapterverse_api.generation.numbered import numbered
@@ -28,16 +28,7 @@ def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
 
 
 def read(pieces: Iterable[str], cut: bool = False) -> Draft:
-    steps, shown = numbered(model(pieces, cut), SOURCES), []
-    while True:
-        try:
-            shown.append(next(steps))
-        except StopIteration as end:
-            draft: Draft = end.value
-            break
-    assert all(shown)
-    assert "".join(shown) == "".join(span.text for span in draft)
-    return draft
+    return played(numbered(model(pieces, cut), SOURCES))
 
 
 def slices(text: str, size: int) -> list[str]:
