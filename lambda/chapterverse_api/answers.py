@@ -6,6 +6,7 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatResponse, Segment, Status
 from chapterverse_api.grounding import Verified
 from chapterverse_api.material import Material
+from chapterverse_api.suggestions import suggestions
 from chapterverse_api.turn import Turn
 
 #: Share of the question's words, by idf, that what is cited must hold; with less the answer is called partial.
@@ -31,6 +32,7 @@ def answer(material: Material, verified: Verified, degraded: str | None, turn: T
         grounding_confidence=round(verified.confidence, 4),
         retrieval_used=material.retrieval_used,
         sources_cited=_cited_urls(verified, material),
+        follow_ups=[suggestion.text for suggestion in suggestions(material, cited, turn)],
         nearest=list(material.nearest) if material.mode == "selected_text" or status == "partial" else [],
         degraded_reason=degraded,
     )

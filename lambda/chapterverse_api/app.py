@@ -19,7 +19,7 @@ from chapterverse_api.guard import contract
 from chapterverse_api.guard.headers import ResponseHeaders
 from chapterverse_api.guard.last_resort import LastResort
 from chapterverse_api.guard.origin import AllowList, OriginGuard
-from chapterverse_api.routes import Service, chat, retrieve, status, threads, widget
+from chapterverse_api.routes import Service, chat, feedback, retrieve, status, threads, widget
 from chapterverse_api.routes.site import Site
 from chapterverse_api.service import open_service
 
@@ -54,7 +54,7 @@ def create_app(
     _add_errors(app, opening)
     v1 = APIRouter(prefix="/v1")
     # There is nothing to forget where nothing is kept.
-    for routes in (chat, retrieve, status, *([threads] if settings.records else [])):
+    for routes in (chat, retrieve, feedback, status, *([threads] if settings.records else [])):
         v1.include_router(routes.router)
     app.include_router(v1)
     app.router.routes.extend(widget.routes())

@@ -61,6 +61,8 @@ def _hexadecimal(*lengths: int) -> BeforeValidator:
     return BeforeValidator(checked)
 
 
+TurnId = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$"), _hexadecimal(32)]
+
 #: The end of the year 9999: later than any clock, and within what every language counts exactly.
 _LATEST = 253_402_300_799
 
@@ -81,7 +83,7 @@ class Signature(Request):
 
     key_id: Annotated[str, _hexadecimal(16), StringConstraints(pattern="^[0-9a-f]{16}$")]
     expiry: Annotated[int, BeforeValidator(_timely), Field(ge=0, le=_LATEST)]
-    turn_id: Annotated[str, _hexadecimal(32), StringConstraints(pattern="^[0-9a-f]{32}$")]
+    turn_id: TurnId
     previous: Annotated[str, _hexadecimal(0, 64), StringConstraints(pattern="^([0-9a-f]{64})?$")]
     tag: Annotated[str, _hexadecimal(64), StringConstraints(pattern="^[0-9a-f]{64}$")]
 
@@ -142,6 +144,22 @@ class ChatQuery(Request):
         if sum(len(m.content) for m in self.conversation_history) > HISTORY_CHARACTERS:
             raise ValueError(f"conversation_history is over {HISTORY_CHARACTERS} characters in all")
         return self
+
+
+def _named(rating: object) -> object:
+    # By the type too: to Python 1, 1.0 and true are equal.
+    return {1: "up", -1: "down"}.get(rating, rating) if type(rating) is int else rating
+
+
+class Feedback(Request):
+    """What a reader says of an answer: 1 and -1 are "up" and "down"."""
+
+    turn_id: TurnId
+    rating: Annotated[
+        Literal["up", "down"], BeforeValidator(_named, json_schema_input_type=Literal["up", "down", 1, -1])
+    ]
+    reason: Literal["wrong", "incomplete", "unclear", "outdated", "citation", "other"] | None = None
+    comment: Annotated[str, StringConstraints(max_length=2000)] | None = None
 
 
 class SourceChunk(Response):

@@ -111,8 +111,8 @@ def condense(
         rewritten = _rewritten(question, conversation, writer, cutoff, languages)
         if rewritten:
             return Condensed(rewritten, "nothing" if rewritten == question else "model")
-    leaned = _leaned(question, conversation.questions, languages)
-    return Condensed(leaned, "nothing" if leaned == question else "words")
+    searched = leaned(question, conversation.questions, languages)
+    return Condensed(searched, "nothing" if searched == question else "words")
 
 
 def standalone(question: str, history: Sequence[Message], languages: Sequence[str] = ("en",)) -> str:
@@ -120,10 +120,11 @@ def standalone(question: str, history: Sequence[Message], languages: Sequence[st
 
     Only the reader's own words are taken; what a client says that we answered proves nothing.
     """
-    return _leaned(question, _questions(history), languages)
+    return leaned(question, _questions(history), languages)
 
 
-def _leaned(question: str, earlier: Sequence[str], languages: Sequence[str]) -> str:
+def leaned(question: str, earlier: Sequence[str], languages: Sequence[str]) -> str:
+    """Return the question behind as many of the reader's earlier ones, oldest first, as it leans on."""
     leans = leaning(question, languages) if question else "no"
     asked = [question]
     for text in reversed(earlier if leans != "no" else ()):

@@ -13,6 +13,7 @@ Name = Literal[
     "results_ranked",
     "response_generated",
     "response_sent",
+    "feedback_received",
     "error",
 ]
 
@@ -34,8 +35,8 @@ def event(
     Args:
         turn_id: the turn that it belongs to; None before a turn has begun.
         execution_time: seconds since the turn began.
-        fields: ids, counts, timings and outcomes; a question only with `Settings.log_questions`, a selection or an
-            answer never.
+        fields: ids, counts, timings and outcomes; a question or a comment only with `Settings.log_questions`, a
+            selection or an answer never.
     """
     level = logging.ERROR if name == "error" else logging.INFO
     if _logger.isEnabledFor(level):

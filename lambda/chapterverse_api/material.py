@@ -19,7 +19,7 @@ from chapterverse_api.contract import Mode, Nearest, SourceChunk
 from chapterverse_api.generation import Passage, Task
 from chapterverse_api.links import Links
 from chapterverse_api.passages import chosen, passages
-from chapterverse_api.retrieval import Candidate
+from chapterverse_api.retrieval import Candidate, Retrieval
 from chapterverse_api.scope import chunk_of, primary, seek
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Material:
         nearest: where to look on, best first.
         candidates: how many chunks were considered.
         snapshot: what the words of an answer are weighed by; None where nothing is indexed.
+        found: what the passages were chosen from; None for a selection.
+        pages: all chunks of each page that a passage is of, by file path.
         evidence: the strongest evidence found, 0 to 1.
         abroad: whether the passages are in other languages than the reader's.
         degraded: why not everything went as configured; None if it did.
@@ -55,6 +57,8 @@ class Material:
     evidence: float
     retrieval_used: bool
     snapshot: Snapshot | None = None
+    found: Retrieval | None = None
+    pages: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
     abroad: bool = False
     degraded: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
@@ -80,7 +84,7 @@ def from_index(turn: Turn) -> Material:
     query, service = turn.query, turn.service
     sought = seek(turn)
     snapshot, found = sought.snapshot, sought.found
-    kept = chosen((c for c in found.candidates if c.evidence >= found.calibration.floor), query.top_k)
+    kept = chosen(found.strong, query.top_k)
     urls = {c.chunk.chunk_id: service.public_url(c.chunk, snapshot.head) for c in found.candidates}
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
     made = tuple(passages(kept, urls, pages))
@@ -96,6 +100,8 @@ def from_index(turn: Turn) -> Material:
         evidence=found.evidence,
         retrieval_used=True,
         snapshot=snapshot,
+        found=found,
+        pages=pages,
         abroad=sought.abroad,
         degraded=found.degraded,
         timings=found.timings,

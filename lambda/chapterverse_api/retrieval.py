@@ -70,9 +70,14 @@ class Retrieval:
     vector: Sequence[float] | None = None
 
     @property
+    def strong(self) -> tuple[Candidate, ...]:
+        """The candidates that may be answered from."""
+        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor)
+
+    @property
     def answerable(self) -> bool:
         """Whether there is anything to answer from."""
-        return any(c.evidence >= self.calibration.floor for c in self.candidates)
+        return bool(self.strong)
 
     @property
     def evidence(self) -> float:

@@ -89,5 +89,5 @@ def _spoken(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def primary(tag: str) -> str:
-    """Return the language of a tag without its script or region."""
-    return tag.partition("-")[0].lower()
+    """Return the language of a tag without its script or region; some themes write "pt_BR"."""
+    return tag.replace("_", "-").partition("-")[0].lower()

@@ -17,10 +17,11 @@ from chapterverse.knowledge import Persona, persona_of
 from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head, open_store
-from chapterverse_api import addresses, ask, judging, searching
+from chapterverse_api import addresses, ask, feedback, judging, searching
 from chapterverse_api.circuit import Circuit, GuardedEmbedder, GuardedReranker, GuardedWriter
 from chapterverse_api.contract import (
     ChatQuery,
+    Feedback,
     IndexStatus,
     RetrievalRequest,
     RetrievalResponse,
@@ -153,6 +154,10 @@ class Service:
         query = checked(**{k: v for k, v in fields.items() if v is not None})
         *_, response = self.chat(query)
         return response.model_dump(mode="json")
+
+    def rate(self, said: Feedback) -> None:
+        """Log what a reader says of an answer, and keep it where turns are kept; see `feedback.take`."""
+        feedback.take(said, self.threads, log_comment=self.settings.log_questions)
 
     def status(self) -> ServiceStatus:
         """Return what there is to answer from; a broken index is told, not raised."""

@@ -18,6 +18,7 @@ from chapterverse_api.contract import (
     ChatQuery,
     ChatResponse,
     Delta,
+    Feedback,
     Meta,
     RetrievalRequest,
     RetrievalResponse,
@@ -57,6 +58,7 @@ class Scripted:
         self.settings = settings or Settings()
         self.queue = deque(scripts)
         self.asked: list[ChatQuery | RetrievalRequest] = []
+        self.rated: list[Feedback] = []
         self.closed = 0
         self.site = ""
 
@@ -73,6 +75,12 @@ class Scripted:
             assert isinstance(step, Exception)
             raise step
         return FOUND
+
+    def rate(self, said: Feedback) -> None:
+        self.rated.append(said)
+        for step in self._next(()):
+            assert isinstance(step, Exception)
+            raise step
 
     def status(self) -> ServiceStatus:
         for step in self._next(()):

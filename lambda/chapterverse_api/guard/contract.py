@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from chapterverse.errors import InputError
-from chapterverse_api.contract import ChatQuery, Message, RetrievalRequest, Signature
+from chapterverse_api.contract import ChatQuery, Feedback, Message, RetrievalRequest, Signature
 from chapterverse_api.refusals import Refusal
 
-_MODELS: tuple[type[BaseModel], ...] = (ChatQuery, RetrievalRequest, Message, Signature)
+_MODELS: tuple[type[BaseModel], ...] = (ChatQuery, RetrievalRequest, Feedback, Message, Signature)
 #: Only these may stand in a refusal: every other name in an error's path was made up by the caller.
 _FIELDS = {name for model in _MODELS for name in model.model_fields}
 
@@ -56,6 +56,9 @@ def refusal(problems: Sequence[Mapping[str, Any]]) -> Refusal:
     problem = problems[0]
     # FastAPI says first where a value came from: the body, the path, the query.
     location = problem["loc"][1:]
+    if problem["type"] == "extra_forbidden":
+        # What is wrong is the object: the field's own name may be one of another route.
+        location = location[:-1]
     ours = list(takewhile(lambda part: isinstance(part, int) or part in _FIELDS, location))
     field = ".".join(str(part) for part in ours) or None
     rule = _rule(problem, inside=len(ours) < len(location))

@@ -73,6 +73,25 @@ class Thread:
         return tuple(turn for turn in self.turns if turn.number > self.through)
 
 
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What a reader said of a turn.
+
+    Attributes:
+        rating: "up" or "down".
+        reason: a word of the contract; empty where none was given.
+        at: when it was said, ISO 8601 UTC; empty before it is kept.
+        turn: what is kept of the turn itself; None where nothing is, as of an answer to a selection.
+    """
+
+    turn_id: str
+    rating: str
+    reason: str = ""
+    comment: str = ""
+    at: str = ""
+    turn: Turn | None = None
+
+
 class Records(Protocol):
     """A place for conversations. Several processes may use it at once; what is too old it neither returns nor keeps.
 
@@ -96,12 +115,20 @@ class Records(Protocol):
         """
         ...
 
+    def rate(self, rated: Rated) -> None:
+        """Keep what a reader says of a turn, in place of what was said of it before; it grows old with its turn."""
+        ...
+
+    def rated(self, limit: int) -> list[Rated]:
+        """Return what readers said, newest first."""
+        ...
+
     def forget(self, thread_id: str) -> bool:
-        """Remove all that is kept of a thread; return whether there was anything."""
+        """Remove all that is kept of a thread, and what was said of its turns; return whether there was anything."""
         ...
 
     def expire(self, days: int) -> int:
-        """Remove what is older in all threads; return how many turns and summaries it was."""
+        """Remove what is older in all threads; return how many turns, summaries and ratings it was."""
         ...
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ConfigurationError
 from chapterverse_api.records import RecordsFault
-from chapterverse_api.records.table import INDEXES, TABLE, Row, Statements
+from chapterverse_api.records.table import Row, Statements, schema
 
 if TYPE_CHECKING:
     import psycopg
@@ -38,6 +38,9 @@ _PATIENCE = 2000
 _IDLE = 4
 #: SQLSTATEs of connections that the other side ends: exceptions of the wire, shutdowns, limits of time at rest.
 _DROPPED = ("08", "57P", "25P03", "25P04")
+_TABLES = 2
+# Not by `to_regclass`, which remembers within a transaction what was not there.
+_FOUND = "SELECT relname FROM pg_class WHERE relname IN ('conversations', 'feedback') AND pg_table_is_visible(oid)"
 _MAKING = "SELECT pg_advisory_xact_lock(hashtext('chapterverse.conversations'))"
 
 
@@ -138,14 +141,25 @@ def _unless_dropped() -> Iterator[None]:
 
 
 def _ready(db: Connection, *, make: bool) -> bool:
-    """Return whether the table is there, after making it if that is asked for."""
-    if db.execute("SELECT to_regclass('conversations')").fetchone() != (None,):
+    """Return whether the tables are there, after making what is missing if that is asked for.
+
+    Where an earlier release made one of them, the other is made in any case.
+    """
+    found = _found(db)
+    if found == _TABLES:
         return True
-    if make:
-        db.execute(_MAKING)
-        for statement in (TABLE.format(identity="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"), *INDEXES):
+    if not (make or found):
+        return False
+    db.execute(_MAKING)
+    # Who comes second must not lock tables that others already write to.
+    if _found(db) < _TABLES:
+        for statement in schema("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"):
             db.execute(statement.encode())
-    return make
+    return True
+
+
+def _found(db: Connection) -> int:
+    return len(db.execute(_FOUND).fetchall())
 
 
 class _Statements:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from chapterverse_api.records import RecordsFault
-from chapterverse_api.records.table import INDEXES, TABLE, Row, Statements
+from chapterverse_api.records.table import Row, Statements, schema
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class SqliteDatabase:
         with contextlib.closing(connection) as db:
             # What is forgotten is overwritten, and not only left out of the table.
             db.execute("PRAGMA secure_delete = ON")
-            for statement in (TABLE.format(identity="INTEGER PRIMARY KEY AUTOINCREMENT"), *INDEXES):
+            for statement in schema("INTEGER PRIMARY KEY AUTOINCREMENT"):
                 db.execute(statement)
             db.execute("BEGIN IMMEDIATE")
             yield db

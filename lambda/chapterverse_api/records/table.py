@@ -1,4 +1,5 @@
-"""The table of the conversations, the same in every database. Implements `chapterverse_api.records.Records`.
+"""The table of the conversations, the same in every database. Implements `chapterverse_api.records.Records`, with
+`records.feedback` for what readers say of answers.
 
 A row is a turn or the summary of a thread, in the terms of an index's chunk (DESIGN 4.1) as far as it has them: `type`
 "turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the turn's
@@ -15,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from chapterverse.model import sound
-from chapterverse_api.records import TURNS, Cited, RecordsFault, Thread, Turn
+from chapterverse_api.records import TURNS, Cited, Rated, RecordsFault, Thread, Turn, feedback
 
 #: Rows of any thread that a write removes at most, when they are too old.
 SWEPT = 100
@@ -37,7 +38,7 @@ class Statements(Protocol):
 
 
 class Database(Protocol):
-    """A database that has the table `conversations`, or makes it when it is first written to.
+    """A database that has the tables, or makes them when it is first written to.
 
     Attributes:
         skipping: what lets a SELECT pass over the rows that another transaction is about to remove.
@@ -49,7 +50,7 @@ class Database(Protocol):
         """Run statements in one transaction; they may be run again from the start.
 
         Args:
-            otherwise: is returned where there is no table yet; None makes it.
+            otherwise: is returned where there are no tables yet; None makes them.
 
         Raises:
             RecordsFault: it can't be reached or used; nothing was changed.
@@ -57,8 +58,7 @@ class Database(Protocol):
         ...
 
 
-#: The columns, with `{identity}` for a number that grows and is never used again.
-TABLE = """
+_TABLE = """
     CREATE TABLE IF NOT EXISTS conversations (
         id {identity},
         scope VARCHAR(80) NOT NULL,
@@ -75,7 +75,7 @@ TABLE = """
         UNIQUE (scope, type, chunk_id)
     )
 """
-INDEXES = (
+_INDEXES = (
     "CREATE INDEX IF NOT EXISTS conversations_age ON conversations (created_at)",
     "CREATE INDEX IF NOT EXISTS conversations_thread ON conversations (scope, type, id)",
 )
@@ -115,8 +115,18 @@ _NEXT_SUMMARY = """
     UPDATE conversations SET text = ?, chunk_index = ?, timestamp = ?
     WHERE scope = ? AND type = 'summary' AND chunk_index = ?
 """
+_FORGET = "DELETE FROM conversations WHERE scope = ?"
 #: Too many to be a limit, and within what every database counts.
 _ALL = 2**31
+
+
+def schema(identity: str) -> tuple[str, ...]:
+    """Return the statements that make what is missing of the tables and their indexes.
+
+    Args:
+        identity: type of a number that grows and is never used again.
+    """
+    return (_TABLE.format(identity=identity), feedback.TABLE, *_INDEXES, *feedback.INDEXES)
 
 
 class Table:
@@ -140,7 +150,7 @@ class Table:
         def write(db: Statements) -> None:
             db.change(_APPEND, row)
             db.change(_SHORTEN, (scope, scope, LONGEST))
-            db.change(self._sweep, (oldest, SWEPT))
+            self._sweep(db, oldest, SWEPT)
 
         self._database.run(write)
 
@@ -150,7 +160,7 @@ class Table:
         try:
             turns = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
         except (TypeError, ValueError) as error:
-            raise RecordsFault("A row of the conversations was not written by this release: remove it.") from error
+            raise _foreign() from error
         summary = next(((row[5], row[3]) for row in rows if row[1] == "summary"), ("", 0))
         return Thread(tuple(turns), *summary)
 
@@ -166,22 +176,48 @@ class Table:
 
         return bool(self._database.run(write))
 
+    def rate(self, rated: Rated) -> None:
+        now, oldest = _written(self._clock()), self._oldest()
+
+        def write(db: Statements) -> None:
+            feedback.keep(db, rated, now, oldest)
+            self._sweep(db, oldest, SWEPT)
+
+        self._database.run(write)
+
+    def rated(self, limit: int) -> list[Rated]:
+        oldest = self._oldest()
+        rows = self._database.run(lambda db: feedback.read(db, oldest, limit), otherwise=list[Row]())
+        try:
+            return [feedback.rated_of(row) for row in rows]
+        except (TypeError, ValueError) as error:
+            raise _foreign() from error
+
     def forget(self, thread_id: str) -> bool:
         scope = _scope(thread_id)
-        remove = "DELETE FROM conversations WHERE scope = ?"
-        return bool(self._database.run(lambda db: db.change(remove, (scope,)), otherwise=0))
+
+        def remove(db: Statements) -> int:
+            # What was said of the turns first: it is found by them.
+            return feedback.forget(db, scope) + db.change(_FORGET, (scope,))
+
+        return bool(self._database.run(remove, otherwise=0))
 
     def expire(self, days: int) -> int:
-        values = (self._oldest(days), _ALL)
-        return self._database.run(lambda db: db.change(self._sweep, values), otherwise=0)
+        oldest = self._oldest(days)
+        return self._database.run(lambda db: self._sweep(db, oldest, _ALL), otherwise=0)
 
-    @property
-    def _sweep(self) -> str:
-        return _SWEEP.format(skipping=self._database.skipping)
+    def _sweep(self, db: Statements, oldest: str, most: int) -> int:
+        skipping = self._database.skipping
+        turns = db.change(_SWEEP.format(skipping=skipping), (oldest, most))
+        return turns + feedback.sweep(db, oldest, most, skipping)
 
     def _oldest(self, days: int | None = None) -> str:
         """Return the time before which everything is too old."""
         return _written(self._clock() - timedelta(days=self._days if days is None else days))
+
+
+def _foreign() -> RecordsFault:
+    return RecordsFault("A row of the conversations was not written by this release: remove it.")
 
 
 def _scope(thread_id: str) -> str:

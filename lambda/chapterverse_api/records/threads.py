@@ -18,7 +18,7 @@ from chapterverse_api.generation import Said, Writer
 from chapterverse_api.guard.transcript import cut
 from chapterverse_api.history import shortened
 from chapterverse_api.prompts import BYTES_OF_TOKEN, HISTORY_TOKENS, SUMMARY_TOKENS, estimate
-from chapterverse_api.records import Cited, Records, RecordsFault, Thread, Turn, open_records
+from chapterverse_api.records import Cited, Rated, Records, RecordsFault, Thread, Turn, open_records
 
 #: Turns after which a summary is made.
 EVERY = 6
@@ -74,6 +74,22 @@ class Threads:
         except RecordsFault as error:
             self._failed(error, thread_id)
 
+    def rate(self, rated: Rated) -> None:
+        """Keep what a reader says of a turn.
+
+        Raises:
+            RecordsFault: the database can't be reached or used.
+        """
+        self._records.rate(rated)
+
+    def rated(self, limit: int) -> list[Rated]:
+        """Return what readers said of answers, newest first.
+
+        Raises:
+            RecordsFault: the database can't be reached or used.
+        """
+        return self._records.rated(limit)
+
     def forget(self, thread_id: str) -> bool:
         """Remove a thread; return whether there was one.
 
@@ -83,7 +99,7 @@ class Threads:
         return self._records.forget(thread_id)
 
     def expire(self, days: int) -> int:
-        """Remove what is older in all threads; return how many turns and summaries it was.
+        """Remove what is older in all threads; return how many turns, summaries and ratings it was.
 
         Raises:
             RecordsFault: the database can't be reached or used.

@@ -8,7 +8,7 @@ from typing import Protocol
 from fastapi import Request
 
 from chapterverse.settings import Settings
-from chapterverse_api.contract import ChatQuery, RetrievalRequest, RetrievalResponse, ServiceStatus
+from chapterverse_api.contract import ChatQuery, Feedback, RetrievalRequest, RetrievalResponse, ServiceStatus
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.sse import Events
 
@@ -34,6 +34,14 @@ class Service(Protocol):
         ...
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse: ...
+
+    def rate(self, said: Feedback) -> None:
+        """Take what a reader says of an answer.
+
+        Raises:
+            RecordsFault: it could not be kept, and is in the log.
+        """
+        ...
 
     def status(self) -> ServiceStatus: ...
 

@@ -28,11 +28,12 @@ def forget(thread_id: ThreadId, request: Request) -> Response:
     try:
         threads.forget(thread_id)
     except RecordsFault as error:
-        raise _unavailable() from error
+        raise unavailable() from error
     return Response(status_code=204)
 
 
-def _unavailable() -> Refusal:
+def unavailable() -> Refusal:
+    """Return what a reader is told where the database of the conversations fails."""
     return Refusal(
         503, "records_unavailable", "The conversations that are kept can't be reached right now.", retryable=True
     )

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import answering, calibrating, evaluating, forgetting, indexing, moving, sites
+from chapterverse.cli import answering, calibrating, evaluating, feedback, forgetting, indexing, moving, sites
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ for command in (
     moving.export,
     moving.import_,
     moving.repair,
+    feedback.feedback,
     forgetting.forget,
 ):
     app.command(command.__name__.rstrip("_"))(command)

@@ -124,7 +124,8 @@ def _note(envelope: Envelope, name: str, raw: str, text: str) -> None:
         return
     attributes = parse_attributes(raw)
     if name == "html":
-        envelope.language = attributes.get("lang", "").strip() or envelope.language
+        # The stock theme of MkDocs writes "pt_BR", as its translations are named.
+        envelope.language = attributes.get("lang", "").strip().replace("_", "-") or envelope.language
     elif name == "link" and "canonical" in attributes.get("rel", "").lower().split():
         envelope.canonical = envelope.canonical or attributes.get("href", "").strip() or None
     elif name == "base":

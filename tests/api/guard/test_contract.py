@@ -64,6 +64,7 @@ OPERATORS = "A filter uses no known operator; known are $and, $or, $eq, $in, $gt
             "conversation_history.0 holds a field that the contract does not have.",
         ),
         ({"query": "a", CANARY: CANARY}, None, "The body holds a field that the contract does not have."),
+        ({"query": "a", "threshold": 0.5}, None, "The body holds a field that the contract does not have."),
     ],
 )
 def test_a_breach_names_the_field_and_the_rule_and_never_the_value(

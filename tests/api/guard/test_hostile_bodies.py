@@ -83,6 +83,8 @@ CHAT = [
     '{"query": "a", "unknown": %s}',
     '{"query": "a", %s: 1}',
 ]
+FEEDBACK = [f'{{"turn_id": "{"0" * 32}", "rating": "up", "{name}": %s}}' for name in ("reason", "comment", "unknown")]
+FEEDBACK += [f'{{"turn_id": "{"0" * 32}", "rating": %s}}', '{"turn_id": %s, "rating": 1}', '{"rating": -1, %s: 1}']
 RETRIEVE = ['{"embedding": %s}', '{"embedding": [0.5, %s]}', '{"query": "a", "threshold": %s}']
 
 
@@ -90,6 +92,7 @@ def test_no_value_in_any_field_is_ever_our_fault() -> None:
     values = [*NUMBERS, *STRINGS, *COMPOUNDS, *BROKEN, *CANARIES]
     cases = [("/v1/chat", frame.replace("%s", value)) for frame in CHAT for value in values]
     cases += [("/v1/retrieve", frame.replace("%s", value)) for frame in RETRIEVE for value in values]
+    cases += [("/v1/feedback", frame.replace("%s", value)) for frame in FEEDBACK for value in values]
     assert len(cases) > 1500
     json = {"content-type": "application/json"}
     service = Scripted()
@@ -97,14 +100,16 @@ def test_no_value_in_any_field_is_ever_our_fault() -> None:
         ("POST", path, {"content": text.encode(), "headers": json}) for path, text in cases
     )
     for (path, text), response in zip(cases, responses, strict=True):
-        assert response.status_code in (200, 400, 422), (path, text[:200], response.text)
-        if response.status_code != 200:
+        done = 204 if path == "/v1/feedback" else 200
+        assert response.status_code in (done, 400, 422), (path, text[:200], response.text)
+        if response.status_code != done:
             assert error_of(response)["code"] == {400: "malformed", 422: "out_of_contract"}[response.status_code]
             assert CANARY not in response.text
             assert len(response.content) < 300
     assert len(service.asked) == sum(response.status_code == 200 for response in responses)
+    assert len(service.rated) == sum(response.status_code == 204 for response in responses)
     # The corpus has to reach every outcome, or it proves nothing.
-    assert {response.status_code for response in responses} == {200, 400, 422}
+    assert {response.status_code for response in responses} == {200, 204, 400, 422}
 
 
 def test_no_bytes_are_ever_our_fault() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
-from chapterverse_api.records import RecordsFault, Turn
+from chapterverse_api.records import Rated, RecordsFault, Turn
 from chapterverse_api.records.postgres import PostgresDatabase
 from chapterverse_api.records.table import Statements, Table
 from fakes.postgres import USER, PostgresServer, server
@@ -145,6 +145,20 @@ def test_a_table_that_is_dropped_is_made_anew(address: str, records: Table) -> N
         records.append("a", TURN)
     records.append("a", TURN)
     assert len(records.thread("a").turns) == 1
+
+
+@pytest.mark.parametrize("use", [lambda r: r.thread("a"), lambda r: r.rated(9), lambda r: r.forget("b")])
+def test_what_an_earlier_release_did_not_make_is_made(
+    address: str, records: Table, use: Callable[[Table], object]
+) -> None:
+    records.append("a", TURN)
+    with psycopg.connect(address) as db:
+        db.execute("DROP TABLE feedback")
+    upgraded = Table(PostgresDatabase(address), 30)
+    use(upgraded)
+    assert len(upgraded.thread("a").turns) == 1
+    upgraded.rate(Rated("t1", "up"))
+    assert len(upgraded.rated(9)) == 1
 
 
 def test_many_that_come_first_make_one_table(address: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.model import Scope
-from chapterverse_api.records import RecordsFault, Thread, Turn
+from chapterverse_api.records import Rated, RecordsFault, Thread, Turn
 from chapterverse_api.records.sqlite import SqliteDatabase
 from chapterverse_api.records.table import Table
 
@@ -36,6 +36,15 @@ def test_what_is_forgotten_is_gone_from_the_file(tmp_path: Path) -> None:
     assert b"Bananarama" in path.read_bytes()
     assert table(path).forget("a")
     assert b"Bananarama" not in path.read_bytes()
+
+
+def test_what_was_said_of_an_answer_is_gone_from_the_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    table(path).append("a", TURN)
+    table(path).rate(Rated("t1", "down", "wrong", "Chicory of the worst kind."))
+    assert b"Chicory" in path.read_bytes()
+    assert table(path).forget("a")
+    assert b"Chicory" not in path.read_bytes()
 
 
 def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> None:
@@ -101,6 +110,8 @@ def test_a_row_that_somebody_else_wrote_is_told(tmp_path: Path) -> None:
     with sqlite3.connect(path) as db:
         db.execute("UPDATE conversations SET cited = '{'")
     db.close()
-    with pytest.raises(RecordsFault) as caught:
-        table(path).thread("a")
-    assert str(caught.value) == "A row of the conversations was not written by this release: remove it."
+    table(path).rate(Rated("t1", "up"))
+    for read in (lambda: table(path).thread("a"), lambda: table(path).rated(9)):
+        with pytest.raises(RecordsFault) as caught:
+            read()
+        assert str(caught.value) == "A row of the conversations was not written by this release: remove it."

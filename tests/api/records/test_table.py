@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.records import TURNS, Cited, Records, Thread, Turn, open_records
+from chapterverse_api.records import TURNS, Cited, Rated, Records, Thread, Turn, open_records
 from chapterverse_api.records.postgres import PostgresDatabase
 from chapterverse_api.records.sqlite import SqliteDatabase
 from chapterverse_api.records.table import LONGEST, SWEPT, Database, Statements, Table
@@ -22,7 +22,7 @@ DATABASES: dict[str, Callable[[Path], str]] = {
 }
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DAY = timedelta(days=1)
-COUNT = "SELECT count(*) FROM conversations"
+COUNT = "SELECT count(*) FROM {table}"
 
 
 class Clock:
@@ -70,8 +70,12 @@ def questions(thread: Thread) -> list[str]:
     return [turn.question for turn in thread.turns]
 
 
-def count(database: Database) -> int:
-    return int(database.run(lambda db: db.rows(COUNT))[0][0])
+def count(database: Database, table: str = "conversations") -> int:
+    return int(database.run(lambda db: db.rows(COUNT.format(table=table)))[0][0])
+
+
+def words(rated: Iterable[Rated]) -> list[tuple[str, str, str, str]]:
+    return [(r.turn_id, r.rating, r.reason, r.comment) for r in rated]
 
 
 def test_an_unknown_thread_is_empty(records: Records) -> None:
@@ -275,3 +279,100 @@ def test_many_writers_at_once_lose_nothing(address: str) -> None:
     kept = records.thread("shared").turns
     assert len(kept) == TURNS
     assert kept[-1].number - kept[0].number >= TURNS - 1
+
+
+# What readers said
+
+
+def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Table, clock: Clock) -> None:
+    odd = "'\"; DROP TABLE feedback; -- %s ? {} ünï 日本語 😀\n"
+    kept = turn(1, cited=(Cited("Guide › Install", "https://x.example/#i"),))
+    table.append("a", kept)
+    clock.now += DAY
+    table.rate(Rated("t1", "down", "wrong", odd))
+    (found,) = table.rated(9)
+    assert (words([found]), found.at) == ([("t1", "down", "wrong", odd)], "2026-01-03T03:04:05.000000Z")
+    assert found.turn is not None
+    assert (found.turn.question, found.turn.status, found.turn.cited) == ("q1?", "answered", kept.cited)
+
+
+def test_a_rating_of_a_turn_that_is_not_kept_is_kept(records: Records) -> None:
+    records.rate(Rated("elsewhere", "up", comment="c\0\ud800"))
+    (found,) = records.rated(9)
+    assert (found.rating, found.reason, found.comment, found.turn) == ("up", "", "c\ufffd\ufffd", None)
+
+
+def test_the_second_rating_of_a_turn_takes_the_place_of_the_first(table: Table, clock: Clock) -> None:
+    for number, rated in enumerate((Rated("t1", "down", "wrong", "No."), Rated("t2", "up"), Rated("t1", "up"))):
+        clock.now = START + number * DAY
+        table.rate(rated)
+    assert words(table.rated(9)) == [("t1", "up", "", ""), ("t2", "up", "", "")]
+    assert words(table.rated(1)) == [("t1", "up", "", "")]
+
+
+def test_nothing_was_said_where_nothing_was_ever_kept(records: Records) -> None:
+    assert records.rated(9) == []
+
+
+def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Table) -> None:
+    # A rating may be there before its turn is kept, and may not be of a turn that is kept at all.
+    table.rate(Rated("t1", "up"))
+    for name, number in (("a", 1), ("a", 2), ("b", 3)):
+        table.append(name, turn(number))
+    for turn_id in ("t2", "t3", "t4"):
+        table.rate(Rated(turn_id, "down"))
+    assert table.forget("a")
+    assert {r.turn_id for r in table.rated(9)} == {"t3", "t4"}
+
+
+def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Table, database: Database) -> None:
+    table.append("a", turn(1))
+    table.rate(Rated("t1", "down", comment="Wrong."))
+    for number in range(2, LONGEST + 3):
+        table.append("a", turn(number))
+    assert [r.turn for r in table.rated(9)] == [None]
+    assert table.forget("a")
+    assert (table.rated(9), count(database, "feedback")) == ([], 0)
+
+
+def test_a_rating_is_as_old_as_its_turn(table: Table, database: Database, clock: Clock) -> None:
+    table.append("a", turn(1))
+    clock.now += 29 * DAY
+    for turn_id in ("t1", "alone"):
+        table.rate(Rated(turn_id, "down"))
+    assert {r.turn_id for r in table.rated(9)} == {"t1", "alone"}
+    clock.now += 2 * DAY
+    assert {r.turn_id for r in table.rated(9)} == {"alone"}
+    assert count(database, "feedback") == 2
+    table.append("b", turn(2))
+    assert count(database, "feedback") == 1
+    clock.now += 29 * DAY
+    assert table.rated(9) == []
+
+
+def test_what_was_said_is_removed_on_demand(table: Table, database: Database, clock: Clock) -> None:
+    table.append("a", turn(1))
+    table.rate(Rated("t1", "up"))
+    clock.now += 10 * DAY
+    table.rate(Rated("t2", "up"))
+    assert (table.expire(20), table.expire(5)) == (0, 2)
+    assert {r.turn_id for r in table.rated(9)} == {"t2"}
+    assert count(database, "feedback") == 1
+
+
+def test_many_who_rate_one_turn_at_once_leave_one_row(address: str) -> None:
+    def rate(name: int) -> None:
+        mine = open_records(Settings(records=address))
+        assert mine is not None
+        for number in range(10):
+            mine.rate(Rated("t1", "up", comment=f"{name}-{number}"))
+
+    readers = [threading.Thread(target=rate, args=(name,)) for name in range(4)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    records = open_records(Settings(records=address))
+    assert records is not None
+    (found,) = records.rated(9)
+    assert found.comment.endswith("-9")

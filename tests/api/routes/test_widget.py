@@ -9,11 +9,12 @@ from chapterverse import widget
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 
-SCRIPTS = sorted(path.name for path in Path(widget.__file__).parent.glob("*.js"))
+PACKAGE = Path(widget.__file__).parent
+SCRIPTS = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.js"))
 
 
 def test_the_widget_is_shipped() -> None:
-    assert "launcher.js" in SCRIPTS
+    assert {"launcher.js", "lang/en.js", "lang/more/en.js"} <= set(SCRIPTS)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -45,6 +46,7 @@ def test_a_page_of_an_allowed_origin_may_import_it() -> None:
     "path",
     [
         *("/widget/", "/widget/nope.js", "/widget/../errors.py", "/widget/%2e%2e/errors.py", "/widget/..%2ferrors.py"),
+        *("/widget/lang", "/widget/lang/", "/widget/lang/xx.js", "/widget/en.js", "/widget/options.py"),
         *("/widget/launcher.js/", "/widget//launcher.js", "/widget/launcher.js%00", "/widget/LAUNCHER.JS"),
     ],
 )

@@ -1,0 +1,25 @@
+"""`POST /v1/feedback`: whether an answer helped. It is logged, and kept where conversations are."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from chapterverse_api.contract import Feedback
+from chapterverse_api.guard.body import GuardedRoute
+from chapterverse_api.records import RecordsFault
+from chapterverse_api.refusals import documented
+from chapterverse_api.routes import service
+from chapterverse_api.routes.threads import unavailable
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+@router.post("/feedback", status_code=204, responses=documented(400, 403, 413, 415, 422, 500, 503))
+def feedback(said: Feedback, request: Request) -> Response:
+    """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
+    try:
+        service(request).rate(said)
+    except RecordsFault as error:
+        # It is logged by now, but its owner reads the database: the reader may press again.
+        raise unavailable() from error
+    return Response(status_code=204)

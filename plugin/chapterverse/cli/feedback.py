@@ -1,0 +1,68 @@
+"""`feedback`: what readers said of answers, for the owner to read. The service keeps it, so it is loaded for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from chapterverse.cli.forgetting import Records, kept_threads
+from chapterverse.cli.options import Json
+from chapterverse.readers.visible import collapse, strip_invisible
+from chapterverse.settings import Settings
+
+# What a terminal obeys or doesn't show; JSON itself escapes only the first 32.
+_HOSTILE = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+def feedback(
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many to print, the newest.")] = 100,
+    records: Records = None,
+    as_json: Json = False,
+) -> None:
+    """Print what readers said of answers, newest first.
+
+    Each with the question and the cited pages, where the conversation is kept.
+    """
+    threads = kept_threads(Settings.from_environment(records=records))
+    said = [_document(rated) for rated in threads.rated(limit)]
+    if as_json:
+        document = json.dumps(said, ensure_ascii=False, indent=2)
+        typer.echo(_HOSTILE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", document))
+        return
+    for row in said:
+        typer.echo("\n".join(_lines(row)))
+    if not said:
+        typer.echo("No reader has said anything of an answer yet.")
+
+
+def _document(rated: Any) -> dict[str, Any]:
+    """Return what is printed as JSON of one rating; None where nothing was given or is kept."""
+    turn = rated.turn
+    return {
+        "turn_id": rated.turn_id,
+        "timestamp": rated.at,
+        "rating": rated.rating,
+        "reason": rated.reason or None,
+        "comment": rated.comment or None,
+        "question": turn.question if turn else None,
+        "status": turn.status if turn else None,
+        "cited": [asdict(place) for place in turn.cited] if turn else [],
+    }
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    """Return a rating for people: readers may write anything, and none of it may steer a terminal."""
+    head = [row["timestamp"][:16].replace("T", " "), row["rating"], row["reason"], _plain(row["comment"] or "")]
+    lines = ["  ".join(filter(None, head))]
+    if row["question"]:
+        lines.append(f"    {_plain(row['question'])} ({row['status']})")
+    lines += [f"    {_plain(place['title'])}  {_plain(place['url'])}" for place in row["cited"]]
+    return lines
+
+
+def _plain(text: str) -> str:
+    return strip_invisible(collapse(text))
