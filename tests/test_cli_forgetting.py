@@ -47,7 +47,7 @@ def test_a_conversation_is_forgotten(tmp_path: Path) -> None:
 def test_old_ones_are_forgotten(tmp_path: Path) -> None:
     keep(tmp_path, "old", days_ago=9)
     keep(tmp_path, "new")
-    assert run("forget", "--older-than", "8") == (0, "1 turns and summaries were forgotten.\n", "")
+    assert run("forget", "--older-than", "8") == (0, "1 turns, summaries and ratings were forgotten.\n", "")
     code, out, _ = run("forget", "--older-than", "0", "--json")
     assert (code, json.loads(out)) == (0, {"removed": 1})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.cli import main
-from chapterverse.widget import names
+from chapterverse.widget import names, titles
 
 PAGE = """<!doctype html><html><head><title>T</title><link rel="canonical" href="https://tea.example/"></head>
 <body><h1 id="t">Tea</h1></body></html>"""
@@ -44,7 +44,7 @@ def test_inject_tells_what_it_did_and_json_is_one_document(site: Path) -> None:
     config = (site / document["folder"] / "config.js").read_text()
     assert json.loads(config.removeprefix("export default ").rstrip(";\n")) == {
         "endpoint": "https://api.example/stage",
-        "title": "Ask the docs",
+        "titles": dict(titles()),
     }
 
 
@@ -89,7 +89,7 @@ def test_a_folder_that_is_none_fails_in_one_sentence(tmp_path: Path) -> None:
 def test_widget_writes_its_files_once_and_says_the_tag(tmp_path: Path) -> None:
     folder = tmp_path / "static/chat"
     out, err = run("widget", folder, "--endpoint", "/", "--title", "Ask us")
-    assert {p.name for p in folder.iterdir()} == set(names())
+    assert {p.relative_to(folder).as_posix() for p in folder.rglob("*.js")} == set(names())
     assert out == '<script type="module" src="chat/launcher.js"></script>\n'
     assert f"{len(names())} of {len(names())} files written" in err
     assert '"title": "Ask us"' in (folder / "config.js").read_text()
@@ -104,6 +104,58 @@ def test_widget_overwrites_no_foreign_file(tmp_path: Path) -> None:
     assert err == f"Error: {tmp_path / 'config.js'} is there already and not the widget's: name a folder of its own.\n"
     assert [p.name for p in tmp_path.iterdir()] == ["config.js"]
     assert (tmp_path / "config.js").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["chat.yml", "chat.json"])
+@pytest.mark.parametrize("command", ["inject", "widget"])
+def test_options_come_from_a_file_and_flags_win(site: Path, tmp_path: Path, command: str, name: str) -> None:
+    options = {"title": "From the file", "starters": ["Tea?"], "layout": "side", "strings": {"403": "Not here."}}
+    (tmp_path / name).write_text(json.dumps(options))
+    folder = site if command == "inject" else tmp_path / "chat"
+    flags = ("--config", tmp_path / name, "--endpoint", "https://api.example")
+    run(command, folder, *flags)
+    assert configured(folder) == {"endpoint": "https://api.example", **options}
+    run(command, folder, *flags, "--title", "From the flag", "--docs-version", "2.0")
+    expected = {"endpoint": "https://api.example", **options, "title": "From the flag", "version": "2.0"}
+    assert configured(folder) == expected
+
+
+def configured(folder: Path) -> object:
+    """Return what the only widget below a folder was told."""
+    (file,) = folder.rglob("config.js")
+    return json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
+
+
+def test_the_docs_version_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAPTERVERSE_DOCS_VERSION", "1.2")
+    run("widget", tmp_path / "chat", "--endpoint", "/")
+    assert configured(tmp_path / "chat") == {"endpoint": "", "titles": dict(titles()), "version": "1.2"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (("--config", "left.yml"), "layout must be floating or side."),
+        (("--config", "list.yml"), "list.yml must hold options as YAML or JSON, such as `title: Ask us`."),
+        (("--config", "none.yml"), "does not exist"),
+        (("--config", "."), "is a directory"),
+        (("--title", "x" * 101), "title must be a text of at most 100 characters."),
+        (("--docs-version", "2" * 65), "The docs version must be a text of at most 64 characters."),
+        (("--docs-version", "2\n0"), "The docs version must be a text of at most 64 characters."),
+    ],
+)
+@pytest.mark.parametrize("command", ["inject", "widget"])
+def test_an_option_that_can_not_be_used_is_a_mistake_in_usage(
+    site: Path, monkeypatch: pytest.MonkeyPatch, command: str, flags: tuple[str, str], complaint: str
+) -> None:
+    monkeypatch.chdir(site.parent)
+    Path("left.yml").write_text("layout: left\n")
+    Path("list.yml").write_text("- layout\n")
+    out, err = run(command, site, "--endpoint", "/", *flags, code=2)
+    assert out == ""
+    assert complaint in " ".join(err.split())
+    assert [p.name for p in site.rglob("*")] == ["index.html"]
+    assert (site / "index.html").read_text() == PAGE
 
 
 def test_check_ends_with_3_where_anything_is_found_and_0_where_nothing_is(site: Path) -> None:

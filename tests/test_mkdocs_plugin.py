@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import html
 import io
 import json
 import os
@@ -99,6 +100,12 @@ class Site:
     def html(self, path: str) -> str:
         return (self.root / "site" / path).read_text(encoding="utf-8")
 
+    def chat(self) -> dict[str, Any]:
+        """Return what the only widget of the site was told."""
+        (file,) = (self.root / "site/assets/chapterverse").rglob("config.js")
+        config: dict[str, Any] = json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
+        return config
+
     def texts(self) -> str:
         return "\n".join(chunk.text for chunk in self.chunks())
 
@@ -175,13 +182,90 @@ def test_the_site_holds_the_whole_widget_and_its_configuration(site: Site) -> No
     site.build()
     (folder,) = (site.root / "site" / "assets" / "chapterverse").iterdir()
     package = Path(sys.modules["chapterverse"].__file__ or "").parent / "widget"
-    assert {f.name for f in package.rglob("*.js")} == {f.name for f in folder.rglob("*.js")}
-    module = (folder / "config.js").read_text(encoding="utf-8")
-    assert json.loads(module.removeprefix("export default ").rstrip(";\n")) == {
+    modules = {f.relative_to(package) for f in package.rglob("*.js")}
+    assert Path("lang/en.js") in modules
+    assert {f.relative_to(folder) for f in folder.rglob("*.js")} == modules
+    assert site.chat() == {
         "endpoint": "https://api.example.com",
         "title": "Ask </script> us",
         "starters": ["Tea?"],
     }
+
+
+def test_every_option_of_the_widget_reaches_its_configuration(site: Site) -> None:
+    chosen = {
+        "strings": {"send": "Ask", 403: "Not here."}, "layout": "side", "shortcut": False, "consent": "Is that well?",
+        "timeout": 20, "scope": False, "feedback": False, "greeting": "Hej", "placeholder": "Fråga",
+    }  # fmt: skip
+    site.configure({"endpoint": "https://api.example.com", "widget": {**chosen, "title": None}})
+    assert warnings(site.build("--strict")) == []
+    written = site.chat()
+    assert set(written.pop("titles")) >= {"en"}
+    expected = {**chosen, "endpoint": "https://api.example.com", "strings": {"send": "Ask", "403": "Not here."}}
+    assert written == expected
+
+
+@pytest.mark.parametrize("widget", [None, {}, {"layout": "floating", "shortcut": True, "timeout": 60, "starters": []}])
+def test_a_widget_without_options_has_its_defaults(site: Site, widget: object) -> None:
+    site.configure({"widget": widget})
+    site.build()
+    assert site.chat().keys() == {"endpoint", "titles"}
+
+
+@pytest.mark.parametrize(
+    ("widget", "sentence"),
+    [
+        ({"layout": "left"}, "widget.layout must be floating or side."),
+        ({"starters": ["Tea?", 7]}, "widget.starters must be a list of texts of 1 to 200 characters."),
+        ({"titel": "Ask"}, "There is no option 'widget.titel': use title, "),
+        ({"strings": {"sned": "Ask"}}, "There is no string 'sned' for widget.strings: the nearest is send."),
+    ],
+)
+def test_an_option_of_the_widget_that_can_not_be_used_fails_the_build_in_one_sentence(
+    site: Site, widget: dict[str, Any], sentence: str
+) -> None:
+    site.configure({"widget": widget})
+    (error,) = [line for line in site.build(code=1).splitlines() if line.startswith("ERROR")]
+    assert error.partition(" -  ")[2].startswith(f"chapterverse: {sentence}")
+    assert not (site.root / "site").exists()
+
+
+STARTERS = '---\nchapterverse:\n  starters:\n    - How hot is <green> tea?\n    - Who\'s "Earl" Grey?\n---\n'
+
+
+@pytest.mark.parametrize("theme", ["mkdocs", "material"])
+def test_a_page_offers_its_own_starters_and_no_search_and_no_index_sees_them(site: Site, theme: str) -> None:
+    site.configure(theme={"name": theme})
+    site.build()
+    search = site.html("search/search_index.json")
+    site.write({"guide/brew.md": STARTERS + PAGES["guide/brew.md"]})
+    assert counts(site.build("--strict")) == (3, 0, 0, 0, 4, 0, 4, 0, 0, 0)
+    assert site.html("search/search_index.json") == search
+    page = site.html("guide/brew/index.html")
+    elements = re.findall(r'<div hidden data-chapterverse-starters="([^"]*)"></div>', page)
+    assert [json.loads(html.unescape(e)) for e in elements] == [["How hot is <green> tea?", 'Who\'s "Earl" Grey?']]
+    assert "Eighty degrees" in page.partition("data-chapterverse-starters")[0]
+    assert "data-chapterverse-starters" not in site.html("index.html")
+
+
+def test_starters_that_are_none_are_told_once_and_the_page_is_built(site: Site) -> None:
+    site.write({"index.md": "---\nchapterverse: {starters: How?}\n---\n" + PAGES["index.md"]})
+    said = site.build()
+    (warning,) = warnings(said)
+    assert warning.endswith("index.md: chapterverse.starters must be a list of texts of 1 to 200 characters.")
+    assert "Welcome to the teapot." in site.html("index.html")
+    assert "data-chapterverse-starters" not in site.html("index.html")
+    assert counts(said)[0] == 3
+
+
+def test_a_page_that_is_not_indexed_offers_its_starters_all_the_same(site: Site) -> None:
+    site.write({"index.md": "---\nchapterverse: {exclude: true, starters: [How?]}\n---\n" + PAGES["index.md"]})
+    site.build()
+    assert "index.md" not in site.pages()
+    assert site.html("index.html").count("data-chapterverse-starters") == 1
+    site.configure({"enabled": False})
+    site.build()
+    assert "data-chapterverse-starters" not in site.html("index.html")
 
 
 def test_the_widget_is_there_whatever_exclude_docs_says(site: Site) -> None:
@@ -538,6 +622,7 @@ def test_every_language_of_static_i18n_is_indexed_and_a_fallback_once(
 
 def test_a_version_of_mike_is_a_scope_of_its_own(site: Site) -> None:
     site.build(MIKE_DOCS_VERSION="1.0")
+    assert site.chat()["version"] == "1.0"
     site.write({"index.md": "# Home\n\nNew in two.\n"})
     site.build(MIKE_DOCS_VERSION="2.0")
     assert [(h.site, h.version, h.pages) for h in site.heads()] == [("tea-pot", "1.0", 3), ("tea-pot", "2.0", 3)]

@@ -100,3 +100,16 @@ def test_a_named_python_is_taken(tmp_path: Path) -> None:
 def test_a_chromium_that_does_not_start_is_one_sentence() -> None:
     done = run(sys.executable, str(SCRIPTS / "chromium.py"), CHAPTERVERSE_CHROMIUM="/no/such/chromium")
     assert "no Chromium that starts" in sentence(done)
+
+
+def test_a_firefox_that_does_not_start_is_one_sentence() -> None:
+    done = run(sys.executable, str(SCRIPTS / "firefox.py"), CHAPTERVERSE_FIREFOX="/no/such/firefox")
+    assert "no Firefox that starts" in sentence(done)
+
+
+def test_a_firefox_on_the_path_is_taken_if_it_starts(tmp_path: Path) -> None:
+    for name, words in (("firefox-esr", "no browser"), ("firefox", "Mozilla Firefox 153.7.0esr")):
+        (tmp_path / name).write_text(f"#!{SH}\necho {words}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    done = run(sys.executable, str(SCRIPTS / "firefox.py"), PATH=str(tmp_path))
+    assert (done.stdout, done.stderr) == (f"{tmp_path}/firefox\n", "")

@@ -46,10 +46,42 @@ def stated(meta: Mapping[str, Any], theme: Mapping[str, Any]) -> dict[str, Any]:
     own, tags = meta.get("chapterverse"), meta.get("tags")
     return {
         "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
-        "language": str(theme.get("language") or theme.get("locale") or "en").replace("_", "-"),
+        "language": language(theme),
         "content_type": str(own.get("content_type", "documentation")) if isinstance(own, dict) else "documentation",
         "created_at": stated_date(meta.get("date")),
     }
+
+
+def language(theme: Mapping[str, Any]) -> str:
+    """Return the language that a theme writes its own words in, as a BCP 47 tag."""
+    return str(theme.get("language") or theme.get("locale") or "en").replace("_", "-")
+
+
+def widget(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a site's configuration decides of the chat, as options of `widget.assets`.
+
+    Raises:
+        ConfigurationError: an option is unknown or can't have its value.
+    """
+    if not given:
+        return {}
+    from chapterverse.widget.options import read_options
+
+    return read_options(given, "widget.").config()
+
+
+def starters(meta: Mapping[str, Any]) -> str:
+    """Return the HTML that gives a page the starter questions of its front matter, "" where it has none.
+
+    Raises:
+        ConfigurationError: they are no list of questions.
+    """
+    own = meta.get("chapterverse")
+    if not isinstance(own, dict) or own.get("starters") is None:
+        return ""
+    from chapterverse.widget.options import starters_element
+
+    return starters_element(own["starters"], "chapterverse.")
 
 
 def settings(root: Path, site_name: str, version: str | None, *, preview: bool, **chosen: Any) -> Settings:

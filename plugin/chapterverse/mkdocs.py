@@ -26,7 +26,6 @@ from chapterverse import __version__, builds
 from chapterverse.errors import ConfigurationError
 from chapterverse.knowledge import find_persona, no_pages
 from chapterverse.model import Source
-from chapterverse.settings import Settings
 from chapterverse.widget import assets
 
 if TYPE_CHECKING:
@@ -35,19 +34,6 @@ if TYPE_CHECKING:
 log = get_plugin_logger(__name__)
 
 _ASSETS = f"assets/chapterverse/{__version__}"
-
-
-class WidgetConfig(Config):
-    """What the reader sees of the chat."""
-
-    title = c.Type(str, default="Ask the docs")
-    """Heading of the panel and label of its button."""
-    greeting = c.Type(str, default="")
-    """First line of an empty conversation; empty takes the widget's own."""
-    placeholder = c.Type(str, default="")
-    """Text in the empty question field; empty takes the widget's own."""
-    starters = c.ListOfItems(c.Type(str), default=[])
-    """Questions offered in an empty conversation."""
 
 
 class ChapterVerseConfig(Config):
@@ -73,8 +59,8 @@ class ChapterVerseConfig(Config):
     """Size that chunks are packed to, in cl100k tokens; the cap is 512."""
     exclude = c.ListOfItems(c.Type(str), default=[])
     """Pages not to index, as patterns in the style of .gitignore on paths below `docs_dir`."""
-    widget = c.SubConfig(WidgetConfig)
-    """What the reader sees of the chat."""
+    widget = c.Type(dict, default={})
+    """What the reader sees of the chat: see `widget.options.WidgetOptions`."""
 
 
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
@@ -101,7 +87,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             self._outside: set[str] = set()
         self._serving = self._serving or builds.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
         self._exclude = GitIgnoreSpec.from_lines(self.config.exclude)
-        self._settings, self._persona = _read(self.config, config, self._serving)
+        self._read(config)
         if self._serving and self._preview is None:
             from chapterverse.serving import Preview
 
@@ -117,7 +103,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if not self.config.enabled:
             return
         endpoint = self._preview.address if self._preview else self._settings.endpoint
-        for name, content in assets({**self.config.widget, "endpoint": endpoint}).items():
+        chosen = {"endpoint": endpoint, **self._widget, "version": self._settings.docs_version}
+        for name, content in assets(chosen, builds.language(config.theme)).items():
             # Included whatever `exclude_docs` says of its path.
             included = InclusionLevel.INCLUDED
             files.append(File.generated(config, f"{_ASSETS}/{name}", content=content, inclusion=included))
@@ -131,9 +118,16 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     # Before the search plugins of core and Material: the latter strips `data-search-exclude` from the content.
     @event_priority(100)
     def on_page_context(self, context: object, *, page: BuiltPage, config: MkDocsConfig, nav: object) -> None:
-        if self.config.enabled and not self._excluded(page):
+        if not self.config.enabled:
+            return
+        if not self._excluded(page):
             # A fallback of a page that isn't translated comes again for each language: the first one counts.
             self._sources.setdefault(page.file.src_uri, _source(page, config))
+        try:
+            # Behind what is indexed, and inside of what a theme's instant navigation takes along.
+            page.content = (page.content or "") + builds.starters(page.meta)
+        except ConfigurationError as error:
+            log.warning(f"{page.file.src_uri}: {error}")
 
     # After a plugin that builds further languages in this event.
     @event_priority(-100)
@@ -157,6 +151,17 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         elif self._settings.publish is not False:
             log.info(f"Nothing was indexed: {builds.withheld(self._settings)}")
 
+    def _read(self, config: MkDocsConfig) -> None:
+        chosen = {k: self.config[k] for k in ("publish", "endpoint", "store", "embedder", "site", "persona")}
+        root, docs = Path(config.config_file_path or ".").resolve().parent, Path(config.docs_dir)
+        version = os.environ.get("MIKE_DOCS_VERSION")
+        try:
+            self._settings = builds.settings(root, config.site_name, version, preview=self._serving, **chosen)
+            self._persona = find_persona(self._settings.persona, docs, root), docs
+            self._widget = builds.widget(self.config.widget)
+        except ConfigurationError as error:
+            raise PluginError(f"chapterverse: {error}") from error
+
     def _excluded(self, page: BuiltPage) -> bool:
         """Whether the author keeps the page out of search, out of our index, or out of the site."""
         asked = any(isinstance(m, dict) and m.get("exclude") for m in map(page.meta.get, ("search", "chapterverse")))
@@ -176,16 +181,6 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         for warning in done.warnings:
             log.warning(warning)
         log.info(f"Indexed {done}")
-
-
-def _read(own: ChapterVerseConfig, config: MkDocsConfig, preview: bool) -> tuple[Settings, tuple[Path | None, Path]]:
-    chosen = {k: own[k] for k in ("publish", "endpoint", "store", "embedder", "site", "persona")}
-    root, version = Path(config.config_file_path or ".").resolve().parent, os.environ.get("MIKE_DOCS_VERSION")
-    try:
-        settings = builds.settings(root, config.site_name, version, preview=preview, **chosen)
-        return settings, (find_persona(settings.persona, Path(config.docs_dir), root), Path(config.docs_dir))
-    except ConfigurationError as error:
-        raise PluginError(f"chapterverse: {error}") from error
 
 
 def _source(page: BuiltPage, config: MkDocsConfig) -> Source:

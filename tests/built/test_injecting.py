@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,13 @@ SITES = Path(__file__).parents[1] / "sites"
 GENERATORS = ("mkdocs-material", "docusaurus", "vitepress", "sphinx")
 API = "https://api.example.com"
 TAG = '<script type="module" src="launcher.js" data-chapterverse></script>'
+CONFIGURED = (
+    '<script type="module" src="https://api.example/widget/launcher.js" data-title="Ask <us>" data-starters="A|B" '
+    'data-endpoint="https://api.example" data-layout="side" data-consent="Is that well?" data-version="2.0"></script>'
+)
 PAGE = b"<!doctype html><html><head><title>T</title></head><body><p>x</p></body></html>"
+
+CHANGES: list[tuple[dict[str, Any], str]] = [({}, ""), ({}, "2.0"), ({"layout": "side"}, ""), ({"scope": False}, "")]
 
 
 def run(site: Path, endpoint: str = API) -> Injection:
@@ -171,7 +178,8 @@ def test_mode_stays_and_nothing_is_left_lying_about(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert page.stat().st_mode & 0o777 == 0o640
     assert {p.name for p in tmp_path.iterdir()} == {"index.html", "assets"}
-    assert {p.name for p in (tmp_path / done.folder).iterdir()} == set(widget_files(API))
+    folder = tmp_path / done.folder
+    assert {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} == set(widget_files(API))
 
 
 def test_pages_with_the_widget_of_the_plugin_or_of_an_api_are_left(tmp_path: Path) -> None:
@@ -179,16 +187,31 @@ def test_pages_with_the_widget_of_the_plugin_or_of_an_api_are_left(tmp_path: Pat
         b"</body>", b'<script src="assets/chapterverse/0.1.0/launcher.js" type="module"></script></body>'
     )
     api = PAGE.replace(b"</head>", b'<script type=module src="https://api.example/widget/launcher.js"></script></head>')
+    configured = PAGE.replace(b"</body>", f"{CONFIGURED}</body>".encode())
     write(tmp_path, "a.html", own)
     write(tmp_path, "b.html", api)
+    write(tmp_path, "c.html", configured)
     before = snapshot(tmp_path)
     done = run(tmp_path)
     assert snapshot(tmp_path) == before
     assert done.to_json() == {
-        "pages": {"seen": 2, "changed": 0, "unchanged": 0, "skipped": 2},
+        "pages": {"seen": 3, "changed": 0, "unchanged": 0, "skipped": 3},
         "folder": done.folder,
-        "warnings": ["a.html and 1 more: the widget is there already by another way, so it was left."],
+        "warnings": ["a.html and 2 more: the widget is there already by another way, so it was left."],
     }
+
+
+def test_a_tag_that_configures_the_widget_is_a_launcher() -> None:
+    (launcher,) = open_frame(f"<!doctype html><body>{CONFIGURED}</body>").launchers
+    assert (launcher.src, launcher.injected, launcher.module) == ("https://api.example/widget/launcher.js", False, True)
+
+
+def test_a_change_in_any_option_is_a_folder_of_its_own(tmp_path: Path) -> None:
+    page = write(tmp_path, "index.html")
+    folders = [inject(tmp_path, widget_files(API, options, version)).folder for options, version in CHANGES]
+    assert len(set(folders)) == len(CHANGES)
+    assert f'src="{folders[-1]}/launcher.js"' in page.read_text()
+    assert (tmp_path / folders[-1] / "lang/more/en.js").is_file()
 
 
 def test_an_error_page_is_reached_at_any_address(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from widget import pages
 from widget.standin import Site, serve
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ document.addEventListener('securitypolicyviolation', event => {
 def site() -> Iterator[Site]:
     with serve() as running:
         yield running
+
+
+@pytest.fixture
+def standin_page(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Put a page of this HTML at /tagged.html."""
+    return lambda html: monkeypatch.setitem(pages.PAGES, "/tagged.html", pages.Page(html))
 
 
 @pytest.fixture(scope="session")

@@ -57,11 +57,16 @@ def refused(status: int, message: str = "no", **headers: str) -> Reply:
 
 
 class Site:
-    """The server. `replies` is what it will say, `asked` what it was asked; without a reply it echoes the question."""
+    """The server. `replies` is what it will say, `asked` what it was asked; without a reply it echoes the question.
+
+    `opinions` is what readers said of answers, and `receipts` what they get for it in place of a 204.
+    """
 
     def __init__(self) -> None:
         self.replies: deque[Reply] = deque()
         self.asked: list[dict[str, Any]] = []
+        self.opinions: list[dict[str, Any]] = []
+        self.receipts: deque[Reply] = deque()
         self.headers: list[dict[str, str]] = []
         self.config: dict[str, Any] = {"endpoint": "", "title": "Ask the docs"}
         self.url = ""
@@ -101,9 +106,20 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/v1/feedback":
+            return self._receive(json.loads(body))
         self.site.asked.append(json.loads(body))
         self.site.headers.append(dict(self.headers))
-        reply = self.site.reply(self.site.asked[-1])
+        return self._say(self.site.reply(self.site.asked[-1]))
+
+    def _receive(self, opinion: dict[str, Any]) -> None:
+        self.site.opinions.append(opinion)
+        if self.site.receipts:
+            self._say(self.site.receipts.popleft())
+        else:
+            self._head(204, {})
+
+    def _say(self, reply: Reply) -> None:
         self._head(reply.status, {"Content-Type": reply.content_type, "Transfer-Encoding": "chunked", **reply.headers})
         for part in reply.parts:
             if isinstance(part, Event):

@@ -54,7 +54,7 @@ def test_the_conversation_and_the_open_panel_survive_a_load(browse: Browse, site
     page.wait_for_url("**/second.html")
     expect(page.get_by_role("dialog")).to_be_visible()
     expect(page.locator(".answered")).to_be_visible()
-    expect(page.locator("sup .cite")).to_have_text("1")
+    expect(page.locator("sup .cite")).to_have_accessible_name("1: Locking › Section 1")
     assert page.evaluate("document.activeElement === document.body")
 
 

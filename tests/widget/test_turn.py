@@ -21,12 +21,29 @@ def test_segments_are_cited_inline_and_the_sources_listed(browse: Browse, site: 
     reply["segments"][0]["citations"] = ["1", "9"]
     site.replies.append(stream(reply))
     turn = ask(browse())
-    expect(turn.locator("sup").nth(0)).to_have_text("1")
-    expect(turn.locator("sup").nth(1)).to_have_text("12")
+    numbers = "sup => [...sup.querySelectorAll('.cite')].map(cite => cite.firstChild.data)"
+    assert turn.locator("sup").nth(0).evaluate(numbers) == ["1"]
+    assert turn.locator("sup").nth(1).evaluate(numbers) == ["1", "2"]
     expect(turn.locator(".sources b")).to_have_text(["Locking › Section 1", "Locking › Section 2"])
     expect(turn.locator(".sources .clip").first).to_have_text("Paragraph 1 says how to lock and sync a project.")
     expect(turn.locator("sup a").first).to_have_attribute("href", f"{site.url}/second.html#s1")
-    expect(turn.locator("sup a").first).to_have_attribute("title", "Locking › Section 1")
+    expect(turn.locator("sup a").first).to_have_accessible_name("1: Locking › Section 1")
+
+
+@pytest.mark.parametrize("how", ["hover", "focus"])
+def test_a_citation_shows_its_passage_on_hover_and_on_focus(browse: Browse, site: Site, how: str) -> None:
+    page = browse()
+    marker = ask(page).locator("sup a")
+    tip = marker.locator(".tip")
+    expect(tip).to_be_hidden()
+    if how == "hover":
+        marker.hover()
+    else:
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Shift+Tab")
+        marker.focus()
+    expect(tip.get_by_text("Paragraph 1 says how to lock")).to_be_visible()
+    expect(tip.get_by_text("Locking › Section 1")).to_be_visible()
 
 
 def test_sources_that_no_segment_cites_are_all_listed(browse: Browse, site: Site) -> None:
@@ -165,12 +182,12 @@ HARM = """
 """
 
 ALLOWED = {
-    "a": {"href", "class", "title", "target", "rel"}, "p": {"class"}, "h3": set(), "h4": set(), "h5": set(),
+    "a": {"href", "class", "title", "target", "rel", "aria-label"}, "p": {"class"}, "h3": set(), "h4": set(), "h5": set(),
     "h6": set(), "ul": set(), "ol": {"start", "class", "aria-label"}, "li": set(), "blockquote": set(),
     "pre": {"tabindex"}, "code": {"class"}, "em": set(), "strong": set(), "br": set(), "hr": set(), "table": set(),
     "thead": set(), "tbody": set(), "tr": set(), "th": set(), "td": set(), "div": {"class", "tabindex"},
-    "span": {"class", "title"}, "sup": set(), "b": set(), "q": {"class"}, "svg": {"viewBox"}, "path": {"d"},
-    "button": {"type", "class", "title"},
+    "span": {"class", "title", "aria-label"}, "sup": set(), "b": set(), "q": {"class"}, "svg": {"viewBox"}, "path": {"d"},
+    "button": {"type", "class", "title", "aria-label", "aria-pressed"},
 }  # fmt: skip
 
 SEEN = """turn => [...turn.querySelectorAll('*')].map(e => [e.localName, [...e.attributes].map(a => a.name)])"""

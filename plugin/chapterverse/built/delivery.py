@@ -8,6 +8,8 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
 from chapterverse import __version__
@@ -15,21 +17,29 @@ from chapterverse.errors import InputError
 from chapterverse.readers.addresses import clean_url
 from chapterverse.widget import assets
 
-#: What the reader sees where nobody says otherwise, as in the plugin.
-TITLE = "Ask the docs"
-
 #: What every release of the launcher holds, and no other script does.
 _SIGN = b"chapter-verse"
 _LAUNCHER = "launcher.js"
 
+#: The API takes no question with a longer one.
+_LONGEST_VERSION = 64
 
-def widget_files(endpoint: str, title: str = TITLE) -> dict[str, bytes]:
+
+def widget_files(
+    endpoint: str, options: Mapping[str, Any] = MappingProxyType({}), version: str = ""
+) -> dict[str, bytes]:
     """Return the widget's modules by path, configured to ask `endpoint`: "/" is the site's own origin.
 
+    Args:
+        options: what a site decides, as `WidgetOptions.config` returns it.
+        version: the site's version of the documentation, "" if it has none.
+
     Raises:
-        InputError: `endpoint` is no address of an API.
+        InputError: `endpoint` is no address of an API, or `version` no name of a version.
     """
-    return assets({"endpoint": clean_endpoint(endpoint), "title": title})
+    if len(version) > _LONGEST_VERSION or not version.isprintable():
+        raise InputError(f"The docs version must be a text of at most {_LONGEST_VERSION} characters.")
+    return assets({"endpoint": clean_endpoint(endpoint), **options, "version": version})
 
 
 def clean_endpoint(endpoint: str) -> str:

@@ -34,17 +34,22 @@ def forget(
     """
     if (thread is None) == (older_than is None):
         raise typer.BadParameter("Give either a THREAD or --older-than DAYS.")
-    threads = _threads(Settings.from_environment(records=records))
+    threads = kept_threads(Settings.from_environment(records=records))
     removed = threads.expire(older_than) if thread is None else int(threads.forget(thread))
     if as_json:
         print_json({"removed": removed})
     elif thread is None:
-        typer.echo(f"{removed} turns and summaries were forgotten.")
+        typer.echo(f"{removed} turns, summaries and ratings were forgotten.")
     else:
         typer.echo("The conversation was forgotten." if removed else "Nothing is kept of such a conversation.")
 
 
-def _threads(settings: Settings) -> Any:
+def kept_threads(settings: Settings) -> Any:
+    """Return what keeps conversations.
+
+    Raises:
+        ConfigurationError: nothing does.
+    """
     threads = serving.load("open")(settings).threads
     if threads is None:
         raise ConfigurationError("No conversations are kept: CHAPTERVERSE_RECORDS names no database.")

@@ -9,31 +9,38 @@ import typer
 
 from chapterverse import progress
 from chapterverse.built.checking import check as check_site
-from chapterverse.built.delivery import TITLE, clean_endpoint, deliver, widget_files
+from chapterverse.built.delivery import deliver, widget_files
 from chapterverse.built.injecting import inject as inject_into
 from chapterverse.built.launchers import plain_tag
 from chapterverse.cli.options import Json, Ledger, Site, Store, Version, print_json, settings_from
-from chapterverse.errors import InputError
+from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.settings import Settings
 
 Endpoint = Annotated[
     str | None, typer.Option("--endpoint", help="Address of the API; / is the site's own origin.", metavar="URL")
 ]
-Title = Annotated[str, typer.Option("--title", help="Heading of the chat and label of its button.")]
+Title = Annotated[str | None, typer.Option("--title", help="Heading of the chat and label of its button.")]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="Options of the chat, as YAML or JSON.", metavar="FILE", exists=True, dir_okay=False),
+]
+About = Annotated[str | None, typer.Option("--docs-version", help="Docs version that questions are about.")]
 Built = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
 
 
 def widget(
     folder: Annotated[Path, typer.Argument(help="A folder that the generator copies as it is.", metavar="DIR")],
     endpoint: Endpoint = None,
-    title: Title = TITLE,
+    title: Title = None,
+    config: Config = None,
     as_json: Json = False,
+    docs_version: About = None,
 ) -> None:
     """Write the chat's files into a folder.
 
     For a generator that adds a script tag to its pages itself; DIR should hold nothing else.
     """
-    files = widget_files(_endpoint(endpoint), title)
+    files = _files(endpoint, title, config, docs_version)
     written = deliver(folder, files)
     tag = plain_tag(f"{folder.resolve().name}/launcher.js")
     if as_json:
@@ -48,14 +55,16 @@ def widget(
 def inject(
     site_dir: Built,
     endpoint: Endpoint = None,
-    title: Title = TITLE,
+    title: Title = None,
+    config: Config = None,
     as_json: Json = False,
+    docs_version: About = None,
 ) -> None:
     """Put the chat into every page of a built site.
 
     One script tag before </body>; a second time changes nothing. Run it after each build.
     """
-    files = widget_files(_endpoint(endpoint), title)
+    files = _files(endpoint, title, config, docs_version)
     with progress.bar() as report:
         done = inject_into(site_dir, files, report)
     for warning in done.warnings:
@@ -100,11 +109,16 @@ def check(
         raise typer.Exit(3)
 
 
-def _endpoint(given: str | None) -> str:
-    endpoint = given or Settings.from_environment().endpoint
-    if not endpoint:
+def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:
+    """Return the widget's files with what flags say of it, and where these say nothing, a file or the environment."""
+    from chapterverse.widget.options import read_file, read_options
+
+    settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version)
+    if not settings.endpoint:
         raise typer.BadParameter("Give --endpoint URL, or --endpoint / where the API is at the site's own origin.")
     try:
-        return clean_endpoint(endpoint) or "/"
-    except InputError as error:
+        given = read_file(config) if config else {}
+        options = read_options({**given, "title": title or given.get("title")})
+        return widget_files(settings.endpoint, options.config(), settings.docs_version or "")
+    except (ConfigurationError, InputError) as error:
         raise typer.BadParameter(str(error)) from None

@@ -1,20 +1,36 @@
-"""The widget's files: ES modules without a bundler, and the one generated module beside them."""
+"""The widget's files: ES modules without a bundler, and the one generated module among them."""
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
 from typing import Any
 
 CONFIG = "config.js"
 
+#: What a first answer needs in English; `lang/more/` beside it holds the rest.
+_ENGLISH = ("lang/en.js", "lang/more/en.js")
+
+#: What the launcher says by itself, where nothing else can be loaded.
+_UNLOADED = "Chat did not load: reload the page"
+
+#: A key and its text, as they stand in a language's module once it has no comments.
+_ENTRY = re.compile(r"""(\w+):(['"])((?:\\.|(?!\2).)*)\2""")
+_ESCAPED = re.compile(r"\\(.)")
+
+#: Those of the configuration as shipped, before the other languages are put in.
+_TITLES = re.compile(r"titles:\{[^}]*\}")
+
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Return the paths of all modules."""
-    return tuple(sorted(entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".js")))
+    """Return the paths of all modules, relative to the widget's folder, with "/" in them on every system."""
+    return tuple(sorted(_modules(resources.files(__name__))))
 
 
 @functools.cache
@@ -23,18 +39,60 @@ def files() -> Mapping[str, bytes]:
 
     That is as it was written but for comments and needless white space, a sixth of what readers would download.
     """
-    import rjsmin
+    modules = {name: _minified(name) for name in names()}
+    modules[CONFIG] = _TITLES.sub(lambda _: f"titles:{_json(titles())}", modules[CONFIG])
+    return {name: text.encode() for name, text in modules.items()}
 
-    folder = resources.files(__name__)
-    return {name: rjsmin.jsmin(folder.joinpath(name).read_text("utf-8")).encode() for name in names()}
 
-
-def assets(options: Mapping[str, Any]) -> dict[str, bytes]:
+def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
     """Return the modules with these options as their configuration; empty ones are left to the widget's defaults.
 
     Args:
-        options: keys of `Config` in types.d.ts; `endpoint` and `title` are always written.
+        options: keys of `Config` in types.d.ts. An empty `endpoint` is written too, and for an empty `title` ours.
+        language: BCP 47 tag of the site, for a `title` of ours; where it is not known, pages get one of each language
+            to choose from, which costs them a quarter of a kilobyte.
     """
-    chosen = {k: v for k, v in options.items() if v or k in ("endpoint", "title")}
-    module = f"export default {json.dumps(chosen, ensure_ascii=False, indent=2)};\n"
-    return {**files(), CONFIG: module.encode()}
+    chosen = {k: v for k, v in options.items() if v or v is False or k == "endpoint"}
+    if "title" not in chosen:
+        own = titles().get(language.partition("-")[0].lower())
+        chosen |= {"title": own} if own else {"titles": titles()}
+    module = f"export default {_json(chosen, indent=2)};\n"
+    # An environment may hold what is no text, which is told where an index is made of it.
+    return {**files(), CONFIG: module.encode(errors="replace")}
+
+
+@functools.cache
+def titles() -> Mapping[str, str]:
+    """Return the chat's title where a site names none, by language."""
+    spoken = (name for name in names() if PurePosixPath(name).parent.name == "lang")
+    return {PurePosixPath(name).stem: _strings(name)["title"] for name in spoken}
+
+
+@functools.cache
+def strings() -> Mapping[str, str]:
+    """Return every string of the interface by its key, in English."""
+    return {"unloaded": _UNLOADED} | {key: text for name in _ENGLISH for key, text in _strings(name).items()}
+
+
+def _modules(folder: Traversable, path: str = "") -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _modules(entry, f"{path}{entry.name}/")
+        elif entry.name.endswith(".js"):
+            yield path + entry.name
+
+
+@functools.cache
+def _minified(name: str) -> str:
+    import rjsmin
+
+    text: str = rjsmin.jsmin(resources.files(__name__).joinpath(name).read_text("utf-8"))
+    return text
+
+
+def _strings(name: str) -> dict[str, str]:
+    return {key: _ESCAPED.sub(r"\1", text) for key, _, text in _ENTRY.findall(_minified(name))}
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)

@@ -4,62 +4,127 @@ import config from './config.js';
 
 const sheet = new CSSStyleSheet();
 // --_on is black or white, whichever reads on the accent at 4.5:1: no theme names one for every accent.
+// Docusaurus has its button "back to top" in this corner, and --ifm-spacing-vertical to be known by: stay above it.
+// Zensical has it at the center of the bottom: on a phone only a round button leaves it free.
 sheet.replaceSync(`
-:host{all:initial;color-scheme:inherit;font-family:inherit;position:fixed;z-index:var(--chapterverse-z-index,1040);
-  inset-block-end:var(--chapterverse-bottom,20px);inset-inline-end:var(--chapterverse-end,20px);
+:host{all:initial;color-scheme:inherit;font-family:inherit;
+  --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
   --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
+:host(chapter-verse){position:fixed;z-index:var(--chapterverse-z-index,1040);inset-block-end:var(--_bottom);inset-inline-end:var(--_end)}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:11px 18px 11px 14px;border:1px solid #8884;border-radius:24px;
-  background:var(--_accent);color:var(--_on);font:600 15px/24px system-ui;font-family:inherit;cursor:pointer;box-shadow:0 1px 3px #0003,0 6px 20px #0003}
+  background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
 .launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
 .launcher:hover{filter:brightness(1.1)}
 .launcher:focus-visible{outline:3px solid;outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
+@media(max-width:480px){.launcher{padding:14px;font-size:0;gap:0}}
 @media print{:host{display:none!important}}`);
 
-class ChapterVerse extends HTMLElement {
-  constructor() {
-    super();
-    const root = this.attachShadow({ mode: 'open' });
-    const button = document.createElement('button');
-    button.className = 'launcher';
-    button.ariaHasPopup = 'dialog';
-    button.ariaExpanded = 'false';
-    button.append(config.title);
-    root.adoptedStyleSheets = [sheet];
-    root.append(button);
+// What the script tag says goes before what the module says.
+Object.assign(config, [...document.querySelectorAll('script')].find(({ src }) => src === import.meta.url)?.dataset);
+config.title ||= config.titles?.[document.documentElement.lang.toLowerCase().split(/[-_]/)[0]] ?? 'Ask the docs';
 
-    /** @type {Panel | undefined} */
-    let panel;
-    /** @type {Panel['open']} */
-    const open = async (selection, focus) => {
-      try {
-        const { createPanel } = await import('./panel.js');
-        panel ??= createPanel(root, button, config);
-        panel.open(selection, focus);
-      } catch (error) {
-        console.error(error);
-        button.textContent = config.strings?.unloaded ?? 'Chat did not load: reload the page';
-      }
-    };
-    button.onclick = () => open('', true);
-    button.onpointerenter = button.onfocus = () => import('./panel.js').catch(() => {});
-    // The site's shortcuts see typing in here as typing on our host element, so they would fire.
-    for (const type of ['keydown', 'keyup', 'keypress']) this.addEventListener(type, event => event.stopPropagation());
+/** @type {Promise<Panel> | undefined} */
+let panel;
+/** Where the chat stands: in a panel of its own, or in an element of the page. @type {HTMLElement} */
+let place;
 
-    const selected = () => {
-      if (getSelection()?.isCollapsed !== false) return;
-      document.removeEventListener('selectionchange', selected);
-      import('./selection.js').then(({ offer }) => offer(root, config, open), () => {});
-    };
-    document.addEventListener('selectionchange', selected);
-    try {
-      if (sessionStorage.chapterverse_open) open('', false);
-    } catch { /* Storage is refused: the chat starts closed. */ }
+/** @type {(host: HTMLElement) => HTMLElement} */
+const dress = host => {
+  host.attachShadow({ mode: 'open' }).adoptedStyleSheets = [sheet];
+  // The site's shortcuts see typing in here as typing on our host element, so they would fire.
+  for (const type of ['keydown', 'keyup', 'keypress']) host.addEventListener(type, event => event.stopPropagation());
+  return host;
+};
+
+const own = document.createElement('chapter-verse');
+const button = document.createElement('button');
+
+/** @type {Open} */
+const open = async (question, focus = true) => {
+  try {
+    if (config.consent && !confirm(config.consent)) return;
+    config.consent = '';
+    const { createPanel } = await import('./panel.js');
+    panel ??= createPanel(place, button, config);
+    await (await panel).open(question, focus);
+  } catch (error) {
+    console.error(error);
+    panel = undefined;
+    button.textContent = config.strings?.unloaded ?? 'Chat did not load: reload the page';
+  }
+};
+
+/** @type {(element: HTMLElement) => void} */
+const stand = element => {
+  panel?.then(({ remove }) => remove());
+  panel = undefined;
+  place = element;
+};
+
+class Ask extends HTMLElement {
+  connectedCallback() {
+    stand(this.shadowRoot ? this : dress(this));
+    if (!config.consent) open(undefined, false);
+  }
+
+  disconnectedCallback() {
+    stand(own);
   }
 }
 
-if (!customElements.get('chapter-verse')) {
-  customElements.define('chapter-verse', ChapterVerse);
-  if (!document.querySelector('chapter-verse')) document.body.append(new ChapterVerse());
+/** @type {(event: Event, selector: string) => unknown} */
+const within = (event, selector) => /** @type {Element} */ (event.composedPath()[0]).closest?.(selector);
+
+/** @type {(event: KeyboardEvent) => void} */
+const press = event => {
+  if (event.key !== 'i' || !(event.ctrlKey || event.metaKey) || event.altKey || config.shortcut === false) return;
+  if (within(event, 'input,textarea,select,[contenteditable]')) return;
+  event.preventDefault();
+  open({ selection: `${getSelection()}` });
+};
+
+const SIGNS = ['selectionchange', 'pointerover', 'focusin'];
+/** Something is selected, code is pointed at, or the site's search gets the focus. @type {(event: Event) => void} */
+const notice = event => {
+  if (config.consent || (getSelection()?.isCollapsed !== false && !within(event, 'pre,input'))) return;
+  for (const type of SIGNS) document.removeEventListener(type, notice);
+  import('./page.js').then(({ attend }) => attend(own, config, open)).catch(() => {});
+};
+
+if (!document.querySelector('chapter-verse')) {
+  button.className = 'launcher';
+  button.textContent = config.title;
+  button.ariaHasPopup = 'dialog';
+  button.ariaExpanded = 'false';
+  button.onclick = () => open();
+  button.onpointerenter = button.onfocus = () => config.consent || import('./panel.js').catch(() => {});
+  place = dress(own);
+  own.shadowRoot?.append(button);
+  document.body.append(own);
+  window.chapterverse = {
+    open,
+    ask: text => open({ text, send: true }),
+    close: async () => (await panel)?.close(),
+    on: (type, listener) => own.addEventListener(type, event => listener(/** @type {CustomEvent} */ (event).detail)),
+  };
+  customElements.define('chapter-verse-ask', Ask);
+  addEventListener('keydown', press, true);
+  for (const type of SIGNS) document.addEventListener(type, notice);
+  let again;
+  try {
+    again = sessionStorage.chapterverse_open;
+    // It was open before, so the reader agreed.
+    if (again !== undefined) config.consent = '';
+    if (sessionStorage.chapterverse_cited) import('./page.js').catch(() => {});
+  } catch { /* Storage is refused: the chat starts closed. */ }
+  const url = new URL(location.href);
+  const text = url.searchParams.get('ask');
+  if (text) {
+    // Once: not again when the page is loaded anew, and not while it is only loaded ahead.
+    url.searchParams.delete('ask');
+    history.replaceState(history.state, '', url);
+    open({ text, send: !document.hidden });
+  } else if (again) open(undefined, false);
 }

@@ -1,48 +1,91 @@
 // @ts-check
-// Markdown's everyday subset as DOM nodes, in linear time. What it does not know, raw HTML above all, stays text.
-import { el, link } from './dom.js';
+// Elements, icons and links, and Markdown's everyday subset made of them, in linear time. What it does not know, raw
+// HTML above all, stays text.
+
+export const ICONS = {
+  close: 'M6 6l12 12M18 6L6 18',
+  reset: 'M12 5v14M5 12h14',
+  send: 'M12 19V5M6 11l6-6 6 6',
+  stop: 'M8 8h8v8H8z',
+  answered: 'M5 12l5 5 9-10',
+  partial: 'M12 4a8 8 0 0 0 0 16zM12 4a8 8 0 0 1 0 16',
+  not_in_docs: 'M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0M6.5 6.5l11 11',
+  degraded: 'M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0M12 8v5M12 16v.1',
+  error: 'M12 4l9 16H3zM12 10v4M12 17v.1',
+};
+
+/** @type {El} */
+export const el = (name, properties = {}, ...children) => {
+  const node = Object.assign(document.createElement(name), properties);
+  for (const child of children.flat()) {
+    node.append(child instanceof Node ? child : `${child}`.replace(/[\p{Bidi_C}\uFDD0\uFDD1]|(?![\t\n])\p{Cc}/gu, ''));
+  }
+  return node;
+};
+
+/** @type {(name: Icon | Tool, drawing?: string) => SVGElement} */
+export const icon = (name, drawing = ICONS[/** @type {Icon} */ (name)]) => {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  const path = document.createElementNS(svg.namespaceURI, 'path');
+  svg.setAttribute('viewBox', '0 0 24 24');
+  path.setAttribute('d', drawing);
+  svg.append(path);
+  return svg;
+};
+
+/** @type {Link} */
+export const link = (address, className, ...children) => {
+  const url = /^[^\s\\\p{C}]{1,2048}$/u.test(address ?? '') && URL.parse(address ?? '', location.href);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) return el('span', { className }, ...children);
+  const node = el('a', { className, href: url.href }, ...children);
+  if (url.origin === location.origin) return node;
+  return Object.assign(node, { title: url.host, target: '_blank', rel: 'noopener noreferrer nofollow ugc' });
+};
 
 // A citation's place: its segment's number between code points that no text may hold.
 const MARK = /\uFDD0(\d+)\uFDD1/g;
-const TOKEN = [
+const TOKEN = new RegExp([
   MARK,
-  /(`+)/,
-  /(\*{1,3}|_{1,3})/,
+  // A run of ticks without an end is looked for once for each length: hence few lengths.
+  /(?<!`)(`{1,8})(?!`)([^]*?[^`])\2(?!`)/,
+  /(\*+|_+)/,
   /!?\[((?:[^[\]\\]|\\.|\[[^[\]]*\])*)\]\(<?((?:[^\s()<>\\]|\\.|\([^\s()]*\))*)>?(?: "[^"]*")?\)/,
-  /(https?:\/\/[^\s<>`\uFDD0]*[\w/&=#%-])/,
+  /<(https?:[^\s<>]*)>/,
+  // Only ASCII: where words have no spaces between them, the sentence would go on inside the address.
+  /(https?:\/\/[!#-;=?-_a-~]*[\w/&=#%-])/,
   /\\([!-/:-@[-`{-~])/,
-  /\\\n/,
-].map(part => part.source).join('|');
+  /&(amp|lt|gt|quot|nbsp);/,
+  /(?:  |\\)\n/,
+].map(part => part.source).join('|'), 'gi');
 const FENCE = /^ *(`{3,}(?=[^`]*$)|~{3,})\s*([\w.+#-]{0,32})/;
 const HEADING = /^ {0,3}(#{1,6})(?:\s(.*))?$/;
 const DIVIDER = /^ {0,3}([-*_])(?:[ \t]*\1){2,}\s*$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^ {0,3}([-*+]|\d{1,9}[.)])(?: {1,4}(?=\S)|\s|$)/;
+// A number at the start of a line in the middle of a paragraph may be a number.
+const BULLET = /^ {0,3}([-*+]|1[.)])\s+\S/;
 
 /** @type {Render} */
 export const render = (segments, cite) => {
   const text = segments.map((segment, index) => {
     const own = segment.text.replace(/[\uFDD0\uFDD1]/g, '');
     // Behind a table row's last pipe a citation would be a cell of its own.
-    const end = own.trimEnd().replace(/\|$/, '').length;
-    return segment.citations.length ? `${own.slice(0, end)}\uFDD0${index}\uFDD1${own.slice(end)}` : own;
+    return segment.citations.length ? own.replace(/\|?\s{0,9}$/, `\uFDD0${index}\uFDD1$&`) : own;
   });
   return blocks(text.join('').slice(0, 65536).split(/\r\n?|\n/), cite, 0);
 };
 
 /** @type {(line?: string) => string[]} */
-const cells = (line = '') => {
-  const row = [''];
-  for (const part of line.trim().match(/\\.?|[^\\|]+|\|/g) ?? []) {
-    if (part === '|') row.push('');
-    else row[row.length - 1] += part === '\\|' ? '|' : part;
-  }
-  return row.slice(+!row[0], row.at(-1) ? undefined : -1);
-};
+const cells = (line = '') => line.trim().replace(/^\||(?<!\\)\|$/g, '').split(/(?<!\\)\|/)
+  .map(cell => cell.replaceAll('\\|', '|').trim());
+
+/** Whether a line is a paragraph's, quotes and bullets aside. @type {(line: string, ...more: RegExp[]) => unknown} */
+const plain = (line, ...more) => line.trim()
+  && ![FENCE, HEADING, DIVIDER, ...more].some(start => start.test(line));
 
 /** @type {Blocks} */
 const blocks = (lines, cite, depth) => {
-  const out = document.createDocumentFragment();
+  const out = new DocumentFragment();
   let at = 0;
 
   /** Moves past lines for as long as they pass. @type {(test: (line: string) => unknown) => string[]} */
@@ -51,137 +94,147 @@ const blocks = (lines, cite, depth) => {
     while (at < lines.length && test(lines[at])) at++;
     return lines.slice(from, at);
   };
-  /** The number of columns of the table that begins here. */
+  /** The rule below the head of the table that begins here. */
   const columns = () => {
     const rule = lines[at].includes('|') ? cells(lines[at + 1]) : [];
-    return rule.length === cells(lines[at]).length && rule.every(cell => /^\s*:?-+:?\s*$/.test(cell)) && rule.length;
+    return rule.length === cells(lines[at]).length && rule.every(cell => /^:?-+:?$/.test(cell)) && rule;
   };
   /** The list that this line is an item of, by the end of its bullet. */
-  const bullet = () => at < lines.length && !DIVIDER.test(lines[at]) && ITEM.exec(lines[at])?.[1].at(-1);
-  const prose = () => lines[at].trim() && !columns()
-    && ![FENCE, HEADING, DIVIDER, QUOTE, ITEM].some(start => start.test(lines[at]));
+  const bullet = () => !DIVIDER.test(lines[at]) && ITEM.exec(lines[at])?.[1].at(-1);
+  const prose = (item = ITEM) => plain(lines[at], QUOTE, item) && !columns();
+  /** Whether this line goes on with the paragraph at the end of a quote or an item. */
+  const lazy = () => prose() && plain(lines[at - 1].replace(/^[\s>]+/, ''));
 
-  const item = () => {
-    const { length } = /** @type {string[]} */ (ITEM.exec(lines[at]))[0];
-    const margin = new RegExp(`^(?:\t| {${length}})`);
-    const first = lines[at++].slice(length);
-    let gap = false;
-    const rest = take(line => {
-      const inside = !line.trim() || margin.test(line) || (!gap && prose());
-      gap = !line.trim();
-      return inside;
-    });
-    return el('li', {}, blocks([first, ...rest.map(line => line.replace(margin, ''))], cite, depth + 1));
+  const paragraph = () => el('p', {}, inline([lines[at++], ...take(() => prose(BULLET))].join('\n').trim(), cite));
+
+  /** @type {(opening: string, ticks: string, language: string) => Node} */
+  const fence = (opening, ticks, language) => {
+    const from = at++;
+    const indent = new RegExp(`^ {0,${opening.search(/\S/)}}`);
+    const end = new RegExp(`^ *${ticks}+\\s*(\uFDD0|$)`);
+    const body = take(line => !end.test(line)).map(line => line.replace(MARK, '').replace(indent, ''));
+    const code = el('code', { className: `language-${language || 'text'}` }, body.join('\n'));
+    return el('div', { className: 'code' }, el('pre', { tabIndex: 0 }, code), marks(lines.slice(from, ++at).join(''), cite));
+  };
+
+  /** @type {(sign: string) => Node} */
+  const list = sign => {
+    const start = parseInt(lines[at]);
+    /** @type {Node[][]} */
+    const items = [];
+    let loose = false;
+    while (bullet() === sign) {
+      const { length } = /** @type {string[]} */ (ITEM.exec(lines[at]))[0];
+      const margin = new RegExp(`^(?:\t| {${length}})`);
+      loose ||= !!items.length && !lines[at - 1].trim();
+      const first = lines[at++].slice(length);
+      const rest = take(line => !line.trim() || margin.test(line) || lazy()).map(line => line.replace(margin, ''));
+      items.push([...blocks([first, ...rest], cite, depth + 1).childNodes]);
+    }
+    loose ||= items.flat().some(({ textContent }) => textContent === '\n\n');
+    // The items of a tight list are lines, not paragraphs.
+    const nodes = items.map(item => el('li', {}, loose ? item : item.flatMap(node => (
+      node.nodeName === 'P' ? [...node.childNodes] : node))));
+    return start >= 0 ? el('ol', { start }, nodes) : el('ul', {}, nodes);
+  };
+
+  /** @type {(rule: string[]) => Node} */
+  const table = rule => {
+    const [head, , ...body] = [lines[at++], lines[at++], ...take(() => prose())].map((row, index) => (
+      el('tr', {}, cells(row).slice(0, rule.length).map((text, column) => el(index ? 'td' : 'th', /** @type {any} */ (
+        rule[column].endsWith('-:') && { style: `text-align:${rule[column][0] === ':' ? 'center' : 'right'}` }
+      ), inline(text, cite))))));
+    return el('div', { className: 'scroll', tabIndex: 0 }, el('table', {}, el('thead', {}, head), el('tbody', {}, body)));
+  };
+
+  const block = () => {
+    const line = lines[at];
+    const [, hashes, title = ''] = HEADING.exec(line) ?? [];
+    const [opening, ticks, language] = FENCE.exec(line) ?? [];
+    const sign = bullet();
+    const rule = columns();
+    if (depth > 11) return paragraph();
+    if (opening) return fence(opening, ticks, language);
+    if (sign) return list(sign);
+    if (rule) return table(rule);
+    if (QUOTE.test(line)) {
+      const quoted = take(one => QUOTE.test(one) || lazy()).map(one => one.replace(QUOTE, ''));
+      return el('blockquote', {}, blocks(quoted, cite, depth + 1));
+    }
+    if (!hashes && !DIVIDER.test(line)) return paragraph();
+    at++;
+    // The panel's own title is an h2: an answer's h1 and h2 stand below it.
+    const name = /** @type {'h3'} */ (`h${'0343456'[hashes?.length]}`);
+    return hashes ? el(name, {}, inline(title.replace(/(^|\s)#+\s*$/, '').trim(), cite)) : el('hr');
   };
 
   while (at < lines.length) {
-    const line = lines[at];
-    const list = bullet();
-    const [, hashes, title = ''] = HEADING.exec(line) ?? [];
-    const [opening, ticks, language] = FENCE.exec(line.replace(MARK, '')) ?? [];
-    const width = columns();
-    if (!line.trim()) {
-      at++;
-      continue;
-    }
-    if (depth > 11 || prose()) {
-      at++;
-      const text = [line, ...take(prose)].join('\n').trim().split('\n');
-      // Two spaces at its end break a line as a backslash does.
-      out.append(el('p', {}, inline(text.map(one => one.trim() + (one.endsWith('  ') ? '\\' : '')).join('\n'), cite)));
-    } else if (opening) {
-      const from = at++;
-      const indent = new RegExp(`^ {0,${opening.search(/\S/)}}`);
-      const body = take(one => !one.trim().startsWith(ticks)).map(one => one.replace(MARK, '').replace(indent, ''));
-      const code = el('code', { className: `language-${language || 'text'}` }, body.join('\n'));
-      out.append(el('div', { className: 'code' }, el('pre', { tabIndex: 0 }, code)));
-      // Among code a citation would be code: it follows.
-      const marks = lines.slice(from, ++at).join('').match(MARK);
-      if (marks) out.append(el('p', {}, inline(marks.join(''), cite)));
-    } else if (hashes) {
-      at++;
-      // The panel's own title is an h2: an answer's h1 and h2 stand below it.
-      const name = /** @type {'h3'} */ (`h${hashes.length < 3 ? hashes.length + 2 : hashes.length}`);
-      out.append(el(name, {}, inline(title.trim().replace(/(^|\s)#+$/, ''), cite)));
-    } else if (list) {
-      const node = '.)'.includes(list) ? el('ol', { start: parseInt(line) }) : el('ul');
-      while (bullet() === list) node.append(item());
-      out.append(node);
-    } else if (width) {
-      const [head, , ...body] = take(row => row.includes('|')).map((row, index) => (
-        el('tr', {}, cells(row).slice(0, width).map(cell => el(index ? 'td' : 'th', {}, inline(cell.trim(), cite))))));
-      const table = el('table', {}, el('thead', {}, head), el('tbody', {}, body));
-      out.append(el('div', { className: 'scroll', tabIndex: 0 }, table));
-    } else if (QUOTE.test(line)) {
-      const body = take(quoted => QUOTE.test(quoted)).map(quoted => quoted.replace(QUOTE, ''));
-      out.append(el('blockquote', {}, blocks(body, cite, depth + 1)));
-    } else {
-      at++;
-      out.append(el('hr'));
-    }
-    out.append('\n');
+    if (lines[at].trim()) out.append(out.firstChild && !lines[at - 1].trim() ? '\n\n' : '\n', block());
+    else at++;
   }
   return out;
 };
+
+/** @type {(name: string) => string} */
+const decode = name => '&<>"\xA0'[['amp', 'lt', 'gt', 'quot', 'nbsp'].indexOf(name)];
+
+/** The citations in code: there they would be code, so they follow it. @type {Inline} */
+const marks = (code, cite) => inline((code.match(MARK) ?? []).join(''), cite);
+
+/**
+ * CommonMark's flanking runs, but for words of East Asian scripts, which touch each other and their emphasis.
+ * @type {(sign: string, inner: string, outer: string) => boolean}
+ */
+const flanks = (sign, inner, outer) => /\S/.test(inner)
+  && (/[\s\p{P}\p{S}\u2E80-\uFFFF]/u.test(outer) || (sign === '*' && /[^\p{P}\p{S}]/u.test(inner)));
 
 /** @type {Inline} */
 const inline = (text, cite, linked = false) => {
   /** @type {(Node | string)[]} */
   const out = [];
   // Few, so that hostile text does not nest deeper.
-  /** What may still open emphasis. @type {{ at: number, sign: string, size: number }[]} */
+  /** What may still open emphasis. @type {{ at: number, sign: string, size: number, length: number, closes: boolean }[]} */
   const open = [];
-  const token = new RegExp(TOKEN, 'g');
-  const ticks = Map.groupBy([...text.matchAll(/`+/g)].reverse(), ([run]) => run.length);
-
-  /** @type {(run: string) => void} */
-  const code = run => {
-    const ends = ticks.get(run.length) ?? [];
-    while (ends.length && ends[ends.length - 1].index < token.lastIndex) ends.pop();
-    const raw = ends.length ? text.slice(token.lastIndex, ends[ends.length - 1].index) : '';
-    if (!raw) return void out.push(run);
-    token.lastIndex += raw.length + run.length;
-    const shown = raw.replace(MARK, '');
-    out.push(el('code', {}, shown.trim() && /^\s.*\s$/s.test(shown) ? shown.slice(1, -1) : shown));
-    for (const [, mark] of raw.matchAll(MARK)) out.push(cite(+mark));
-  };
 
   /** @type {(run: string, at: number) => void} */
-  const emphasis = (run, at) => {
-    const sign = run[0];
+  const emphasis = ({ 0: sign, length }, at) => {
     const before = text[at - 1] ?? ' ';
-    const after = text[at + run.length] ?? ' ';
-    const opens = /\S/.test(after) && (sign === '*' || !/[\p{L}\d]/u.test(before));
-    const closes = /\S/.test(before) && (sign === '*' || !/[\p{L}\d]/u.test(after));
-    let size = run.length;
-    while (closes && size && open.some(opener => opener.sign === sign)) {
-      const opener = open[open.length - 1];
-      if (opener.sign !== sign) open.pop();
-      else {
-        const use = Math.min(size, opener.size, 2);
-        out.push(el(use > 1 ? 'strong' : 'em', {}, out.splice(opener.at + 1)));
-        out[opener.at] = sign.repeat(opener.size -= use);
-        if (!opener.size) open.pop();
-        size -= use;
-      }
+    const after = text[at + length] ?? ' ';
+    const opens = length < 4 && flanks(sign, after, before);
+    const closes = flanks(sign, before, after);
+    let size = length;
+    while (closes && size) {
+      // A run that could do both must not end one that it does not fit: `**/*.md` is no emphasis.
+      const index = open.findLastIndex(opener => opener.sign === sign && ((opener.length + length) % 3 || !(opens || opener.closes)));
+      if (index < 0) break;
+      const opener = open[index];
+      const use = Math.min(size, opener.size, 2);
+      out.push(el(use > 1 ? 'strong' : 'em', {}, out.splice(opener.at + 1)));
+      out[opener.at] = sign.repeat(opener.size -= use);
+      open.length = index + +!!opener.size;
+      size -= use;
     }
-    if (opens && size && open.push({ at: out.length, sign, size }) > 12) open.shift();
+    if (opens && size && open.push({ at: out.length, sign, size, length, closes }) > 12) open.shift();
     out.push(sign.repeat(size));
   };
 
   let at = 0;
-  for (let found; (found = token.exec(text)); at = token.lastIndex) {
-    const [whole, mark, run, signs, label, target, url, escaped] = found;
+  for (const found of text.matchAll(TOKEN)) {
+    const [whole, mark, ticks, raw, signs, label, target, angled, bare, escaped, name] = found;
+    const url = angled ?? bare;
     out.push(text.slice(at, found.index));
     if (mark) out.push(cite(+mark));
-    else if (run) code(run);
+    else if (ticks) out.push(el('code', {}, raw.replace(MARK, '').replace(/^ (.+) $/s, '$1')), ...marks(raw, cite));
     else if (signs) emphasis(signs, found.index);
-    else if (label !== undefined) {
-      const content = inline(label, cite, true);
-      if (linked || whole[0] === '!') out.push(el('span', {}, content));
-      else out.push(link(target.replace(MARK, '').replace(/\\(.)/g, '$1'), '', content));
-    } else if (url) out.push(linked ? url : link(url, '', url));
-    else out.push(escaped ?? el('br'));
+    else if (name) out.push(decode(name));
+    else if (escaped) out.push(escaped);
+    else if (whole.endsWith('\n')) out.push(el('br'));
+    else {
+      // Neither a picture nor a link within a link leads anywhere.
+      const address = linked || whole[0] === '!' ? '' : target?.replace(MARK, '').replace(/\\(.)/g, '$1').replaceAll('&amp;', '&');
+      out.push(link(address ?? url, '', target === undefined ? url : inline(label, cite, true)));
+    }
+    at = found.index + whole.length;
   }
   return [...out, text.slice(at)];
 };

@@ -1,5 +1,5 @@
 // @ts-check
-// The conversation of this tab. Where storage is refused, full or corrupt, it lives in memory.
+// The conversation of this tab. Where storage is refused or full, it lives in memory.
 
 /** @type {() => Session} */
 export const newSession = () => ({
@@ -8,23 +8,17 @@ export const newSession = () => ({
   created_at: new Date().toISOString(),
 });
 
-/** @type {() => Session} */
-export const loadSession = () => {
-  try {
-    const { session_id, messages, created_at } = JSON.parse(sessionStorage.chatbot_session);
-    if (/^[\w-]{1,64}$/.test(session_id)) return { session_id, messages: messages.filter(isMessage), created_at };
-  } catch { /* Nothing is stored, or nothing that can be read. */ }
-  return newSession();
-};
-
-/** @type {(message: any) => boolean} */
-const isMessage = message => message?.content && /^(user|assistant)$/.test(message.role)
-  && typeof message.content === 'string' && typeof message.timestamp === 'string';
-
 /** @type {(session: Session) => void} */
 export const saveSession = session => {
   session.messages = session.messages.slice(-50);
   store('chatbot_session', JSON.stringify(session));
+};
+
+/** @type {(key: string) => unknown} */
+export const kept = key => {
+  try {
+    return sessionStorage[key];
+  } catch { /* Storage is refused. */ }
 };
 
 /** @type {(key: string, value: string) => void} */
@@ -34,12 +28,9 @@ export const store = (key, value) => {
   } catch { /* In memory, then. */ }
 };
 
-/** @type {Recent} */
-export const recent = messages => {
-  const turns = messages.filter(({ role }, at) => (
-    role === 'user' ? messages[at + 1]?.role === 'assistant' : messages[at - 1]?.role === 'user'));
-  const latest = turns.slice(-10).map(({ role, content, timestamp, signature }) => (
-    { role, content: content.slice(0, 4000).toWellFormed(), timestamp, signature }));
-  while (latest.reduce((sum, { content }) => sum + content.length, 0) > 16000) latest.splice(0, 2);
-  return latest;
+/** The interface's words in the language of the page, English where there is no other. @type {FindWords} */
+export const words = async (/** @type {Config} */ config, part = '') => {
+  const [language] = /^(ar|de|es|fr|it|ja|nl|pl|pt|zh)(?![a-z])/i.exec(document.documentElement.lang) ?? ['en'];
+  const { default: own } = await import(`./lang/${part}${language.toLowerCase()}.js`);
+  return { ...own, ...config, ...config.strings };
 };

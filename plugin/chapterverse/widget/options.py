@@ -1,0 +1,139 @@
+"""What a site decides of its chat: one set of options for the plugin, the commands and a page's front matter.
+
+All are optional. What is written for a browser is only what differs from the defaults.
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.widget import strings
+
+
+def _known(key: str) -> str:
+    if key not in strings():
+        raise ValueError(key)
+    return key
+
+
+# The sentence beside a type is what its field's complaint says.
+_Line = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=100), "must be a text of at most 100 characters."
+]
+_Paragraph = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=1000), "must be a text of at most 1000 characters."
+]
+_Switch = Annotated[bool, "must be true or false."]
+_Starter = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+# To YAML 403 is a number, and a string's key to us.
+_Key = Annotated[str, BeforeValidator(lambda key: str(key) if type(key) is int else key), AfterValidator(_known)]
+_Word = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+
+
+class WidgetOptions(BaseModel):
+    """What the reader sees of the chat."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    title: _Line = ""
+    """Heading of the panel and label of its button; empty is "Ask the docs" in the language of the page."""
+    greeting: _Paragraph = ""
+    """First line of an empty conversation; empty takes the widget's own."""
+    placeholder: _Line = ""
+    """Text in the empty question field; empty takes the widget's own."""
+    starters: Annotated[list[_Starter], "must be a list of texts of 1 to 200 characters."] = []
+    """Questions offered in an empty conversation, after those of the page."""
+    strings: Annotated[dict[_Key, _Word], "must map keys to texts of 1 to 500 characters."] = {}
+    """Any of the interface's strings, in other words; the keys are those of lang/en.js and lang/more/en.js."""
+    layout: Annotated[Literal["floating", "side"], "must be floating or side."] = "floating"
+    """Whether the panel floats above the page's corner or takes the side of the window."""
+    shortcut: _Switch = True
+    """Whether Ctrl+I, on a Mac Cmd+I, opens the chat."""
+    consent: _Paragraph = ""
+    """What a reader must agree to before anything else is loaded or asked; empty asks for nothing."""
+    timeout: Annotated[int, Field(ge=5, le=300), "must be a whole number of seconds from 5 to 300."] = 60
+    """Seconds after which a question without a whole answer has failed."""
+    scope: _Switch = True
+    """Whether questions carry the page that they are asked on, its language and its version."""
+    feedback: _Switch = True
+    """Whether a reader may rate an answer."""
+
+    def config(self) -> dict[str, Any]:
+        """Return what differs from the defaults, as keys of `Config` in types.d.ts."""
+        chosen = self.model_dump(exclude_defaults=True)
+        # The launcher shows a title before any string is loaded.
+        if title := chosen.get("strings", {}).pop("title", ""):
+            chosen.setdefault("title", title)
+        return chosen
+
+
+def read_options(given: Mapping[Any, Any], where: str = "") -> WidgetOptions:
+    """Return the options of a site.
+
+    Args:
+        given: options by name; one without a value counts as not set.
+        where: what a complaint puts before an option's name, "widget.".
+
+    Raises:
+        ConfigurationError: an option is unknown or can't have its value.
+    """
+    try:
+        return WidgetOptions.model_validate({name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        (name, *inner) = error.errors()[0]["loc"]
+        raise ConfigurationError(_complaint(name, inner, where)) from None
+
+
+def read_file(path: Path) -> dict[Any, Any]:
+    """Return what a file of options holds, JSON if it is named so and else YAML.
+
+    Raises:
+        ConfigurationError: it holds something else.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+        # Not all of JSON is YAML: that knows no tabs.
+        found = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        found = ""
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"{path.name} must hold options as YAML or JSON, such as `title: Ask us`.")
+    return found
+
+
+def starters_element(starters: object, where: str) -> str:
+    """Return the HTML by which a page offers starter questions of its own: hidden, and without a word for a search.
+
+    Args:
+        where: as for `read_options`.
+
+    Raises:
+        ConfigurationError: `starters` is no list of questions.
+    """
+    questions = read_options({"starters": starters}, where).starters
+    return f'<div hidden data-chapterverse-starters="{html.escape(json.dumps(questions, ensure_ascii=False))}"></div>'
+
+
+def _complaint(name: object, inner: list[Any], where: str) -> str:
+    """Say what is wrong with an option, or with a part of it: `inner` is the way there."""
+    path, fields = f"{where}{name}", WidgetOptions.model_fields
+    if name not in fields:
+        *most, last = fields
+        return f"There is no option {path[:60]!a}: use {', '.join(most)} or {last}."
+    if inner[1:] == ["[key]"]:
+        key = str(inner[0])
+        (nearest,) = difflib.get_close_matches(key, strings(), 1, 0)
+        return f"There is no string {key[:60]!a} for {path}: the nearest is {nearest}."
+    (rule,) = (rule for rule in fields[str(name)].metadata if isinstance(rule, str))
+    return f"{path} {rule}"

@@ -1,0 +1,203 @@
+// @ts-check
+// The page around the chat: what of it may be asked about, its search field, and the passages that answers cite.
+import { kept, store, words } from './session.js';
+
+/** What a page has in common with the Markdown that was made of it. */
+const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
+
+const sheet = new CSSStyleSheet();
+sheet.replaceSync('::highlight(chapterverse){background:#fd6;color:#000}');
+document.adoptedStyleSheets.push(sheet);
+
+/** Search fields, or what is around them. */
+const SEARCH = '[type=search],[role=search],[role=combobox],[name=q],[class*=search i],[placeholder*=search i]';
+
+let looking = 0;
+
+/** @type {Attend} */
+export const attend = (host, config, open) => {
+  const strings = words(config, 'more/');
+  const button = document.createElement('button');
+  /** What the mouse, a tap or the focus came to last. @type {Element} */
+  let over = document.querySelector('pre:hover') ?? document.body;
+  /** What had the focus before the offer. @type {HTMLElement} */
+  let origin;
+  /** What is offered: a code block, or the text that is selected. @type {any} */
+  let area;
+  let text = '';
+  /** What was offered, and is taken or declined. */
+  let gone = '';
+  let held = 0;
+  let timer = 0;
+
+  const update = async () => {
+    const { offer, offer_code } = await strings;
+    if (button.matches(':hover,:focus')) return;
+    const selection = /** @type {Selection} */ (getSelection());
+    const active = /** @type {Element} */ (document.activeElement);
+    area = selection.isCollapsed || active.matches('input,textarea')
+      ? over.closest('pre') ?? active.closest('pre')
+      : selection.getRangeAt(0);
+    text = area ? (area.localName ? code(area) : `${selection}`).trim() : '';
+    gone = text && gone;
+    button.textContent = area?.localName ? offer_code : offer;
+    if (text === gone || !/\p{L}/u.test(text)) return button.remove();
+    host.shadowRoot?.prepend(button);
+    return place();
+  };
+
+  const place = () => {
+    if (!button.isConnected) return;
+    const { top, bottom, left, right } = area.getBoundingClientRect();
+    const { offsetWidth } = button;
+    const last = innerHeight - 38;
+    // It hangs on a block's lower edge, off the code and the theme's own buttons; below a selection there is room for
+    // a phone's handles. A selection that fills the window has it outside.
+    const y = bottom + (area.localName ? -6 : 24);
+    const x = (area.localName ? area : document.body).matches(':dir(rtl)') ? left : right - offsetWidth;
+    button.style.top = `${y < last ? y : area.localName ? last : top - 38}px`;
+    button.style.left = `${Math.max(8, Math.min(x, innerWidth - offsetWidth - 8))}px`;
+  };
+
+  /** @type {(event: any) => void} */
+  const heed = ({ target, buttons = held }) => {
+    held = buttons;
+    place();
+    if (target.closest) over = target;
+    clearTimeout(timer);
+    // A selection grows step by step: until it rests, and no mouse button is down.
+    timer = setTimeout(() => held || update(), 250);
+  };
+
+  const hide = () => {
+    gone = text;
+    button.remove();
+  };
+
+  /** @type {(event: KeyboardEvent) => void} */
+  const press = event => {
+    const { key } = event;
+    const target = /** @type {any} */ (event.composedPath()[0]);
+    if (key === 'Escape') hide();
+    if (key === 'Tab' && area?.localName && button.isConnected) {
+      // The offer stands at the end of the page, but comes next after its code.
+      if (target === button) {
+        origin.focus();
+        hide();
+      } else if (area.contains(target) && !event.shiftKey) {
+        origin = target;
+        button.focus();
+        event.preventDefault();
+      }
+    }
+    const asked = key === 'Enter' && !event.isComposing && target.closest?.(SEARCH) && /^\s*\/ask\s+(\S.*)/.exec(target.value);
+    if (!asked) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    // React doesn't hear of a value that is assigned.
+    target.setRangeText('', 0, target.value.length);
+    const options = { key: 'Escape', bubbles: true, composed: true };
+    target.dispatchEvent(new Event('input', options));
+    target.dispatchEvent(new KeyboardEvent('keydown', options));
+    // A modal dialog, as Zensical's, hears Escape from the browser alone.
+    target.closest('dialog')?.requestClose?.();
+    open({ text: asked[1], send: true });
+  };
+
+  button.className = 'launcher offer';
+  button.style.cssText = 'position:fixed;padding:1px 11px;width:max-content;font-size:13px';
+  // Pressing it must not move the focus, which would drop the selection that it is about.
+  button.onmousedown = event => event.preventDefault();
+  button.onclick = () => {
+    hide();
+    open({ selection: area.localName ? `\`\`\`\n${text.slice(0, 4950)}\n\`\`\`` : text });
+  };
+  for (const type of ['mouseover', 'mousedown', 'mouseup', 'focusin', 'selectionchange', 'scroll', 'resize']) addEventListener(type, heed, true);
+  addEventListener('keydown', press, true);
+  update();
+};
+
+/** The text of a code block, without line numbers and buttons. @type {(block: Element) => string} */
+const code = block => {
+  const copy = /** @type {Element} */ (block.cloneNode(true));
+  for (const node of copy.querySelectorAll('br,button,.linenos,.lineno,.ln')) node.replaceWith(node.matches('br') ? '\n' : '');
+  return copy.textContent;
+};
+
+/** @type {Go} */
+export const go = anchor => {
+  const { href } = anchor;
+  const from = location.href;
+  const text = anchor.querySelector('.clip')?.textContent ?? '';
+  // Instant navigation hears of clicks on links of the page, and not of those in here.
+  const outside = Object.assign(document.createElement('a'), { href });
+  clear();
+  store('chapterverse_cited', text);
+  document.body.append(outside);
+  outside.click();
+  outside.remove();
+  seek(text, from === href ? '' : from);
+};
+
+/** Looks for three seconds: no event tells when a site has changed both its address and its content. @type {(text: string, from?: string, looks?: number) => void} */
+const seek = (text, from, looks = 30) => {
+  looking = setTimeout(() => {
+    if (location.href !== from) {
+      // Tab goes on from where the reader is taken, as it does behind a link of the page.
+      const active = /** @type {HTMLElement} */ (document.activeElement);
+      if (from && active.shadowRoot) active.blur();
+      from = '';
+      store('chapterverse_cited', '');
+      if (mark(text)) return;
+    }
+    if (looks) seek(text, from, looks - 1);
+  }, 100);
+};
+
+/** Marks what reads as `text` does, or as the longest part of it, behind the heading that is cited. @type {(text: string) => unknown} */
+const mark = text => {
+  const { hash } = location;
+  const heading = hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : document.body;
+  if (!heading) return false;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  walker.currentNode = heading;
+  /** @type {[Node, number][]} */
+  const places = [];
+  let page = '';
+  while (!page[50_000] && walker.nextNode()) {
+    const { currentNode } = walker;
+    if (currentNode.parentElement?.closest('nav,script')) continue;
+    for (const { 0: character, index } of `${currentNode.nodeValue}`.matchAll(CHARACTERS)) {
+      page += character;
+      places.push([currentNode, index]);
+    }
+  }
+  const cited = `${text.replace(/\]\(\S*\)/g, '').match(CHARACTERS)?.join('')}`;
+  let best = '';
+  for (let end = 1; end <= cited.length; end++) {
+    const longer = cited.slice(end - best.length - 1, end);
+    if (page.includes(longer)) best = longer;
+  }
+  if (!best[19]) return false;
+  const at = page.indexOf(best);
+  const range = new Range();
+  range.setStart(...places[at]);
+  const [node, offset] = places[at + best.length - 1];
+  range.setEnd(node, offset + 1);
+  CSS.highlights?.set('chapterverse', new Highlight(range));
+  const { top } = range.getBoundingClientRect();
+  const block = top < 99 || top > innerHeight - 99 ? 'center' : 'nearest';
+  range.startContainer.parentElement?.scrollIntoView({ block });
+  return true;
+};
+
+const clear = () => {
+  clearTimeout(looking);
+  CSS.highlights?.delete('chapterverse');
+};
+
+addEventListener('keydown', ({ key }) => key === 'Escape' && clear(), true);
+addEventListener('pagehide', clear);
+
+const cited = kept('chapterverse_cited');
+if (cited) seek(`${cited}`);

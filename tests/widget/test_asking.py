@@ -1,0 +1,194 @@
+"""Ways to ask: the shortcut, links, the site's own scripts, starters, the page that a question comes from, and old ones."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from widget.chat import ask, open_chat
+from widget.pages import page as page_of
+from widget.standin import Site
+
+Browse = Callable[..., Page]
+FIELD = "Ask a question"
+
+
+@pytest.mark.parametrize("key", ["Control+i", "Meta+i"])
+def test_a_shortcut_opens_the_chat_with_what_is_selected(browse: Browse, site: Site, key: str) -> None:
+    page = browse()
+    page.locator("#p1").select_text()
+    page.keyboard.press(key)
+    expect(page.get_by_role("textbox", name=FIELD)).to_be_focused()
+    expect(page.locator("form q")).to_have_text("Paragraph 1 says how to lock and sync a project.")
+    page.keyboard.press("Enter")
+    page.locator(".answered").wait_for()
+    assert site.asked[0]["selected_text"] == "Paragraph 1 says how to lock and sync a project."
+
+
+def test_the_shortcut_works_from_the_button_and_gives_the_focus_back(browse: Browse) -> None:
+    page = browse()
+    page.locator("#next").focus()
+    page.keyboard.press("Control+i")
+    expect(page.get_by_role("textbox", name=FIELD)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#next")).to_be_focused()
+    page.get_by_role("button", name="Ask the docs").focus()
+    page.keyboard.press("Control+i")
+    expect(page.get_by_role("textbox", name=FIELD)).to_be_focused()
+
+
+def test_the_shortcut_leaves_typing_and_other_keys_alone(browse: Browse) -> None:
+    page = browse()
+    page.locator("#search").focus()
+    page.keyboard.press("Control+i")
+    page.evaluate("document.body.tabIndex = 0, document.body.focus()")
+    page.keyboard.press("i")
+    page.keyboard.press("Control+Alt+i")
+    page.wait_for_timeout(300)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_site_can_do_without_the_shortcut(browse: Browse, site: Site) -> None:
+    site.config["shortcut"] = False
+    page = browse()
+    page.keyboard.press("Control+i")
+    page.wait_for_timeout(300)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_link_asks_once(browse: Browse, site: Site) -> None:
+    page = browse("/?a=1&ask=How+do+I+%22lock%22%3F#s1")
+    expect(page.get_by_text('You asked: How do I "lock"?').first).to_be_visible()
+    page.locator(".answered").wait_for()
+    assert page.url == f"{site.url}/?a=1#s1"
+    page.reload()
+    page.locator(".answered").wait_for()
+    assert [query["query"] for query in site.asked] == ['How do I "lock"?']
+
+
+def test_the_site_s_scripts_open_ask_close_and_hear(browse: Browse, site: Site) -> None:
+    page = browse()
+    page.evaluate("""() => {
+      window.heard = [];
+      for (const type of ['open', 'close', 'ask', 'answer', 'error']) {
+        chapterverse.on(type, detail => heard.push([type, detail?.text ?? detail?.status]));
+      }
+    }""")
+    page.evaluate("chapterverse.ask('How?')")
+    page.locator(".answered").wait_for()
+    page.evaluate("chapterverse.close()")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.evaluate("chapterverse.open({ text: 'Why?' })")
+    expect(page.get_by_role("textbox", name=FIELD)).to_have_value("Why?")
+    assert page.evaluate("heard") == [["open", None], ["ask", "How?"], ["answer", "answered"], ["close", None], ["open", None]]
+    assert [query["query"] for query in site.asked] == ["How?"]
+
+
+STARTERS = '<div hidden data-chapterverse-starters="What is a lock?|When to sync?"></div>'
+
+
+def test_a_page_has_starters_of_its_own_before_the_site_s(browse: Browse, site: Site) -> None:
+    site.config["starters"] = ["How do I begin?"]
+    page = browse()
+    page.evaluate("html => document.body.append(new DOMParser().parseFromString(html, 'text/html').body.firstChild)", STARTERS)
+    dialog = open_chat(page)
+    expect(dialog.locator(".thread .chip")).to_have_text(["What is a lock?", "When to sync?", "How do I begin?"])
+    dialog.get_by_role("button", name="When to sync?").click()
+    page.locator(".answered").wait_for()
+    assert site.asked[0]["query"] == "When to sync?"
+
+
+def test_a_question_says_which_page_it_comes_from_until_the_reader_objects(browse: Browse, site: Site) -> None:
+    site.config["version"] = "1.2"
+    page = browse("/second.html?x=1#s2")
+    open_chat(page)
+    chip = page.get_by_role("button", name="From this page: Docs · 1.2 · en")
+    expect(chip).to_be_visible()
+    ask(page, "One?").locator(".answered").wait_for()
+    chip.click()
+    expect(chip).to_be_hidden()
+    expect(page.get_by_role("textbox", name=FIELD)).to_be_focused()
+    ask(page, "Two?").locator(".answered").wait_for()
+    page.get_by_role("button", name="New chat").click()
+    expect(chip).to_be_visible()
+    place = {"page_url": f"{site.url}/second.html", "language": "en", "version": "1.2"}
+    assert {key: site.asked[0].get(key) for key in place} == place
+    assert not place.keys() & site.asked[1].keys()
+
+
+def test_a_site_can_leave_the_page_out(browse: Browse, site: Site) -> None:
+    site.config["scope"] = False
+    page = browse()
+    ask(page).locator(".answered").wait_for()
+    expect(page.get_by_text("From this page")).to_be_hidden()
+    assert "page_url" not in site.asked[0]
+
+
+def test_arrow_keys_go_through_the_questions_asked(browse: Browse) -> None:
+    page = browse()
+    for question in ("One?", "Two?"):
+        ask(page, question).locator(".answered").wait_for()
+    field = page.get_by_role("textbox", name=FIELD)
+    for key, text in (("Up", "Two?"), ("Up", "One?"), ("Up", "One?"), ("Down", "Two?"), ("Down", "")):
+        page.keyboard.press(f"Arrow{key}")
+        expect(field).to_have_value(text)
+    page.keyboard.type("new")
+    page.keyboard.press("ArrowUp")
+    expect(field).to_have_value("new")
+
+
+def test_the_script_tag_can_say_what_the_site_decides(browse: Browse, site: Site, standin_page: Any) -> None:
+    tag = 'src="/widget/launcher.js" data-title="Fragen" data-starters="A?|B?" data-layout="side"'
+    standin_page(page_of().html.replace('src="/widget/launcher.js"', tag))
+    page = browse("/tagged.html")
+    page.get_by_role("button", name="Fragen").click()
+    dialog = page.get_by_role("dialog", name="Fragen")
+    expect(dialog.locator(".thread .chip")).to_have_text(["A?", "B?"])
+    box = dialog.bounding_box()
+    assert box
+    assert (box["y"], box["height"], box["x"] + box["width"]) == (0, 800, 1280)
+
+
+CONSENT = "Questions are sent to Example Inc."
+
+
+def test_nothing_is_loaded_before_the_reader_agrees(browse: Browse, site: Site) -> None:
+    site.config["consent"] = CONSENT
+    page = browse("/?ask=How%3F")
+    loaded = "performance.getEntriesByType('resource').map(e => e.name.split('/widget/')[1]).filter(Boolean).sort()"
+    expect(page.get_by_text(CONSENT)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_text(CONSENT)).to_have_count(0)
+    page.locator("#p1").select_text()
+    button = page.get_by_role("button", name="Ask the docs")
+    button.hover()
+    page.wait_for_timeout(400)
+    assert page.evaluate(loaded) == ["config.js", "consent.js", "launcher.js"]
+    assert site.asked == []
+    button.click()
+    page.get_by_role("button", name="OK").click()
+    ask(page).locator(".answered").wait_for()
+    page.reload()
+    expect(page.locator(".answered")).to_be_visible()
+
+
+def test_a_page_of_its_own_holds_the_chat(browse: Browse, site: Site, standin_page: Any) -> None:
+    standin_page(page_of(body="<chapter-verse-ask></chapter-verse-ask>").html)
+    page = browse("/tagged.html")
+    chat = page.locator("chapter-verse-ask")
+    field = chat.get_by_role("textbox", name=FIELD)
+    expect(field).to_be_visible()
+    expect(field).not_to_be_focused()
+    expect(page.get_by_role("button", name="Ask the docs")).to_be_hidden()
+    field.fill("How?")
+    page.keyboard.press("Enter")
+    expect(chat.locator(".answered")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(chat.locator(".answered")).to_be_visible()
+    page.evaluate("document.querySelector('chapter-verse-ask').remove()")
+    page.get_by_role("button", name="Ask the docs").click()
+    expect(page.locator("chapter-verse .answered")).to_be_visible()
+    page.evaluate("document.querySelector('main').append(document.createElement('chapter-verse-ask'))")
+    expect(chat.locator(".answered")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(1)

@@ -1,0 +1,193 @@
+"""The security and the session of the widget in Firefox."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from widget.conftest import WATCH
+from widget.firefox import Firefox, Tab
+from widget.pages import answer, source
+from widget.standin import Site, stream
+from widget.test_hostile import HOSTILE, SEEN, batches, corpus
+from widget.test_session import CORRUPT, FULL, REFUSED, SIGNATURE, conversation, said
+
+pytestmark = pytest.mark.browser
+
+Browse = Callable[..., Tab]
+TURNS = "[...document.querySelector('chapter-verse').shadowRoot.querySelectorAll('.turn')]"
+FINDER = Path(__file__).parents[2] / "scripts" / "firefox.py"
+
+
+@pytest.fixture(scope="session")
+def firefox(node: Path) -> Iterator[Firefox]:
+    """A headless Firefox for the whole run; where there is none the tests are skipped and say how to get one."""
+    running = Firefox(node, _path())
+    yield running
+    running.close()
+
+
+def _path() -> str:
+    # `make test` has looked already and found none.
+    if os.environ.get("CHAPTERVERSE_FIREFOX") == "":
+        pytest.skip(
+            "There is no Firefox for the browser tests: install one, or name it with CHAPTERVERSE_FIREFOX=/path."
+        )
+    done = subprocess.run([sys.executable, FINDER], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode == 0:
+        return done.stdout.strip()
+    reason = done.stderr.strip().splitlines()[-1]
+    return pytest.fail(reason, pytrace=False) if "CHAPTERVERSE_FIREFOX" in os.environ else pytest.skip(reason)
+
+
+@pytest.fixture
+def browse(firefox: Firefox, site: Site) -> Iterator[Browse]:
+    """Open a page of the site. At the end no page has thrown, broken its policy or asked anybody else for anything."""
+    tabs: list[Tab] = []
+
+    def open_page(path: str = "/", script: str = "") -> Tab:
+        tabs.append(firefox.open(site.url + path, WATCH + script))
+        return tabs[-1]
+
+    yield open_page
+    violations = [violation for tab in tabs for violation in tab.evaluate("() => window.violations")]
+    heard = [tab.close() for tab in tabs]
+    assert violations == []
+    assert [error for each in heard for error in each["thrown"]] == []
+    assert [dialog for each in heard for dialog in each["dialogs"]] == []
+    # Firefox reports a font of its own, which is in no file of ours.
+    assert [url for each in heard for url in each["requests"] if not url.startswith((site.url, "data:font/"))] == []
+
+
+def ask(tab: Tab, question: str) -> None:
+    """Ask, and wait for the whole answer."""
+    tab.click("textarea")
+    tab.type(question)
+    tab.press("Enter")
+    tab.wait(".turn:last-of-type .answered")
+
+
+def open_chat(tab: Tab) -> None:
+    tab.click(".launcher")
+    tab.wait("textarea")
+
+
+def stored(tab: Tab) -> Any:
+    return tab.evaluate("() => JSON.parse(sessionStorage.chatbot_session)")
+
+
+def shown(tab: Tab) -> list[str]:
+    """Return what the chat shows of each turn."""
+    return tab.evaluate(f"() => {TURNS}.map(turn => turn.textContent)")
+
+
+def test_a_hostile_answer_shows_only_what_is_allowed(browse: Browse) -> None:
+    tab = browse("/strict.html")
+    for batch in batches(corpus.RENDERS):
+        assert tab.evaluate(HOSTILE, {"module": "/widget/render.js", "answers": batch}) == []
+
+
+def test_a_careless_page_is_caught(firefox: Firefox, site: Site) -> None:
+    tab = firefox.open(f"{site.url}/strict.html", WATCH)
+    with pytest.raises(RuntimeError, match="TypeError"):
+        tab.evaluate("() => { document.body.innerHTML = '<img src=x onerror=alert(1)>'; }")
+    tab.evaluate("() => { document.body.append(Object.assign(new Image(), { src: 'http://evil.example/' })); }")
+    tab.evaluate("() => { setTimeout(() => { throw new Error('careless'); }); alert('seen'); }")
+    assert len(tab.evaluate("() => new Promise(done => setTimeout(() => done(window.violations), 100))")) == 2
+    heard = tab.close()
+    assert heard["dialogs"] == ["seen"]
+    assert any("careless" in error for error in heard["thrown"])
+    assert heard["requests"][0] == f"{site.url}/strict.html"
+
+
+def test_the_chat_works_under_a_strict_policy(browse: Browse, site: Site) -> None:
+    tab = browse("/strict.html")
+    open_chat(tab)
+    for number, segments in enumerate(corpus.answers(5, seed=3)):
+        text = "".join(segment["text"] for segment in segments) or "x"
+        chunk = source(1, chapter=text, section=text, snippet=text[:200], url=text)
+        reply = answer(text, citations=["1"], source_chunks=[chunk], nearest=[chunk], follow_ups=[text])
+        reply["segments"] = [*segments, {"text": f"\n\nDone {number}.", "citations": ["1"]}]
+        site.replies.append(stream(reply, *(text[at : at + 3] for at in range(0, len(text), 3))))
+        ask(tab, f"{number}?")
+        assert f"Done {number}." in shown(tab)[-1]
+    assert tab.evaluate(f"() => {TURNS}.flatMap({SEEN})") == []
+    assert tab.evaluate("() => window.hacked") is None
+
+
+def test_a_session_is_kept_as_the_contract_says(browse: Browse, site: Site) -> None:
+    site.replies.append(stream(answer("Run `uv lock`.", citations=["1"], signature=SIGNATURE)))
+    tab = browse()
+    open_chat(tab)
+    ask(tab, "How?")
+    session = stored(tab)
+    assert session.keys() == {"session_id", "messages", "created_at"}
+    question, reply = session["messages"]
+    assert question.keys() == {"role", "content", "timestamp"}
+    assert reply.keys() == {
+        "role", "content", "timestamp", "mode", "source_chunks", "segments", "status", "turn_id", "signature",
+    }  # fmt: skip
+    assert (reply["content"], reply["signature"]) == ("Run `uv lock`.", SIGNATURE)
+
+
+def test_the_conversation_and_the_open_panel_survive_a_navigation(browse: Browse, site: Site) -> None:
+    tab = browse()
+    open_chat(tab)
+    ask(tab, "How?")
+    tab.goto(f"{site.url}/second.html")
+    tab.wait(".answered")
+    assert "You asked: How?" in shown(tab)[0]
+
+
+def test_tabs_do_not_mix(browse: Browse) -> None:
+    first, second = browse(), browse()
+    for tab, question in ((first, "First?"), (second, "Second?")):
+        open_chat(tab)
+        ask(tab, question)
+    assert stored(first)["session_id"] != stored(second)["session_id"]
+    assert stored(first)["messages"][0]["content"] == "First?"
+    assert [len(shown(tab)) for tab in (first, second)] == [1, 1]
+
+
+def test_at_most_50_messages_are_kept(browse: Browse) -> None:
+    tab = browse()
+    old = conversation(*(said(role, f"{n}") for n in range(30) for role in ("user", "assistant")))
+    keep(tab, old)
+    open_chat(tab)
+    ask(tab, "The last?")
+    assert len(stored(tab)["messages"]) == 50
+    assert stored(tab)["messages"][-2]["content"] == "The last?"
+
+
+def keep(tab: Tab, value: object) -> None:
+    """Put something where the session belongs, and load the page again."""
+    tab.evaluate(
+        "it => { sessionStorage.setItem('chatbot_session', it); sessionStorage.removeItem('chapterverse_open'); }",
+        value if isinstance(value, str) else json.dumps(value),
+    )
+    tab.reload()
+
+
+def test_a_corrupt_session_does_no_harm(browse: Browse) -> None:
+    tab = browse()
+    for number, value in enumerate(CORRUPT):
+        keep(tab, value)
+        open_chat(tab)
+        ask(tab, f"{number}?")
+        assert f"You asked: {number}?" in shown(tab)[-1]
+
+
+@pytest.mark.parametrize("trouble", [REFUSED, FULL], ids=["refused", "full"])
+def test_the_chat_works_without_storage(browse: Browse, site: Site, trouble: str) -> None:
+    tab = browse(script=trouble)
+    open_chat(tab)
+    ask(tab, "First?")
+    ask(tab, "Second?")
+    assert site.asked[1]["conversation_history"][0]["content"] == "First?"
