@@ -132,7 +132,9 @@ def test_the_title_among_the_strings_is_the_title_as_well() -> None:
 
 def test_strings_are_read_as_javascript_reads_them(node: Path, delivered: Path) -> None:
     first, more = imported(node, delivered / "lang/en.js", delivered / "lang/more/en.js")
-    assert {**first, **more} == widget.strings()
+    own = widget.strings()["unloaded"]
+    assert {**first, **more, "unloaded": own} == widget.strings()
+    assert own in (delivered / "launcher.js").read_text("utf-8")
     assert not first.keys() & more.keys()
     languages = [path for path in map(Path, widget.names()) if path.parent == Path("lang")]
     words = imported(node, *(delivered / path for path in languages))

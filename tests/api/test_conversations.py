@@ -21,7 +21,7 @@ from chapterverse_api.records.threads import EVERY, open_threads
 from chapterverse_api.service import Service
 from chapterverse_api.turn import WHOLE_SECONDS, Turn
 
-SESSION = Path(__file__).parents[2] / "plugin" / "chapterverse" / "widget" / "session.js"
+SESSION = Path(__file__).parents[2] / "plugin" / "chapterverse" / "widget" / "turns.js"
 CACHE = "How do I clear the cache of renders?"
 CANARY = "cAnArY"
 
@@ -52,7 +52,8 @@ def asked(service: Service, *documents: dict[str, Any]) -> tuple[list[dict[str, 
 def as_replayed(session: list[dict[str, Any]], node: Path) -> list[dict[str, Any]]:
     """Return the history that the widget's own code makes of a session."""
     program = f"""
-import {{ recent }} from {json.dumps(SESSION.as_uri())};
+globalThis.CSSStyleSheet = class {{ replaceSync() {{}} }};
+const {{ recent }} = await import({json.dumps(SESSION.as_uri())});
 console.log(JSON.stringify(recent(JSON.parse(await new Response(process.stdin).text()))));
 """
     run = [str(node), "--input-type=module", "--no-warnings", "-e", program]

@@ -56,7 +56,7 @@ def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
     if "title" not in chosen:
         own = titles().get(language.partition("-")[0].lower())
         chosen |= {"title": own} if own else {"titles": titles()}
-    module = f"export default {_json(chosen, indent=2)};\n"
+    module = f"export default {_json(chosen)};\n"
     # An environment may hold what is no text, which is told where an index is made of it.
     return {**files(), CONFIG: module.encode(errors="replace")}
 
@@ -94,5 +94,5 @@ def _strings(name: str) -> dict[str, str]:
     return {key: _ESCAPED.sub(r"\1", text) for key, _, text in _ENTRY.findall(_minified(name))}
 
 
-def _json(value: object, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

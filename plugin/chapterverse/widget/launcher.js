@@ -12,10 +12,10 @@ sheet.replaceSync(`
   --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
 :host(chapter-verse){position:fixed;z-index:var(--chapterverse-z-index,1040);inset-block-end:var(--_bottom);inset-inline-end:var(--_end)}
-.launcher{all:unset;display:flex;align-items:center;gap:8px;padding:11px 18px 11px 14px;border:1px solid #8884;border-radius:24px;
+.launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;
   background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
 .launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
-.launcher:hover{filter:brightness(1.1)}
+.launcher:hover{box-shadow:none}
 .launcher:focus-visible{outline:3px solid;outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
 @media(max-width:480px){.launcher{padding:14px;font-size:0;gap:0}}

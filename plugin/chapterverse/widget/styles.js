@@ -47,7 +47,7 @@ pre,.scroll{overflow:auto;overflow-wrap:normal}
 pre{margin:0;padding:12px 14px;border-radius:10px;line-height:1.5}
 pre code{padding:0;background:0 0}
 .code{position:relative}
-table{border-collapse:collapse;font-size:14px}
+table{border-collapse:collapse}
 th,td{padding:6px 10px;text-align:start}
 sup{margin-inline-start:3px;line-height:0}
 .cite+*{margin-inline-start:5px}
@@ -59,7 +59,7 @@ dialog .chip,.source{display:block;margin:8px 0;padding:7px 12px;border-radius:1
 dialog .chip{width:fit-content}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
 .source:hover{border-color:var(--_link)}
-b{color:var(--_fg);font-size:14px}
+b{color:var(--_fg)}
 form{padding:4px 14px 14px;border-top:1px solid var(--_line)}
 form .chip{padding:2px 10px;color:var(--_soft);font-size:12px}
 .field{margin-top:10px;padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}

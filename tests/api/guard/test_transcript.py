@@ -18,7 +18,7 @@ from chapterverse_api.guard.transcript import LIFETIME, Signer, Transcript, cut,
 NOW = 1_800_000_000.0
 KEY, OTHER = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 SIGNER = Signer([KEY])
-SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "session.js"
+SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "turns.js"
 
 
 def turns(*pairs: tuple[str, str], signer: Signer = SIGNER, now: float = NOW) -> list[Message]:
@@ -165,7 +165,8 @@ def test_texts_are_cut_as_the_widget_cuts_them(node: Path) -> None:
     pieces = ["a", "é", "語", "😀", "\ud83d", "\ude00", "\n", "\u2028"]
     texts = ["".join(chance.choices(pieces, k=chance.choice([1, 5, 3999, 4000, 4001, 6000]))) for _ in range(60)]
     program = f"""
-import {{ recent }} from {json.dumps(SESSION.as_uri())};
+globalThis.CSSStyleSheet = class {{ replaceSync() {{}} }};
+const {{ recent }} = await import({json.dumps(SESSION.as_uri())});
 const texts = JSON.parse(await new Response(process.stdin).text());
 console.log(JSON.stringify(texts.map(content => recent([{{ role: 'user', content }}, {{ role: 'assistant', content }}])
   .map(message => message.content))));
