@@ -35,7 +35,7 @@ COLOR = """(node, name) => {
 THEMES = {
     "--md-primary-fg-color": ("--md-default-bg-color", "--md-default-fg-color"),
     "--bs-primary": ("--bs-body-bg", "--bs-body-color"),
-    "--ifm-color-primary": ("--ifm-background-color", "--ifm-font-color-base"),
+    "--ifm-color-primary": ("--ifm-background-surface-color", "--ifm-font-color-base"),
     "--vp-c-brand-3": ("--vp-c-bg", "--vp-c-text-1"),
     "--color-brand-primary": ("--color-background-primary", "--color-foreground-primary"),
     "--chapterverse-accent": ("--chapterverse-bg", "--chapterverse-fg"),

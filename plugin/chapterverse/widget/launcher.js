@@ -16,7 +16,7 @@ sheet.replaceSync(`
   background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
 .launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
 .launcher:hover{box-shadow:none}
-.launcher:focus-visible{outline:3px solid;outline-offset:2px}
+.launcher:focus-visible{outline:3px solid var(--_accent);outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
 @media(max-width:480px){.launcher{padding:14px;font-size:0;gap:0}}
 @media print{:host{display:none!important}}`);

@@ -10,7 +10,7 @@ sheet.replaceSync('::highlight(chapterverse){background:#fd6;color:#000}');
 document.adoptedStyleSheets.push(sheet);
 
 /** Search fields, or what is around them. */
-const SEARCH = '[type=search],[role=search],[role=combobox],[name=q],[class*=search i],[placeholder*=search i]';
+const SEARCH = '[type=search],[role=search],[role=combobox],[name=q],[class*=search i]';
 
 let looking = 0;
 
@@ -128,7 +128,8 @@ const code = block => {
 export const go = anchor => {
   const { href } = anchor;
   const from = location.href;
-  const text = anchor.querySelector('.clip')?.textContent ?? '';
+  const sources = /** @type {HTMLAnchorElement[]} */ ([anchor, ...anchor.closest('.turn')?.querySelectorAll('.source') ?? []]);
+  const text = sources.find(source => source.href === href && source.querySelector('.clip'))?.textContent ?? '';
   // Instant navigation hears of clicks on links of the page, and not of those in here.
   const outside = Object.assign(document.createElement('a'), { href });
   clear();

@@ -288,7 +288,7 @@ const createTurn = (panel, question, message) => {
       }))));
       foot.replaceChildren(status(state, strings[state === 'answered' && mode === 'selected_text' ? mode : state]));
       if (draft && draft.trim() !== response.trim()) foot.append(status('degraded', strings.revised));
-      const words = `${foot.textContent}. ${render(parts, () => '').textContent}`;
+      const words = [...foot.childNodes, render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
       const cited = sources.filter(({ id }) => parts.some(({ citations }) => citations.includes(id)));
       foot.append(list(strings.sources, cited.length ? cited : sources));
       if (nearest.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, nearest));

@@ -22,10 +22,10 @@ sheet.replaceSync(`
 .asked:has([aria-pressed=true]){outline:2px dashed}
 [aria-pressed=true] svg{fill:var(--_link)}
 .down svg{rotate:180deg}
-.code button{position:absolute;top:6px;inset-inline-end:6px;padding:2px 9px;border-radius:7px;background:var(--_bg);font-size:12px}
-fieldset{padding:0;border:0}
+.code button{position:absolute;top:6px;inset-inline-end:6px;padding:2px 9px;border-radius:7px;background:var(--_bg)}
+fieldset{border:0}
 label{display:block}
-.tip{position:absolute;inset-inline:18px;display:none;margin-top:16px;padding:8px 12px;border:1px solid;border-radius:10px;background:var(--_bg);color:var(--_fg);font-weight:400;line-height:1.5}
+.tip{position:absolute;inset-inline:18px;display:none;margin-top:16px;padding:2px 9px;border:1px solid;background:var(--_bg);color:var(--_fg);font-weight:400}
 .cite:hover .tip,.cite:focus-visible .tip{display:block}
 .turn:not(:last-child) .next{display:none}
 .error{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}`);
@@ -73,7 +73,7 @@ export const quote = async (panel, text) => {
   panel.selection = text.trim().slice(0, 5000).toWellFormed();
   const clip = el('q', { className: 'clip' }, panel.selection);
   panel.quote?.remove();
-  panel.quote = el('div', { className: 'field' }, clip, el('button', { type: 'button', className: 'icon', title: unquote, onclick() {
+  panel.quote = el('div', { className: 'field quote' }, clip, el('button', { type: 'button', className: 'icon', title: unquote, onclick() {
     panel.selection = '';
     panel.quote?.remove();
     panel.field.focus();
@@ -86,7 +86,7 @@ export const quote = async (panel, text) => {
 /** @type {Explain} */
 export const explain = async (panel, { kind, detail, wait }, { question, message, node, foot }) => {
   /** @type {any} */
-  const strings = await words(panel.config, 'more/');
+  const strings = { ...panel.strings, ...await words(panel.config, 'more/') };
   const told = strings[navigator.onLine || kind === 'stopped' ? kind : 'offline'] ?? strings[kind > 499 ? 500 : 'unexpected'];
   const name = kind === 'stopped' ? 'stop' : 'error';
   const status = el('p', { className: `status ${name}` }, icon(name), `${told} ${detail ?? ''}`);
@@ -157,7 +157,14 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
   };
 
   /** @type {(text: string, place?: HTMLElement) => Promise<void>} */
-  const copy = (text, place) => navigator.clipboard.writeText(text).then(() => say('copied', place)).catch(() => say('not_copied', place));
+  const copy = async (text, place) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      say('copied', place);
+    } catch {
+      say('not_copied', place);
+    }
+  };
 
   /** @type {(name: Tool, onclick: () => void, ariaPressed?: string) => HTMLButtonElement} */
   const tool = (name, onclick, ariaPressed) => (
