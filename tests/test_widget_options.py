@@ -151,7 +151,7 @@ def test_every_language_says_all_that_english_says(node: Path, delivered: Path) 
 
 def test_the_shipped_configuration_asks_whom_it_came_from_in_every_language(node: Path, delivered: Path) -> None:
     (config,) = imported(node, delivered / "config.js")
-    assert config == {"endpoint": f"{delivered.parent.as_uri()}/", "titles": widget.titles()}
+    assert config == {"endpoint": f"{delivered.parent.as_uri()}/", "title": "", "titles": widget.titles()}
 
 
 def test_a_configuration_is_what_differs_and_a_title_in_each_language_for_none(node: Path, tmp_path: Path) -> None:

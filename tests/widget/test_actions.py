@@ -195,6 +195,7 @@ def test_one_question_is_edited_at_a_time(browse: Browse) -> None:
     page = browse()
     for question in ("one", "two"):
         ask(page, question).locator(".answered").wait_for()
+    expect(page.get_by_role("button", name=EDIT)).to_have_count(2)
     first, second = page.get_by_role("button", name=EDIT).all()
     second.focus()
     page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""Ways to ask: the shortcut, links, the site's own scripts, starters, the page that a question comes from, and old ones."""
+"""Ways to ask: the shortcut, links, scripts of the site, starters, questions from a page, and old ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ def test_the_shortcut_leaves_typing_and_other_keys_alone(browse: Browse) -> None
     page.keyboard.press("Control+i")
     page.evaluate("document.body.tabIndex = 0, document.body.focus()")
     page.keyboard.press("i")
-    page.keyboard.press("Control+Alt+i")
+    page.keyboard.press("Control+Shift+I")
     page.wait_for_timeout(300)
     expect(page.get_by_role("dialog")).to_have_count(0)
 
@@ -81,7 +81,13 @@ def test_the_site_s_scripts_open_ask_close_and_hear(browse: Browse, site: Site) 
     expect(page.get_by_role("dialog")).to_be_hidden()
     page.evaluate("chapterverse.open({ text: 'Why?' })")
     expect(page.get_by_role("textbox", name=FIELD)).to_have_value("Why?")
-    assert page.evaluate("heard") == [["open", None], ["ask", "How?"], ["answer", "answered"], ["close", None], ["open", None]]
+    assert page.evaluate("heard") == [
+        ["open", None],
+        ["ask", "How?"],
+        ["answer", "answered"],
+        ["close", None],
+        ["open", None],
+    ]
     assert [query["query"] for query in site.asked] == ["How?"]
 
 
@@ -91,7 +97,9 @@ STARTERS = '<div hidden data-chapterverse-starters="What is a lock?|When to sync
 def test_a_page_has_starters_of_its_own_before_the_site_s(browse: Browse, site: Site) -> None:
     site.config["starters"] = ["How do I begin?"]
     page = browse()
-    page.evaluate("html => document.body.append(new DOMParser().parseFromString(html, 'text/html').body.firstChild)", STARTERS)
+    page.evaluate(
+        "html => document.body.append(new DOMParser().parseFromString(html, 'text/html').body.firstChild)", STARTERS
+    )
     dialog = open_chat(page)
     expect(dialog.locator(".thread .chip")).to_have_text(["What is a lock?", "When to sync?", "How do I begin?"])
     dialog.get_by_role("button", name="When to sync?").click()
@@ -128,7 +136,7 @@ def test_a_site_can_leave_the_page_out(browse: Browse, site: Site) -> None:
 def test_arrow_keys_go_through_the_questions_asked(browse: Browse) -> None:
     page = browse()
     for question in ("One?", "Two?"):
-        ask(page, question).locator(".answered").wait_for()
+        ask(page, question).locator(".copy_answer").wait_for()
     field = page.get_by_role("textbox", name=FIELD)
     for key, text in (("Up", "Two?"), ("Up", "One?"), ("Up", "One?"), ("Down", "Two?"), ("Down", "")):
         page.keyboard.press(f"Arrow{key}")

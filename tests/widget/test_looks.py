@@ -108,7 +108,7 @@ def test_nothing_sticks_out(browse: Browse, site: Site, width: int, height: int)
 
 def test_the_question_just_asked_stands_at_the_top(browse: Browse, site: Site) -> None:
     page = browse()
-    ask(page, "First?").locator(".answered").wait_for()
+    ask(page, "First?").locator(".copy_answer").wait_for()
     site.replies.append(stream(RICH))
     turn = ask(page, "Second?")
     turn.locator(".partial").wait_for()

@@ -21,7 +21,6 @@ FIELDS = {
     "vitepress": '<input id="localsearch-input" class="search-input" maxlength="64">',
     "docsearch": '<input type="search" class="DocSearch-Input" role="combobox">',
     "plain": '<form action="/second.html"><input name="q"></form>',
-    "placeholder": '<input placeholder="Search the docs">',
     "role": '<div role="search"><input></div>',
 }
 

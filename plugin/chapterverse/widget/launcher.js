@@ -11,11 +11,10 @@ sheet.replaceSync(`
   --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
   --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
-:host(chapter-verse){position:fixed;z-index:var(--chapterverse-z-index,1040);inset-block-end:var(--_bottom);inset-inline-end:var(--_end)}
+:host(chapter-verse){position:fixed!important;z-index:var(--chapterverse-z-index,1040);inset-block-end:var(--_bottom);inset-inline-end:var(--_end)}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;
   background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
 .launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
-.launcher:hover{box-shadow:none}
 .launcher:focus-visible{outline:3px solid var(--_accent);outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
 @media(max-width:480px){.launcher{padding:14px;font-size:0;gap:0}}
@@ -43,17 +42,19 @@ const button = document.createElement('button');
 
 /** @type {Open} */
 const open = async (question, focus = true) => {
+  if (config.consent && !confirm(config.consent)) return;
+  config.consent = '';
   try {
-    if (config.consent && !confirm(config.consent)) return;
-    config.consent = '';
     const { createPanel } = await import('./panel.js');
     panel ??= createPanel(place, button, config);
-    await (await panel).open(question, focus);
+    await panel;
+    button.textContent = config.title;
   } catch (error) {
     console.error(error);
     panel = undefined;
     button.textContent = config.strings?.unloaded ?? 'Chat did not load: reload the page';
   }
+  (await panel)?.open(question, focus);
 };
 
 /** @type {(element: HTMLElement) => void} */
@@ -70,7 +71,7 @@ class Ask extends HTMLElement {
   }
 
   disconnectedCallback() {
-    stand(own);
+    if (place === this) stand(own);
   }
 }
 
@@ -79,7 +80,7 @@ const within = (event, selector) => /** @type {Element} */ (event.composedPath()
 
 /** @type {(event: KeyboardEvent) => void} */
 const press = event => {
-  if (event.key !== 'i' || !(event.ctrlKey || event.metaKey) || event.altKey || config.shortcut === false) return;
+  if (event.key !== 'i' || !(event.ctrlKey || event.metaKey) || `${config.shortcut}` === 'false') return;
   if (within(event, 'input,textarea,select,[contenteditable]')) return;
   event.preventDefault();
   open({ selection: `${getSelection()}` });
@@ -109,7 +110,6 @@ if (!document.querySelector('chapter-verse')) {
     close: async () => (await panel)?.close(),
     on: (type, listener) => own.addEventListener(type, event => listener(/** @type {CustomEvent} */ (event).detail)),
   };
-  customElements.define('chapter-verse-ask', Ask);
   addEventListener('keydown', press, true);
   for (const type of SIGNS) document.addEventListener(type, notice);
   let again;
@@ -119,6 +119,7 @@ if (!document.querySelector('chapter-verse')) {
     if (again !== undefined) config.consent = '';
     if (sessionStorage.chapterverse_cited) import('./page.js').catch(() => {});
   } catch { /* Storage is refused: the chat starts closed. */ }
+  customElements.define('chapter-verse-ask', Ask);
   const url = new URL(location.href);
   const text = url.searchParams.get('ask');
   if (text) {

@@ -6,7 +6,7 @@ import { kept, store, words } from './session.js';
 const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
 
 const sheet = new CSSStyleSheet();
-sheet.replaceSync('::highlight(chapterverse){background:#fd6;color:#000}');
+sheet.replaceSync('::highlight(chapterverse){background:Mark;color:MarkText}');
 document.adoptedStyleSheets.push(sheet);
 
 /** Search fields, or what is around them. */
@@ -55,7 +55,7 @@ export const attend = (host, config, open) => {
     // a phone's handles. A selection that fills the window has it outside.
     const y = bottom + (area.localName ? -6 : 24);
     const x = (area.localName ? area : document.body).matches(':dir(rtl)') ? left : right - offsetWidth;
-    button.style.top = `${y < last ? y : area.localName ? last : top - 38}px`;
+    button.style.top = `${y < last ? y : area.localName ? Math.max(last, top) : top - 38}px`;
     button.style.left = `${Math.max(8, Math.min(x, innerWidth - offsetWidth - 8))}px`;
   };
 
@@ -128,8 +128,8 @@ const code = block => {
 export const go = anchor => {
   const { href } = anchor;
   const from = location.href;
-  const sources = /** @type {HTMLAnchorElement[]} */ ([anchor, ...anchor.closest('.turn')?.querySelectorAll('.source') ?? []]);
-  const text = sources.find(source => source.href === href && source.querySelector('.clip'))?.textContent ?? '';
+  const sources = /** @type {any[]} */ ([...anchor.closest('.turn')?.querySelectorAll('.source') ?? []]);
+  const text = sources.find(source => source.href === href)?.lastChild.textContent ?? '';
   // Instant navigation hears of clicks on links of the page, and not of those in here.
   const outside = Object.assign(document.createElement('a'), { href });
   clear();
@@ -165,7 +165,7 @@ const mark = text => {
   /** @type {[Node, number][]} */
   const places = [];
   let page = '';
-  while (!page[50_000] && walker.nextNode()) {
+  while (!page[5e4] && walker.nextNode()) {
     const { currentNode } = walker;
     if (currentNode.parentElement?.closest('nav,script')) continue;
     for (const { 0: character, index } of `${currentNode.nodeValue}`.matchAll(CHARACTERS)) {

@@ -7,7 +7,7 @@ import { sheet } from './styles.js';
 /** @type {CreatePanel} */
 export const createPanel = async (place, launcher, config) => {
   const strings = await words(config);
-  const phone = matchMedia('(max-width:480px)');
+  const phone = matchMedia('(max-width:480px),(max-height:480px)');
   const { host } = /** @type {ShadowRoot} */ (launcher.getRootNode());
   const inline = place !== host;
   /** Whether questions say which page they are asked from. */
@@ -26,7 +26,7 @@ export const createPanel = async (place, launcher, config) => {
   const showScope = () => {
     const language = document.querySelector('[hreflang]') && document.documentElement.lang;
     const page = [document.title.split(/ [|–—-] /)[0], config.version, language];
-    scope.hidden = !scoped || config.scope === false;
+    scope.hidden = !scoped || `${config.scope}` === 'false';
     scope.replaceChildren(strings.from_page.replace('{page}', () => page.filter(Boolean).join(' · ')), icon('close'));
   };
 
@@ -54,6 +54,8 @@ export const createPanel = async (place, launcher, config) => {
   const reset = () => {
     stop?.abort();
     panel.forget?.(true);
+    panel.quote?.remove();
+    panel.selection = '';
     saveSession(panel.session = newSession());
     scoped = true;
     showScope();
@@ -63,7 +65,7 @@ export const createPanel = async (place, launcher, config) => {
 
   const restore = async () => {
     greet();
-    if (kept('chatbot_session')) await import('./turns.js').then(({ restore }) => restore(panel)).catch(reset);
+    if (kept('chatbot_session')) (await import('./turns.js')).restore(panel);
   };
 
   const send = () => {
@@ -164,7 +166,8 @@ export const createPanel = async (place, launcher, config) => {
     },
     onkeydown(event) {
       const { key, target, shiftKey } = event;
-      if (event.isComposing) return;
+      // Safari ends a composition before the Enter that ended it.
+      if (event.isComposing || event.keyCode === 229) return;
       if (key === 'Escape') close();
       else if (target !== field) return;
       else if (key === 'Enter' && !shiftKey) send();
@@ -202,7 +205,7 @@ export const createPanel = async (place, launcher, config) => {
       return true;
     },
 
-    async open({ text, selection, send: now } = {}, focus = true) {
+    async open({ text = '', selection, send: now } = {}, focus = true) {
       if (!dialog.open) {
         const active = /** @type {HTMLElement} */ (document.activeElement);
         opener = active === host || active === document.body ? launcher : active;
@@ -215,10 +218,10 @@ export const createPanel = async (place, launcher, config) => {
       launcher.ariaExpanded = 'true';
       store('chapterverse_open', inline ? '' : '1');
       showScope();
-      if (selection?.trim()) (await import('./turns.js')).quote(panel, selection);
+      if (now && panel.start({ text, selection })) return;
+      if (selection?.trim()) await (await import('./turns.js')).quote(panel, selection);
       if (text) field.value = text;
       if (focus) field.focus();
-      if (now) send();
     },
 
     close,
@@ -230,11 +233,12 @@ export const createPanel = async (place, launcher, config) => {
     },
   };
 
-  panel.root.adoptedStyleSheets.push(sheet);
-  panel.root.append(dialog);
   showState();
   form.addEventListener('focusin', showScope);
+  phone.onchange = () => dialog.open && (close(), panel.open());
   await restore();
+  panel.root.adoptedStyleSheets.push(sheet);
+  panel.root.append(dialog);
   // A page that comes back as it was left knows nothing of what was said on the pages after it.
   addEventListener('pageshow', event => event.persisted && restore());
   return panel;
@@ -286,7 +290,7 @@ const createTurn = (panel, question, message) => {
         marker.ariaLabel = `${source.id}: ${where(source)}`;
         return marker;
       }))));
-      foot.replaceChildren(status(state, strings[state === 'answered' && mode === 'selected_text' ? mode : state]));
+      foot.replaceChildren(status(state, strings[state === 'answered' && mode === 'selected_text' ? mode : state] ?? ''));
       if (draft && draft.trim() !== response.trim()) foot.append(status('degraded', strings.revised));
       const words = [...foot.childNodes, render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
       const cited = sources.filter(({ id }) => parts.some(({ citations }) => citations.includes(id)));

@@ -27,8 +27,7 @@ dialog,pre,th,td,dialog .code button,.source,dialog .chip,.field{border:1px soli
 h2{flex:1;margin:0;font-size:16px}
 dialog .icon{display:flex;padding:8px;border-radius:10px;color:var(--_soft)}
 dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_fg)}
-.thread{position:relative;flex:1;padding:16px 18px;overflow:auto;overscroll-behavior:contain}
-.turn{overflow-wrap:anywhere}
+.thread{position:relative;flex:1;padding:16px 18px;overflow:auto;overscroll-behavior:contain;overflow-wrap:anywhere}
 .turn *,q,textarea{unicode-bidi:plaintext}
 .turn:last-child{min-height:100%}
 .asked{width:fit-content;max-width:85%;margin:0 0 12px;margin-inline-start:auto;padding:8px 14px;border-radius:16px 16px 4px;background:var(--_tint);white-space:pre-wrap}
@@ -69,4 +68,4 @@ textarea{flex:1;max-height:130px;padding:6px 8px;border:0;outline:0!important;re
 dialog .field .icon{background:var(--_accent);color:var(--_on)}
 .sr{position:absolute;width:1px;overflow:hidden;clip-path:inset(50%)}
 [hidden]{display:none!important}
-@media(max-width:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}}`);
+@media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}}`);

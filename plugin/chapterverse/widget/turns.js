@@ -22,10 +22,10 @@ sheet.replaceSync(`
 .asked:has([aria-pressed=true]){outline:2px dashed}
 [aria-pressed=true] svg{fill:var(--_link)}
 .down svg{rotate:180deg}
-.code button{position:absolute;top:6px;inset-inline-end:6px;padding:2px 9px;border-radius:7px;background:var(--_bg)}
+.code button{position:absolute;top:6px;right:6px;padding:2px 9px;border-radius:7px;background:var(--_bg)}
 fieldset{border:0}
 label{display:block}
-.tip{position:absolute;inset-inline:18px;display:none;margin-top:16px;padding:2px 9px;border:1px solid;background:var(--_bg);color:var(--_fg);font-weight:400}
+.tip{position:absolute;inset-inline:18px;display:none;margin-top:16px;padding:2px 9px;border:1px solid;background:var(--_bg);color:var(--_fg)}
 .cite:hover .tip,.cite:focus-visible .tip{display:block}
 .turn:not(:last-child) .next{display:none}
 .error{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}`);
@@ -35,13 +35,19 @@ export const restore = panel => {
   panel.session = loadSession();
   const { messages } = panel.session;
   if (messages.length) panel.thread.replaceChildren();
-  messages.forEach((message, at) => {
-    if (message.role !== 'user') return;
-    const turn = panel.addTurn({ text: message.content }, message);
-    const next = messages[at + 1];
-    if (next?.role === 'assistant') turn.show({ ...next, response: next.content });
-    else turn.fail({ kind: 'interrupted' });
-  });
+  try {
+    messages.forEach((message, at) => {
+      if (message.role !== 'user') return;
+      const turn = panel.addTurn({ text: message.content }, message);
+      const next = messages[at + 1];
+      if (next?.role === 'assistant') turn.show({ ...next, response: next.content });
+      else turn.fail({ kind: 'interrupted' });
+    });
+  } catch {
+    // Somebody else wrote it.
+    panel.thread.replaceChildren();
+    panel.session = newSession();
+  }
 };
 
 /** @type {() => Session} */
@@ -91,7 +97,7 @@ export const explain = async (panel, { kind, detail, wait }, { question, message
   const name = kind === 'stopped' ? 'stop' : 'error';
   const status = el('p', { className: `status ${name}` }, icon(name), `${told} ${detail ?? ''}`);
   // A date would need two clocks that agree: whoever gets one, or nonsense, need not wait. Nobody waits for long.
-  let left = Math.min(Number(wait) || 0, 600);
+  let left = Math.min(parseInt(`${wait}`) || 0, 600);
 
   const retry = el('button', { className: 'chip', onclick() {
     const { session } = panel;
@@ -122,7 +128,7 @@ export const explain = async (panel, { kind, detail, wait }, { question, message
 const listen = panel => {
   const { field } = panel;
   let back = 0;
-  field.addEventListener('keydown', event => {
+  field.onkeydown = event => {
     const { key } = event;
     const step = key === 'ArrowUp' ? 1 : key === 'ArrowDown' ? -1 : 0;
     if (!field.value) back = 0;
@@ -135,7 +141,7 @@ const listen = panel => {
     } else return void (back = 0);
     event.preventDefault();
     event.stopPropagation();
-  });
+  };
 };
 
 /** @type {Equip} */
@@ -147,8 +153,8 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
   const note = el('span');
   if (!root.adoptedStyleSheets.includes(sheet)) {
     root.adoptedStyleSheets.push(sheet);
-    listen(panel);
   }
+  listen(panel);
 
   /** Shows what a tool did, and announces it. @type {(key: keyof Later, place?: HTMLElement) => void} */
   const say = (key, place = note) => {
@@ -172,8 +178,8 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
 
   const edit = tool('edit', () => {
     const { ariaPressed } = edit;
-    const { value } = field;
     panel.forget?.(true);
+    const { value } = field;
     if (ariaPressed === 'true') return;
     panel.forget = giveUp => {
       edit.ariaPressed = 'false';

@@ -11,8 +11,8 @@ type Icon = keyof typeof import('./render.js').ICONS;
 interface Config {
   /** Base of the API, without `/v1`. Empty: this page's own origin. */
   endpoint: string;
-  /** Words on the launcher and at the head of the panel. */
-  title?: string;
+  /** Words on the launcher and at the head of the panel; the launcher sees to it that there are some. */
+  title: string;
   /** The same by language, for pages in several; it counts where there is no `title`. */
   titles?: Record<string, string>;
   /** Docs version of this page. */
