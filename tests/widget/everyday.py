@@ -16,7 +16,7 @@ TARGETS = (
 )  # fmt: skip
 CODE = ("uv lock", "a_b", "**kwargs", "x = [1, 2]", "<div>", "&amp;", "a\\b", "--all", "list[int]")
 ODD = (
-    "\\*not this\\*", "\\_nor_ this", "&lt;tag&gt;", "&amp;&#35;&#x41;", "&nbsp;", "\\\\", "\\[a\\](b)", "**", "*", "_",
+    "\\*not this\\*", "\\_nor_ this", "&lt;tag&gt;", "&amp;&gt;", "&nbsp;", "\\\\", "\\[a\\](b)", "**", "*", "_",
     "](b)", "&copy", "<https://a.org/q>", "**a*", "*a**", "***both***", "**a *b* c**", "*a **b** c*",
     "**`code` and**", "`` a ` b ``", "**重要**です", "_a_b", "a__b__c", "\"*a*\"", "(**a**)", "**a**: b", "**(a)** b",
     "*a*b*", "**a.** b", "*a*, *b*", "a*b*c", "_(a)_.", "__a__, b", "**a**-**b**",

@@ -241,7 +241,7 @@ def test_a_citation_moves_through_the_site_as_its_own_links_do(visit: Visit, sit
     expect(page.locator(".turn").last.locator("sup a").first).to_be_visible()
     page.wait_for_function(
         "() => { const { top } = document.querySelector(location.hash).getBoundingClientRect();"
-        " return top > -1 && top < 200; }"
+        " return top > -1 && top < innerHeight; }"
     )
     assert_same_colors(page, theme)
 

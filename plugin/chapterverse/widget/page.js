@@ -187,7 +187,7 @@ const mark = text => {
   range.setEnd(node, offset + 1);
   CSS.highlights?.set('chapterverse', new Highlight(range));
   const { top } = range.getBoundingClientRect();
-  const block = top < 99 || top > innerHeight - 99 ? 'center' : 'nearest';
+  const block = top < 64 || top > innerHeight - 64 ? 'center' : 'nearest';
   range.startContainer.parentElement?.scrollIntoView({ block });
   return true;
 };
