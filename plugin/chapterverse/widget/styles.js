@@ -52,6 +52,8 @@ sup{margin-inline-start:3px;line-height:0}
 .cite+*{margin-inline-start:5px}
 .cite{padding:1px 5px;border-radius:6px;background:var(--_tint);font-size:11px;font-weight:600;text-decoration:none}
 .cite:hover{background:var(--_fg);color:var(--_bg)}
+.code button,.status{color:var(--_soft);font-size:13px}
+.status{margin:14px 0 8px}
 svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round}
 .sources{padding:0;list-style:none}
 dialog .chip,.source{display:block;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
