@@ -199,17 +199,32 @@ def test_every_option_of_the_widget_reaches_its_configuration(site: Site) -> Non
     }  # fmt: skip
     site.configure({"endpoint": "https://api.example.com", "widget": {**chosen, "title": None}})
     assert warnings(site.build("--strict")) == []
-    written = site.chat()
-    assert set(written.pop("titles")) >= {"en"}
-    expected = {**chosen, "endpoint": "https://api.example.com", "strings": {"send": "Ask", "403": "Not here."}}
-    assert written == expected
+    assert site.chat() == {
+        **chosen,
+        "endpoint": "https://api.example.com",
+        "title": "Ask the docs",
+        "strings": {"send": "Ask", "403": "Not here."},
+    }
 
 
 @pytest.mark.parametrize("widget", [None, {}, {"layout": "floating", "shortcut": True, "timeout": 60, "starters": []}])
 def test_a_widget_without_options_has_its_defaults(site: Site, widget: object) -> None:
     site.configure({"widget": widget})
     site.build()
-    assert site.chat().keys() == {"endpoint", "titles"}
+    assert site.chat() == {"endpoint": "", "title": "Ask the docs"}
+
+
+@pytest.mark.parametrize(("locale", "title"), [("de", "Doku befragen"), ("pt_BR", "Perguntar aos docs")])
+def test_a_chat_without_a_title_has_that_of_the_themes_language(site: Site, locale: str, title: str) -> None:
+    site.configure(theme={"name": "mkdocs", "locale": locale})
+    site.build()
+    assert site.chat()["title"] == title
+
+
+def test_a_chat_in_a_language_that_has_no_title_leaves_it_to_the_page(site: Site) -> None:
+    site.configure(theme={"name": "mkdocs", "locale": "ko"})
+    site.build()
+    assert site.chat()["titles"]["en"] == "Ask the docs"
 
 
 @pytest.mark.parametrize(
