@@ -20,11 +20,11 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "rest", "tokens", "lexical", "evidence", "embedding", "store", "knowledge", "widget",
-    "filters", "plain", "__version__",
+    "filters", "plain", "aws", "__version__",
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.
-NOT_ON_THE_LAMBDA = {"cohere", "qdrant_client", "mkdocs", "typer", "rich", "markdown_it", "tiktoken"}
+NOT_ON_THE_LAMBDA = {"boto3", "botocore", "cohere", "qdrant_client", "mkdocs", "typer", "rich", "markdown_it", "tiktoken"}
 
 #: Modules may be named for a noun; these are names for a drawer.
 DRAWERS = {"base", "helper", "helpers", "manager", "managers", "util", "utils"}

@@ -58,6 +58,14 @@ class Settings:
         records: `sqlite:PATH` or `postgresql://…`, where conversations are kept; empty means that none is.
         records_days: days after which a conversation is forgotten.
         signing_key: marks our answers in a conversation that the browser keeps; several, comma-separated, newest first.
+        limiter: `memory`, `sqlite:PATH` or `dynamodb:TABLE`, where requests and money are counted.
+        rates: requests that one client may make, such as "10/min,60/h,200/day"; "off" for as many as it likes.
+        daily_budget_usd: the most that models may cost a site in a day (UTC), in US dollars; "off" for no limit.
+        prices: what a model costs where its name is not known, or another price was agreed, such as
+            "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars for a million tokens, or a thousand searches.
+        thrift_generator: the cheaper model that answers when four fifths of the budget are gone.
+        proof_of_work: whether a client that is near its limit has to compute something before it may ask on.
+        secrets_arn: secret of Secrets Manager, or parameter of Parameter Store, that holds secrets as JSON by name.
         qdrant_url: the server that the store `qdrant:` without an address means.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
     """
@@ -77,6 +85,13 @@ class Settings:
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
+    limiter: str = _setting("memory", "CHAPTERVERSE_LIMITER")
+    rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
+    daily_budget_usd: str = _setting("5", "CHAPTERVERSE_DAILY_BUDGET_USD")
+    prices: str = _setting("", "CHAPTERVERSE_PRICES")
+    thrift_generator: str = _setting("", "CHAPTERVERSE_THRIFT_GENERATOR")
+    proof_of_work: bool = _setting(False, "CHAPTERVERSE_PROOF_OF_WORK")
+    secrets_arn: str = _setting("", "CHAPTERVERSE_SECRETS_ARN")
     log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")
     cohere_url: str = _setting("https://api.cohere.com", "CHAPTERVERSE_COHERE_URL")
     cohere_api_key: str = _secret("COHERE_API_KEY")
