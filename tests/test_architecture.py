@@ -24,7 +24,9 @@ OPEN_TO_SERVICE = {
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.
-NOT_ON_THE_LAMBDA = {"boto3", "botocore", "cohere", "qdrant_client", "mkdocs", "typer", "rich", "markdown_it", "tiktoken"}
+NOT_ON_THE_LAMBDA = {
+    "boto3", "botocore", "cohere", "qdrant_client", "mkdocs", "typer", "rich", "markdown_it", "tiktoken",
+}  # fmt: skip
 
 #: Modules may be named for a noun; these are names for a drawer.
 DRAWERS = {"base", "helper", "helpers", "manager", "managers", "util", "utils"}
