@@ -41,6 +41,7 @@ def answer(material: Material, verified: Verified, degraded: str | None, turn: T
 def refusal(material: Material, turn: Turn, degraded: str | None = None) -> ChatResponse:
     """Return the honest no, with the nearest pages."""
     text = phrases.of(material.language).refused
+    missing = " ".join(filter(None, (turn.means.allowance.reason, material.degraded))) or None
     return turn.response(
         response=text,
         source_chunks=[],
@@ -51,7 +52,7 @@ def refusal(material: Material, turn: Turn, degraded: str | None = None) -> Chat
         retrieval_used=material.retrieval_used,
         sources_cited=[],
         nearest=list(material.nearest),
-        degraded_reason=degraded or material.degraded,
+        degraded_reason=degraded or missing,
     )
 
 

@@ -18,6 +18,7 @@ from chapterverse_api.grounding import FLOOR, verify
 from chapterverse_api.links import Links
 from chapterverse_api.marks import without_marks
 from chapterverse_api.material import Material, from_index, from_selection
+from chapterverse_api.spending import Allowance
 from chapterverse_api.sse import Events
 from chapterverse_api.turn import Turn
 
@@ -25,18 +26,26 @@ if TYPE_CHECKING:
     from chapterverse_api.service import Service
 
 
-def ask(query: ChatQuery, service: Service, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
+def ask(
+    query: ChatQuery,
+    service: Service,
+    *,
+    cutoff: Cutoff | None = None,
+    origins: Collection[str] = (),
+    allowance: Allowance | None = None,
+) -> Events:
     """Yield `Meta`, the draft as `Delta`s, and last the verified `ChatResponse`.
 
     Args:
         cutoff: until when, at the latest; 25 seconds from now where it is left out.
         origins: addresses that the reader's page may be of, besides the site's own.
+        allowance: what the models may cost; no limit where it is left out.
 
     Raises:
         InputError: a filter names no known field, or the page is of another site.
         IndexFault: there is no index that can be read.
     """
-    turn = Turn(query, service, cutoff or Cutoff(), origins)
+    turn = Turn(query, service, cutoff or Cutoff(), origins, allowance)
     turn.log_query()
 
     material = from_selection(turn) if query.selected_text else from_index(turn)
@@ -58,13 +67,13 @@ def ask(query: ChatQuery, service: Service, *, cutoff: Cutoff | None = None, ori
     verified = verify(without_marks(draft, passages), passages, material.task.language, material.weigh)
     turn.log(
         "response_generated",
-        generator="extractive" if failure else service.generator.name,
+        generator="extractive" if failure else turn.means.generator.name,
         dropped_citations=verified.dropped,
     )
 
     # Last refusal: an answer in which no citation holds, or that hardly rests on what was sent, is no answer.
     cited = any(span.citations and span.text.strip() for span in verified.spans)
-    degraded = " ".join(filter(None, (failure, material.degraded))) or None
+    degraded = " ".join(filter(None, (failure, turn.means.allowance.reason, material.degraded))) or None
     if not cited or verified.confidence < FLOOR:
         yield from turn.ended(refusal(material, turn, degraded))
         return
@@ -73,11 +82,11 @@ def ask(query: ChatQuery, service: Service, *, cutoff: Cutoff | None = None, ori
 
 def _drafted(material: Material, turn: Turn) -> Steps[Delta, None, tuple[Draft, str | None]]:
     """Stream the draft and return it, with the reason if quoting had to stand in for the generator."""
-    links, generator = Links(material.task.passages), turn.service.generator
+    links, means = Links(material.task.passages), turn.means
     framed = yield from _framed(material)
     try:
-        with turn.service.circuit.asking(Refused), turn.cutoff.heeding():
-            draft = yield from _streamed(links.stream(refusable(generator.generate(material.task))))
+        with means.circuit.asking(Refused), turn.cutoff.heeding():
+            draft = yield from _streamed(links.stream(refusable(means.generator.generate(material.task))))
     except ProviderError as error:
         refusals.report(error, turn_id=turn.id)
         draft = yield from _streamed(links.stream(Extractive().generate(material.task)))

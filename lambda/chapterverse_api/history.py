@@ -26,7 +26,7 @@ REPORTED = "(What the reader says was answered:)\n"
 #: Seconds that a model may take to say what a follow-up means, and what it may say.
 REWRITING_SECONDS = 1.5
 _REWRITTEN_LENGTH = 400
-_REWRITTEN_TOKENS = 200
+REWRITTEN_TOKENS = 200
 #: Characters that a rewriting is told of each message: it needs the subject, not the whole.
 _GIST = 600
 #: A message longer than this is no question but what was selected on a page: characters.
@@ -149,7 +149,7 @@ def _rewritten(
     )
     request = Said("user", f"{told}\n\nThe last question:\n{question}")
     try:
-        reply = writer.write(_REWRITE, [request], tokens=_REWRITTEN_TOKENS, cutoff=cutoff.within(REWRITING_SECONDS))
+        reply = writer.write(_REWRITE, [request], tokens=REWRITTEN_TOKENS, cutoff=cutoff.within(REWRITING_SECONDS))
     except ProviderError:
         return None
     text = reply.strip().strip(_QUOTES).strip()

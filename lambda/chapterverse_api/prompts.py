@@ -19,6 +19,8 @@ REFUSAL = "NOT_IN_DOCS"
 
 #: Tokens of an answer at most: 150 words, and code.
 ANSWER_TOKENS = 600
+#: Tokens that a model which reasons may think before it answers: its limit is one for both.
+THOUGHT_TOKENS = 2000
 
 #: Tokens of each part at most, as `estimate` counts; the sources have their budget in `passages`.
 HISTORY_TOKENS = 1200

@@ -46,7 +46,7 @@ def seek(turn: Turn) -> Sought:
     """
     query, service = turn.query, turn.service
     snapshot = turn.snapshot()
-    asked = condense(query.query or "", turn.conversation, service.writer, turn.cutoff, snapshot.head.languages)
+    asked = condense(query.query or "", turn.conversation, turn.means.writer, turn.cutoff, snapshot.head.languages)
     question = asked.question
     page = service.published_url(query.page_url or "", snapshot.head)
     here = page_of(page)
@@ -54,13 +54,13 @@ def seek(turn: Turn) -> Sought:
     # Who filters by languages has chosen.
     spoken = () if "language" in fields(query.filters) else _spoken(language, snapshot)
     narrow = all_of(query.filters, In("language", spoken)) if spoken else query.filters
-    found, abroad = service.find(snapshot, question, narrow, here=here), False
+    found, abroad = service.find(snapshot, question, narrow, here=here, means=turn.means), False
     if spoken and not found.answerable:
         anywhere = service.find(snapshot, question, query.filters, here=here, after=found)
         found, abroad = (anywhere, True) if anywhere.answerable else (found, False)
     # What is going to be refused is not worth a model's price, nor what nobody waits for.
     turn.cutoff.check()
-    ordered = service.reranked(question, found) if found.answerable else found
+    ordered = service.reranked(question, found, turn.means) if found.answerable else found
     return Sought(snapshot, ordered, language, abroad)
 
 

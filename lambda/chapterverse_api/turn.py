@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -15,8 +15,10 @@ from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.guard.transcript import signed_question
 from chapterverse_api.history import Conversation
+from chapterverse_api.means import Means
 from chapterverse_api.records import new_thread_id
 from chapterverse_api.records.threads import KEEPING_SECONDS
+from chapterverse_api.spending import Allowance
 from chapterverse_api.sse import Events
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Turn:
 
     Attributes:
         origins: addresses that the reader's page may be of, besides the site's own.
+        means: the models that it may use.
         conversation: what was said before, as far as it is known to have been.
         thread_id: under which it is kept; None where the reader names none and nothing is kept.
     """
@@ -42,12 +45,15 @@ class Turn:
     service: Service
     cutoff: Cutoff = field(default_factory=Cutoff)
     origins: Collection[str] = ()
+    allowance: InitVar[Allowance | None] = None
     id: str = field(default_factory=lambda: uuid4().hex)
     started: float = field(default_factory=time.perf_counter)
     thread_id: str | None = field(init=False)
+    means: Means = field(init=False)
     conversation: Conversation = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, allowance: Allowance | None) -> None:
+        self.means = Means.of(self.service, allowance)
         threads, self.thread_id = self.service.threads, self.query.thread_id
         thread = threads.recall(self.thread_id) if threads and self.thread_id else None
         if threads and not self.thread_id:
@@ -94,7 +100,8 @@ class Turn:
             # Also where the reader hangs up as soon as the answer is there, as the widget does.
             if self.service.threads and self.thread_id:
                 seconds = max(0.0, min(KEEPING_SECONDS, WHOLE_SECONDS - self.seconds))
-                self.service.threads.remember(self.thread_id, self.query, response, seconds=seconds)
+                writer = self.means.writer
+                self.service.threads.remember(self.thread_id, self.query, response, writer, seconds=seconds)
 
     def response(self, response: str, **fields: Any) -> ChatResponse:
         """Return the response with its head filled in: which turn, when (UTC), how many seconds it took, our mark."""

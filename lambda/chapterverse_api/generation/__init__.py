@@ -52,6 +52,19 @@ class Said:
     content: str
 
 
+@dataclass(slots=True)
+class Usage:
+    """Tokens that a generator's service says it has billed, as far as it says so.
+
+    Attributes:
+        read: of the prompt, sources included.
+        written: of the answer.
+    """
+
+    read: float = 0.0
+    written: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What to answer, and from what.
@@ -67,6 +80,7 @@ class Task:
         context: what the reader tells of themselves: their words, never a source.
         persona: how the owner wants it said.
         cutoff: until when, at the latest.
+        usage: filled in by the generator.
     """
 
     question: str
@@ -79,6 +93,7 @@ class Task:
     context: str = ""
     persona: Persona = field(default_factory=Persona)
     cutoff: Cutoff = field(default_factory=Cutoff)
+    usage: Usage = field(default_factory=Usage, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

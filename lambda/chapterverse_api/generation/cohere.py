@@ -72,6 +72,7 @@ class CohereGenerator:
                     yield text
                 if answer.is_over:
                     break
+        task.usage.read, task.usage.written = answer.usage.read, answer.usage.written
         return answer.draft()
 
     def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:

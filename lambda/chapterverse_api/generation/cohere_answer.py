@@ -15,12 +15,14 @@ from typing import Any
 
 from chapterverse.errors import ProviderError
 from chapterverse.rest import Event
-from chapterverse_api.generation import Draft, Span
+from chapterverse_api.generation import Draft, Span, Usage
 from chapterverse_api.generation.spoken import MOST_CHARACTERS
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MOST_CITATIONS = 300
 _MOST_SOURCES = 20
+#: More than any model reads.
+_MOST_TOKENS = 10_000_000
 
 #: Reasons to stop that leave a text which can stand.
 _WHOLE = ("COMPLETE", "STOP_SEQUENCE")
@@ -43,10 +45,12 @@ class Answer:
 
     Attributes:
         is_over: whether the answer is whole; what follows says nothing of it.
+        usage: what is billed for it, as far as that is told.
     """
 
     def __init__(self) -> None:
         self.is_over = False
+        self.usage = Usage()
         self._pieces: list[str] = []
         self._length = 0
         # Where each text part begins in the whole, by its index; thoughts are no part.
@@ -74,6 +78,8 @@ class Answer:
             self._cite(message.get("citations"))
         elif kind == "message-end":
             self._finish = finish(delta.get("finish_reason"))
+            billed = _mapping(_mapping(delta.get("usage")).get("billed_units"))
+            self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
         return ""
 
@@ -195,6 +201,11 @@ def _parsed(data: str) -> dict[str, Any]:
 
 def _mapping(said: Any) -> Mapping[str, Any]:
     return said if isinstance(said, dict) else {}
+
+
+def _count(said: Any) -> float:
+    """Return a number of tokens; 0 for what can't be one."""
+    return said if isinstance(said, int | float) and 0 <= said < _MOST_TOKENS else 0.0
 
 
 def _key(index: Any) -> int | None:

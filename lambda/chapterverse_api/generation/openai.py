@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
+from chapterverse.errors import AnswerWithheld, ConfigurationError, KeyRefused, ProviderError
 from chapterverse.rest import JsonClient, Reply, Stream, bearer
 from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
@@ -26,15 +26,13 @@ from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Draft, Said, Task
 from chapterverse_api.generation.numbered import numbered
 from chapterverse_api.generation.spoken import spoken, written
-from chapterverse_api.prompts import ANSWER_TOKENS, conversation, instructions
+from chapterverse_api.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions
 
 _PATH = "/v1/chat/completions"
 
 #: Near to what is most likely, as an answer quotes.
 _TEMPERATURE = 0.1
 
-#: Tokens that a model which reasons may think before it answers: its limit is one for both.
-_THOUGHT_TOKENS = 2000
 
 _PROVIDER = "The model service"
 
@@ -73,7 +71,7 @@ class _Manner:
     def fields(self, tokens: int) -> dict[str, Any]:
         if self.temperature:
             return {self.limit: tokens, "temperature": _TEMPERATURE}
-        return {self.limit: tokens + _THOUGHT_TOKENS}
+        return {self.limit: tokens + THOUGHT_TOKENS}
 
     def after(self, reply: Stream | Reply) -> _Manner | None:
         """Return what to try after a reply that was no answer; None where another manner would not mend it."""
@@ -240,4 +238,6 @@ def _failure(reply: Stream | Reply) -> ProviderError:
     if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
         status = 402
     message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
+    if status in {401, 403}:
+        return KeyRefused(message)
     return ProviderError(message, retryable=status in _PASSING or status >= 500)

@@ -38,13 +38,10 @@ _SUMMARIZE = (
 
 
 class Threads:
-    """Args:
-    writer: makes summaries; None where there is no model.
-    """
+    """Conversations in one database; where it fails, it is left alone for a while."""
 
-    def __init__(self, records: Records, writer: Writer | None = None, pause: float = PAUSE_SECONDS) -> None:
+    def __init__(self, records: Records, pause: float = PAUSE_SECONDS) -> None:
         self._records = records
-        self._writer = writer
         self._pause = pause
         self._resumes = 0.0
 
@@ -57,11 +54,20 @@ class Threads:
             return Thread()
 
     def remember(
-        self, thread_id: str, query: ChatQuery, response: ChatResponse, *, seconds: float = KEEPING_SECONDS
+        self,
+        thread_id: str,
+        query: ChatQuery,
+        response: ChatResponse,
+        writer: Writer | None = None,
+        *,
+        seconds: float = KEEPING_SECONDS,
     ) -> None:
         """Keep a turn, and the thread's summary if one is due; where the database fails, the log is told.
 
         An answer to a selection is made of it, so neither of them is kept.
+
+        Args:
+            writer: makes the summary; None where there is no model, or none may be asked.
         """
         if query.query is None or query.selected_text is not None or not self._works:
             return
@@ -69,7 +75,7 @@ class Threads:
         try:
             self._records.append(thread_id, _turn(query.query, response))
             thread = self._records.thread(thread_id)
-            if _due(thread) and (summary := self._summary(thread, cutoff)):
+            if _due(thread) and (summary := _summary(thread, writer, cutoff)):
                 self._records.summarize(thread_id, summary, thread.turns[-1].number, read=thread)
         except RecordsFault as error:
             self._failed(error, thread_id)
@@ -106,23 +112,6 @@ class Threads:
         """
         return self._records.expire(days)
 
-    def _summary(self, thread: Thread, cutoff: Cutoff) -> str:
-        """Return the next summary; empty where the model failed, and the old one stays."""
-        if self._writer is None:
-            return offline(thread.turns)
-        told = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
-        told += [
-            f"Reader: {shortened(turn.question, _GIST)}\n\nAnswer: {shortened(turn.answer, _GIST)}"
-            for turn in thread.news
-        ]
-        try:
-            text = self._writer.write(
-                _SUMMARIZE, [Said("user", "\n\n".join(told))], tokens=SUMMARY_TOKENS, cutoff=cutoff
-            )
-        except ProviderError:
-            return ""
-        return _within(text.split("\n"))
-
     @property
     def _works(self) -> bool:
         """Whether the database did not fail a moment ago."""
@@ -134,14 +123,14 @@ class Threads:
         log.event("error", turn_id=None, thread_id=thread_id, code="records_unavailable", message=str(error))
 
 
-def open_threads(settings: Settings, writer: Writer | None = None) -> Threads | None:
+def open_threads(settings: Settings) -> Threads | None:
     """Return the threads that the settings ask for; None where nothing is kept.
 
     Raises:
         ConfigurationError: see `open_records`.
     """
     records = open_records(settings)
-    return Threads(records, writer) if records else None
+    return Threads(records) if records else None
 
 
 def offline(turns: Sequence[Turn]) -> str:
@@ -149,6 +138,21 @@ def offline(turns: Sequence[Turn]) -> str:
     titles = dict.fromkeys(place.title for turn in turns for place in turn.cited)
     lines = [f"Asked: {' '.join(turn.question.split())}" for turn in turns]
     return _within([*lines, *(["Cited: " + "; ".join(titles)] if titles else [])], newest=True)
+
+
+def _summary(thread: Thread, writer: Writer | None, cutoff: Cutoff) -> str:
+    """Return the next summary; empty where the model failed, and the old one stays."""
+    if writer is None:
+        return offline(thread.turns)
+    told = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
+    told += [
+        f"Reader: {shortened(turn.question, _GIST)}\n\nAnswer: {shortened(turn.answer, _GIST)}" for turn in thread.news
+    ]
+    try:
+        text = writer.write(_SUMMARIZE, [Said("user", "\n\n".join(told))], tokens=SUMMARY_TOKENS, cutoff=cutoff)
+    except ProviderError:
+        return ""
+    return _within(text.split("\n"))
 
 
 def _turn(question: str, response: ChatResponse) -> Turn:

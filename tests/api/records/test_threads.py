@@ -25,8 +25,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "records.sqlite"
 
 
-def opened(path: Path, writer: Writer | None = None) -> Threads:
-    threads = open_threads(Settings(records=f"sqlite:{path}"), writer)
+def opened(path: Path) -> Threads:
+    threads = open_threads(Settings(records=f"sqlite:{path}"))
     assert threads is not None
     return threads
 
@@ -44,9 +44,9 @@ def answered(number: int = 1, text: str = "", **changes: Any) -> ChatResponse:
     return ChatResponse(**{**fields, **changes})
 
 
-def talk(threads: Threads, *numbers: int, text: str = "") -> None:
+def talk(threads: Threads, *numbers: int, text: str = "", writer: Writer | None = None) -> None:
     for number in numbers:
-        threads.remember("t", ChatQuery(query=f"q{number}?"), answered(number, text))
+        threads.remember("t", ChatQuery(query=f"q{number}?"), answered(number, text), writer)
 
 
 def test_nothing_is_kept_unless_it_is_asked_for() -> None:
@@ -105,14 +105,14 @@ def test_old_threads_are_removed_on_demand(path: Path) -> None:
 
 def test_every_six_turns_a_model_goes_on_with_the_summary(path: Path) -> None:
     scribe = Scribe("The reader wants 1 to 6.", "The reader wants 1 to 12.")
-    threads = opened(path, scribe)
-    talk(threads, *range(1, EVERY))
+    threads = opened(path)
+    talk(threads, *range(1, EVERY), writer=scribe)
     assert scribe.asked == []
-    talk(threads, EVERY)
+    talk(threads, EVERY, writer=scribe)
     assert threads.recall("t").summary == "The reader wants 1 to 6."
-    talk(threads, *range(EVERY + 1, 2 * EVERY))
+    talk(threads, *range(EVERY + 1, 2 * EVERY), writer=scribe)
     assert len(scribe.asked) == 1
-    talk(threads, 2 * EVERY)
+    talk(threads, 2 * EVERY, writer=scribe)
     thread = threads.recall("t")
     assert (thread.summary, thread.news, len(thread.turns)) == ("The reader wants 1 to 12.", (), 12)
     (told,) = scribe.asked[1].messages
@@ -123,40 +123,40 @@ def test_every_six_turns_a_model_goes_on_with_the_summary(path: Path) -> None:
 
 def test_long_answers_are_summed_up_earlier(path: Path) -> None:
     scribe = Scribe("S")
-    threads = opened(path, scribe)
-    talk(threads, 1, text="a" * 4000)
+    threads = opened(path)
+    talk(threads, 1, text="a" * 4000, writer=scribe)
     assert scribe.asked == []
-    talk(threads, 2, text="b" * 400)
+    talk(threads, 2, text="b" * 400, writer=scribe)
     assert threads.recall("t").summary == "S"
 
 
 def test_what_a_model_is_told_has_an_end(path: Path) -> None:
     scribe = Scribe(*[ProviderError("down")] * 11, "S")
-    talk(opened(path, scribe), *range(1, 13), text="a " * 2000)
+    talk(opened(path), *range(1, 13), text="a " * 2000, writer=scribe)
     (told,) = scribe.asked[-1].messages
     assert told.content.count("Reader: ") == 12
     assert len(told.content) <= 12 * 4050
 
 
 def test_a_model_that_fails_leaves_the_old_summary_and_the_turns(path: Path) -> None:
-    threads = opened(path, Scribe("S", ProviderError("down"), "T"))
-    talk(threads, *range(1, 13))
+    threads, scribe = opened(path), Scribe("S", ProviderError("down"), "T")
+    talk(threads, *range(1, 13), writer=scribe)
     thread = threads.recall("t")
     assert (thread.summary, len(thread.news), len(thread.turns)) == ("S", 6, 12)
-    talk(threads, 13)
+    talk(threads, 13, writer=scribe)
     assert threads.recall("t").summary == "T"
 
 
 @pytest.mark.parametrize("reply", ["", " \n ", "\n"])
 def test_a_model_that_says_nothing_makes_no_summary(path: Path, reply: str) -> None:
-    threads = opened(path, Scribe(reply))
-    talk(threads, *range(1, 7))
+    threads, scribe = opened(path), Scribe(reply)
+    talk(threads, *range(1, 7), writer=scribe)
     assert threads.recall("t").summary == ""
 
 
 def test_a_summary_has_an_end(path: Path) -> None:
-    threads = opened(path, Scribe("first line\n" + "word " * 9000 + "\0"))
-    talk(threads, *range(1, 7))
+    threads, scribe = opened(path), Scribe("first line\n" + "word " * 9000 + "\0")
+    talk(threads, *range(1, 7), writer=scribe)
     summary = threads.recall("t").summary
     assert summary.startswith("first line\nword")
     assert len(summary) <= SUMMARY_TOKENS * 3.5
@@ -164,9 +164,9 @@ def test_a_summary_has_an_end(path: Path) -> None:
 
 def test_a_model_has_only_so_long(path: Path) -> None:
     scribe = Scribe("S")
-    threads = opened(path, scribe)
-    talk(threads, *range(1, 6))
-    threads.remember("t", ChatQuery(query="q6?"), answered(6), seconds=0.5)
+    threads = opened(path)
+    talk(threads, *range(1, 6), writer=scribe)
+    threads.remember("t", ChatQuery(query="q6?"), answered(6), scribe, seconds=0.5)
     assert 0 < scribe.asked[0].seconds <= 0.5
 
 
@@ -231,7 +231,7 @@ def test_a_server_that_is_gone_costs_one_wait(caplog: pytest.LogCaptureFixture) 
 
 
 def test_a_thread_on_postgres_has_a_summary_too() -> None:
-    threads = open_threads(Settings(records=postgres.server().database()), Scribe("S"))
+    threads = open_threads(Settings(records=postgres.server().database()))
     assert threads is not None
-    talk(threads, *range(1, 7))
+    talk(threads, *range(1, 7), writer=Scribe("S"))
     assert threads.recall("t").summary == "S"

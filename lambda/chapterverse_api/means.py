@@ -1,0 +1,255 @@
+"""The models that one turn may use: each counts what it costs, and what the day's budget does not allow is left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator as Steps
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from chapterverse.embedding import Embedder, Vector
+from chapterverse.model import EmbedderCard
+from chapterverse.settings import Settings
+from chapterverse_api import prompts
+from chapterverse_api.circuit import Circuit, GuardedWriter, Resting
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.generation import Draft, Generator, Said, Task, Writer, open_generator
+from chapterverse_api.generation.extractive import Extractive
+from chapterverse_api.history import REWRITTEN_TOKENS
+from chapterverse_api.passages import BUDGET as SOURCES_TOKENS
+from chapterverse_api.prices import FREE, Price, Prices, thrift_name
+from chapterverse_api.reranking import Reranker
+from chapterverse_api.spending import Allowance, Worst
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
+
+#: Bytes of a token when money is counted. A text in English has four, one in Chinese nearly three; fewer count more.
+_BYTES = 2.5
+#: What surrounds the texts of one request: roles, names of fields, marks.
+_FRAME = 200
+#: Bytes of our own rules, without the persona, and of the titles of sources.
+_RULES = 6000
+#: Texts that one price of a search covers, and bytes of 500 tokens, of which a longer text is read in parts:
+#: https://docs.cohere.com/docs/rerank-overview
+_SEARCHED, _PART = 100, 1750
+#: A question has at most a hundred texts, and each of them at most two parts beside a short question, or a few more.
+_MOST_SEARCHES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a turn finds, orders, writes and rewrites with.
+
+    Attributes:
+        circuit: of the generator.
+        allowance: what they cost.
+    """
+
+    embedder: Embedder | None
+    reranker: Reranker | None
+    generator: Generator
+    writer: Writer | None
+    circuit: Circuit
+    allowance: Allowance
+
+    @classmethod
+    def of(cls, service: Service, allowance: Allowance | None = None) -> Means:
+        """Return what a turn may use of a service's models; without an allowance, all of them."""
+        allowance, prices = allowance or Allowance(), service.prices
+        free = allowance.level == "free"
+        cheaper = service.thrift if allowance.level == "thrift" else None
+        generator, circuit = (cheaper.generator, cheaper.circuit) if cheaper else (service.generator, service.circuit)
+        price = prices.thrift if cheaper else prices.generator
+        # What a machine of one's own does is as good as ever when the money is gone.
+        embedder = None if free and _is_paid(service.settings.embedder) else service.embedder
+        reranker = service.reranker if allowance.level == "full" else None
+        if free and _is_paid(service.settings.generator):
+            generator, circuit, price = Extractive(), Circuit("generator"), FREE
+        writer = GuardedWriter(generator, circuit) if isinstance(generator, Writer) else None
+        return cls(
+            MeteredEmbedder(embedder, prices.embedder, allowance) if embedder else None,
+            MeteredReranker(reranker, prices.reranker, allowance) if reranker else None,
+            generator if price == FREE else MeteredGenerator(generator, price, allowance, prices.thoughts),
+            MeteredWriter(writer, price, allowance, prices.thoughts) if writer else None,
+            circuit,
+            allowance,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Thrift:
+    """The cheaper generator, with a circuit of its own."""
+
+    generator: Generator
+    circuit: Circuit
+
+
+def open_thrift(settings: Settings) -> Thrift | None:
+    """Return the generator for when money gets short; None where that is the usual one.
+
+    Raises:
+        ConfigurationError: see `open_generator`.
+    """
+    name = thrift_name(settings)
+    if name == settings.generator:
+        return None
+    return Thrift(open_generator(settings.override(generator=name)), Circuit("cheaper generator"))
+
+
+def worst_of_turn(query: ChatQuery, prices: Prices, *, keeps: bool) -> Worst:
+    """Return the most that answering a question can cost.
+
+    Args:
+        keeps: whether a summary of the conversation may have to be written.
+    """
+    # A token is at least one byte, so whatever a reader may have made up is taken at that.
+    own = sum(_length(text) for text in (query.query, query.selected_text))
+    earlier = min(sum(_length(m.content) for m in query.conversation_history), _bytes(prompts.HISTORY_TOKENS))
+    told = own + earlier + _bytes(prompts.SUMMARY_TOKENS)
+    context = min(_length(query.user_context), _bytes(prompts.CONTEXT_TOKENS))
+    ours = _RULES + _bytes(prompts.PERSONA_TOKENS) + _bytes(SOURCES_TOKENS)
+    texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]
+    texts += [(_RULES / _BYTES + told, REWRITTEN_TOKENS)] if query.conversation_history or keeps else []
+    texts += [(_RULES / _BYTES + told, prompts.SUMMARY_TOKENS)] if keeps else []
+
+    def generated(price: Price) -> float:
+        return sum(price.of(read=_FRAME + read, written=written + prices.thoughts) for read, written in texts)
+
+    embedded = prices.embedder.of(read=_FRAME + told)
+    searched = prices.reranker.of(searches=_MOST_SEARCHES)
+    return Worst(embedded + searched + generated(prices.generator), embedded + generated(prices.thrift))
+
+
+def worst_of_search(question: str, prices: Prices) -> Worst:
+    """Return the most that a search without an answer can cost."""
+    embedded = prices.embedder.of(read=_FRAME + _length(question))
+    return Worst(embedded + prices.reranker.of(searches=_MOST_SEARCHES), embedded)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredEmbedder:
+    """An embedder whose questions are counted. Implements `chapterverse.embedding.Embedder`."""
+
+    embedder: Embedder
+    rate: Price
+    allowance: Allowance
+
+    @property
+    def card(self) -> EmbedderCard:
+        return self.embedder.card
+
+    @property
+    def price(self) -> float:
+        return self.embedder.price
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return self.embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        with _charging(lambda: self.allowance.add(self.rate, read=_tokens(text))):
+            return self.embedder.embed_query(text)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredReranker:
+    """A reranker whose searches are counted. Implements `chapterverse_api.reranking.Reranker`."""
+
+    reranker: Reranker
+    price: Price
+    allowance: Allowance
+
+    @property
+    def name(self) -> str:
+        return self.reranker.name
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        with _charging(lambda: self.allowance.add(self.price, searches=_searches(question, texts))):
+            return self.reranker.rerank(question, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredGenerator:
+    """A generator whose tokens are counted. Implements `chapterverse_api.generation.Generator`."""
+
+    generator: Generator
+    price: Price
+    allowance: Allowance
+    thoughts: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.generator.name
+
+    def generate(self, task: Task) -> Steps[str, None, Draft]:
+        sent = [prompts.instructions(task), *(said.content for said in prompts.conversation(task, "nonce"))]
+        began, written = False, 0.0
+        steps = self.generator.generate(task)
+        try:
+            while True:
+                try:
+                    text = next(steps)
+                except StopIteration as end:
+                    draft: Draft = end.value
+                    written = task.usage.written or _tokens(*(span.text for span in draft))
+                    return draft
+                # One that is left in the middle may write on, and what it writes is billed.
+                began, written = True, prompts.ANSWER_TOKENS + self.thoughts
+                yield text
+        finally:
+            steps.close()
+            self.allowance.add_generated(self.price, task.usage.read or _tokens(*sent), written if began else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredWriter:
+    """A writer whose tokens are counted. Implements `chapterverse_api.generation.Writer`."""
+
+    writer: Writer
+    price: Price
+    allowance: Allowance
+    thoughts: int = 0
+
+    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+        read = _tokens(instructions, *(said.content for said in messages))
+        with _charging(lambda: self.allowance.add_generated(self.price, read, tokens + self.thoughts)):
+            return self.writer.write(instructions, messages, tokens=tokens, cutoff=cutoff)
+
+
+@contextmanager
+def _charging(charge: Callable[[], None]) -> Iterator[None]:
+    """Count what a model was asked for, however that ended; one that is being left alone was not asked."""
+    try:
+        yield
+    except Resting:
+        raise
+    except BaseException:
+        charge()
+        raise
+    charge()
+
+
+def _tokens(*texts: str) -> float:
+    return _FRAME + sum(map(_length, texts)) / _BYTES
+
+
+def _length(text: str | None) -> int:
+    return len((text or "").encode(errors="replace"))
+
+
+def _bytes(tokens: int) -> int:
+    return math.ceil(tokens * prompts.BYTES_OF_TOKEN)
+
+
+def _searches(question: str, texts: Sequence[str]) -> int:
+    """Return how many searches are billed: a text that is longer than a part is read in several."""
+    parts = sum(1 + (_length(question) + _length(text)) // _PART for text in texts)
+    return math.ceil(parts / _SEARCHED)
+
+
+def _is_paid(name: str) -> bool:
+    """Return whether a part is a service that is asked over the network, by the setting that names it."""
+    return name.partition(":")[0] not in {"none", "local", "extractive", "fastembed"}

@@ -1,0 +1,163 @@
+"""What models cost, as their providers list it: no contract, so each can be replaced by `CHAPTERVERSE_PRICES`.
+
+A dollar for a million tokens is a microdollar for one, so the numbers below are both.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api.prompts import THOUGHT_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one model costs, in microdollars.
+
+    Attributes:
+        read: for a token that it is sent.
+        written: for a token that it writes.
+        search: for one question to a reranker, with up to 100 short texts.
+    """
+
+    read: float = 0.0
+    written: float = 0.0
+    search: float = 0.0
+
+    def of(self, *, read: float = 0.0, written: float = 0.0, searches: int = 0) -> float:
+        """Return what so many tokens and searches cost, in microdollars."""
+        return read * self.read + written * self.written + searches * self.search
+
+
+FREE = Price()
+
+#: Of November 2026, from the providers' public lists.
+_GENERATORS = {
+    "command-a-03-2025": Price(2.5, 10),
+    "command-r7b-12-2024": Price(0.0375, 0.15),
+    "command-r-08-2024": Price(0.15, 0.6),
+    "command-r-plus-08-2024": Price(2.5, 10),
+    "gpt-4.1": Price(2, 8),
+    "gpt-4.1-mini": Price(0.4, 1.6),
+    "gpt-4.1-nano": Price(0.1, 0.4),
+    "gpt-4o": Price(2.5, 10),
+    "gpt-4o-mini": Price(0.15, 0.6),
+}
+_RERANKERS = {
+    "rerank-v3.5": Price(search=2000),
+    "rerank-english-v3.0": Price(search=2000),
+    "rerank-multilingual-v3.0": Price(search=2000),
+    "rerank-v4.0-fast": Price(search=2000),
+    "rerank-v4.0-pro": Price(search=2500),
+    # By the token; its 50 texts have at most 512 each.
+    "rerank-v5.0-fast": Price(search=600),
+    "rerank-v5.0-pro": Price(search=1500),
+}
+
+#: A model that is not listed may be any, so it is counted as a dear one: too early an end costs less than too late.
+_UNKNOWN = Price(read=5, written=25, search=2500)
+_UNKNOWN_EMBEDDER = Price(read=0.2)
+
+#: The model that answers in place of a provider's others when money gets short.
+_CHEAPER = {"cohere": "cohere:command-r7b-12-2024"}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What the parts of one service cost.
+
+    Attributes:
+        thrift: of the generator that answers when most of the budget is gone.
+        thoughts: tokens that the generators may think on top of what they write, which are billed as well.
+    """
+
+    embedder: Price = FREE
+    reranker: Price = FREE
+    generator: Price = FREE
+    thrift: Price = FREE
+    thoughts: int = 0
+
+    @classmethod
+    def of(cls, settings: Settings, embedder: float | None = None) -> Prices:
+        """Return what the models that `settings` name cost.
+
+        Args:
+            embedder: the embedder's own listed price, in US dollars for a million tokens; 0 where none is known.
+
+        Raises:
+            ConfigurationError: `CHAPTERVERSE_PRICES` can't be read.
+        """
+        agreed = _agreed(settings.prices)
+        private = _is_private(settings.openai_url)
+        return cls(
+            agreed.get("embedder", _embedder(settings.embedder, embedder, private=private)),
+            agreed.get("reranker", _reranker(settings.reranker)),
+            agreed.get("generator", _generator(settings.generator, private=private)),
+            agreed.get("thrift", _generator(thrift_name(settings), private=private)),
+            # Those of Cohere are told not to think.
+            THOUGHT_TOKENS if "openai:" in f"{settings.generator} {thrift_name(settings)}" else 0,
+        )
+
+
+def thrift_name(settings: Settings) -> str:
+    """Return the generator that answers when most of the budget is gone; the usual one where none is known."""
+    provider = settings.generator.partition(":")[0]
+    return settings.thrift_generator or _CHEAPER.get(provider, settings.generator)
+
+
+def _generator(name: str, *, private: bool) -> Price:
+    provider, _, model = name.partition(":")
+    if provider == "extractive" or (provider == "openai" and private):
+        return FREE
+    if provider == "cohere" and not model:
+        model = "command-a-03-2025"
+    return _GENERATORS.get(model, _UNKNOWN)
+
+
+def _reranker(name: str) -> Price:
+    provider, _, model = name.partition(":")
+    if provider in {"none", "local"}:
+        return FREE
+    return _RERANKERS.get(model or "rerank-v3.5", _UNKNOWN)
+
+
+def _embedder(name: str, listed: float | None, *, private: bool) -> Price:
+    provider = name.partition(":")[0]
+    if provider in {"none", "fastembed"} or (provider == "openai" and private):
+        return FREE
+    return Price(listed) if listed else _UNKNOWN_EMBEDDER
+
+
+def _is_private(url: str) -> bool:
+    """Return whether an address is of this machine or of a private network, where models cost nothing by the token."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+
+
+def _agreed(text: str) -> dict[str, Price]:
+    """Read `generator=0.15/0.60,reranker=2,embedder=0.1`; a search costs thousandths of what a thousand cost."""
+    found = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, said = part.partition("=")
+        try:
+            read, written = (float(n) for n in (said.split("/") if "/" in said else (said, said)))
+        except ValueError:
+            raise _unreadable() from None
+        if name.strip() not in {"embedder", "reranker", "generator", "thrift"} or not 0 <= min(read, written) < 1e6:
+            raise _unreadable()
+        found[name.strip()] = Price(search=1000 * read) if name.strip() == "reranker" else Price(read, written)
+    return found
+
+
+def _unreadable() -> ConfigurationError:
+    return ConfigurationError(
+        "CHAPTERVERSE_PRICES can't be read: write it as generator=0.15/0.60,thrift=0.04/0.15,embedder=0.1,reranker=2, "
+        "in US dollars for a million tokens, read and written, or for a thousand searches."
+    )

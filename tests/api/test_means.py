@@ -1,0 +1,241 @@
+"""What a turn may use at each level of the budget, and what is counted of it, over Cohere's wire format."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from api import quill
+from api.quill import ask
+from chapterverse.settings import Settings
+from chapterverse_api.ask import ask as pipeline
+from chapterverse_api.circuit import Circuit, GuardedReranker
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
+from chapterverse_api.limiter.memory import MemoryLimiter
+from chapterverse_api.means import Means, worst_of_search, worst_of_turn
+from chapterverse_api.prices import Price, Prices
+from chapterverse_api.reranking import open_reranker
+from chapterverse_api.service import Service
+from chapterverse_api.spending import Allowance, DailyBudget
+from fakes.cohere_chat import ChatReply
+from fakes.cohere_server import KEY, CohereServer
+from fakes.loopback import Fault
+
+QUESTION = "How do I clear the cache?"
+SAID = "`quill cache clean` removes every entry."
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("index")
+    quill.publish(root)
+    return root
+
+
+@pytest.fixture
+def cohere() -> Iterator[CohereServer]:
+    with CohereServer() as running:
+        yield running
+
+
+def service(index: Path, cohere: CohereServer, **chosen: str) -> Service:
+    """Return a service with a generator and a reranker of Cohere's."""
+    settings = Settings(
+        store=f"edge:{index}", generator="cohere", reranker="cohere", cohere_url=cohere.url, cohere_api_key=KEY
+    ).override(**chosen)
+    opened = quill.service(settings)
+    reranker = open_reranker(settings)
+    opened.reranker = GuardedReranker(reranker) if reranker else None
+    return opened
+
+
+def counted(asked: Service, micros: int = 5_000_000) -> Callable[[], int]:
+    """Give a service a budget of one long day; return what tells how much of it is spent, in microdollars."""
+    limiter = MemoryLimiter()
+    asked.budget = DailyBudget(limiter, micros, "docs", clock=lambda: 0.0)
+    return lambda: limiter.spent("docs#1970-01-01")
+
+
+def answered(asked: Service, question: str, allowance: Allowance) -> list[ChatResponse]:
+    return [e for e in pipeline(ChatQuery(query=question), asked, allowance=allowance) if isinstance(e, ChatResponse)]
+
+
+def models(cohere: CohereServer) -> Counter[str]:
+    return Counter(request.body["model"] for request in cohere.history)
+
+
+def test_an_answer_costs_what_the_provider_bills(index: Path, cohere: CohereServer) -> None:
+    asked = service(index, cohere)
+    allowance = Allowance()
+    *_, response = answered(asked, QUESTION, allowance)
+    assert response.status == "answered"
+    assert models(cohere) == {"command-a-03-2025": 1, "rerank-v3.5": 1}
+    # 20 tokens in and 10 out, as the reply says, and one search.
+    assert (allowance.input_tokens, allowance.output_tokens) == (20, 10)
+    assert allowance.micros == 20 * 2.5 + 10 * 10 + 2000
+
+
+def test_without_a_word_of_the_provider_more_is_counted_than_was_sent(index: Path, cohere: CohereServer) -> None:
+    def silent(events: list[dict[str, object]]) -> list[dict[str, object]]:
+        for event in events:
+            delta = event.get("delta")
+            if isinstance(delta, dict):
+                delta.pop("usage", None)
+        return events
+
+    cohere.say(ChatReply(SAID, [(SAID, ["1"])], change=silent))
+    allowance = Allowance()
+    answered(service(index, cohere), QUESTION, allowance)
+    chat = next(r for r in cohere.history if r.path == "/v2/chat")
+    sent = "".join(m["content"] for m in chat.body["messages"])
+    documents = "".join(d["data"]["title"] + d["data"]["snippet"] for d in chat.body["documents"])
+    assert allowance.input_tokens > len(f"{sent}{documents}".encode()) / 2.6
+    assert allowance.output_tokens >= len(SAID) / 2.5
+
+
+def test_an_answer_that_is_left_is_counted_to_its_longest(index: Path, cohere: CohereServer) -> None:
+    asked, allowance = service(index, cohere), Allowance()
+    events = pipeline(ChatQuery(query=QUESTION), asked, allowance=allowance)
+    next(e for e in events if isinstance(e, Delta))
+    events.close()
+    assert allowance.output_tokens == 600
+
+
+def test_the_whole_turn_is_settled_in_the_budget(index: Path, cohere: CohereServer) -> None:
+    asked = service(index, cohere)
+    spent = counted(asked)
+    ask(asked, QUESTION)
+    assert spent() == 20 * 2.5 + 10 * 10 + 2000
+    asked.retrieve(RetrievalRequest(query=QUESTION))
+    assert spent() == 20 * 2.5 + 10 * 10 + 2 * 2000
+
+
+def test_in_a_thrifty_turn_the_cheaper_model_answers_and_nothing_is_reranked(index: Path, cohere: CohereServer) -> None:
+    allowance = Allowance("thrift")
+    *_, response = answered(service(index, cohere), QUESTION, allowance)
+    assert (response.status, response.degraded_reason) == ("answered", None)
+    assert models(cohere) == {"command-r7b-12-2024": 1}
+    assert allowance.micros == pytest.approx(20 * 0.0375 + 10 * 0.15)
+
+
+def test_a_thrifty_turn_takes_the_model_that_the_owner_names(index: Path, cohere: CohereServer) -> None:
+    asked = service(index, cohere, thrift_generator="cohere:command-r-08-2024")
+    answered(asked, QUESTION, Allowance("thrift"))
+    assert models(cohere) == {"command-r-08-2024": 1}
+
+
+def test_when_the_budget_is_used_up_answers_are_quoted_and_nobody_is_asked(index: Path, cohere: CohereServer) -> None:
+    asked = service(index, cohere, daily_budget_usd="0")
+    answer = ask(asked, QUESTION)
+    assert answer.status == "degraded"
+    assert answer.degraded_reason == "The day's budget for models is used up, so none was asked."
+    assert "- `quill cache clean` removes every entry." in answer.response
+    assert asked.retrieve(RetrievalRequest(query=QUESTION)).retrieved_chunks
+    assert cohere.history == []
+    assert "budget" in asked.status().degraded
+
+
+def test_a_question_that_the_docs_do_not_answer_is_refused_all_the_same(index: Path, cohere: CohereServer) -> None:
+    answer = ask(service(index, cohere, daily_budget_usd="0"), "Who won the cup in 1974?")
+    assert answer.status == "not_in_docs"
+    assert answer.degraded_reason == "The day's budget for models is used up, so none was asked."
+
+
+def test_paid_vectors_are_left_out_when_nothing_may_be_paid(tmp_path: Path) -> None:
+    embedder = quill.Terms()
+    settings = quill.publish(tmp_path, embedder=embedder).override(
+        embedder="cohere", daily_budget_usd="0", prices="embedder=1"
+    )
+    asked = quill.service(settings, embedder=embedder)
+    answer = ask(asked, QUESTION)
+    assert answer.source_chunks
+    assert embedder.asked == []
+    assert answer.status == "degraded"
+
+
+def test_the_owners_own_questions_have_no_budget(index: Path, cohere: CohereServer) -> None:
+    asked = service(index, cohere, daily_budget_usd="0")
+    assert asked.answer(query=QUESTION)["status"] == "answered"
+    assert asked.judge(QUESTION, None)["status"] == "answered"
+    assert models(cohere)["command-a-03-2025"] == 2
+
+
+def test_many_at_once_never_spend_more_than_there_is(index: Path, cohere: CohereServer) -> None:
+    asked = service(index, cohere)
+    spent = counted(asked, 200_000)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: ask(asked, QUESTION), range(90)))
+    found = models(cohere)
+    # The least that each call can have cost, by the provider's own bill.
+    billed = found["command-a-03-2025"] * (20 * 2.5 + 10 * 10) + found["rerank-v3.5"] * 2000
+    assert 50_000 < billed <= spent() <= 200_000
+    assert found["command-r7b-12-2024"] > 0
+    assert {a.status for a in answers} == {"answered"}
+
+
+def test_a_part_that_is_left_alone_costs_nothing(index: Path, cohere: CohereServer) -> None:
+    asked = service(index, cohere)
+    asked.reranker = None
+    spent = counted(asked)
+    cohere.play(*[Fault(status=400)] * 100)
+    for _ in range(4):
+        ask(asked, QUESTION)
+    failed, calls = spent(), len(cohere.history)
+    assert failed > 0
+    ask(asked, QUESTION)
+    assert (spent(), len(cohere.history)) == (failed, calls)
+
+
+def test_the_worst_is_more_than_any_real_turn_costs(index: Path, cohere: CohereServer) -> None:
+    asked = service(index, cohere)
+    hostile = ["a", QUESTION * 20, "🏴󠁧󠁢󠁥󠁮󠁧󠁿 cache " * 30, "缓存怎么清除 cache " * 60]
+    for question in hostile:
+        query = ChatQuery(query=question[:1500], conversation_history=[Message(role="user", content="the cache")] * 4)
+        worst, allowance = worst_of_turn(query, asked.prices, keeps=False), Allowance()
+        assert [*pipeline(query, asked, allowance=allowance)]
+        assert 0 < allowance.micros < worst.full
+        assert worst.thrift < worst.full
+
+
+def test_a_summary_that_may_be_due_is_set_aside_too(index: Path) -> None:
+    query, prices = ChatQuery(query=QUESTION), Prices(generator=Price(1, 1), thrift=Price(1, 1))
+    assert worst_of_turn(query, prices, keeps=True).full > worst_of_turn(query, prices, keeps=False).full + 300
+
+
+def test_a_search_reserves_no_answer() -> None:
+    prices = Prices(embedder=Price(1), reranker=Price(search=10), generator=Price(100, 100))
+    worst = worst_of_search("four", prices)
+    assert (worst.full, worst.thrift) == (204 + 40, 204)
+
+
+@dataclass
+class Parts:
+    """As much of a service as means are made of."""
+
+    settings: Settings = field(default_factory=Settings)
+    prices: Prices = field(default_factory=Prices)
+    embedder: object = None
+    reranker: object = None
+    generator: object = None
+    thrift: object = None
+    circuit: Circuit = field(default_factory=lambda: Circuit("generator"))
+
+
+def test_what_costs_nothing_is_used_as_it_is() -> None:
+    generator = object()
+    means = Means.of(Parts(generator=generator))  # type: ignore[arg-type]
+    assert means.generator is generator
+
+
+def test_nothing_is_logged_of_what_was_asked(
+    index: Path, cohere: CohereServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="chapterverse"):
+        ask(service(index, cohere, daily_budget_usd="0"), "How do I clear the canary-71 cache?")
+    assert "canary-71" not in caplog.text
