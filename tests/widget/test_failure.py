@@ -157,13 +157,17 @@ def test_stop_keeps_the_draft_and_says_that_it_is_one(browse: Browse, site: Site
     expect_retry(page, site)
 
 
+#: A clock is set for a whole profile of the browser, so these tests have one of their own.
+CLOCKED = {"timezone_id": "UTC"}
+
+
 def soon(**delta: int) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(**delta), usegmt=True)
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_api_is_asked_again_after_a_countdown(browse: Browse, site: Site, status: int) -> None:
-    page = browse()
+    page = browse(**CLOCKED)
     page.clock.install()
     site.replies.append(refused(status, retry_after="12"))
     turn = ask(page)
@@ -200,7 +204,7 @@ def test_no_header_locks_a_reader_out(browse: Browse, site: Site) -> None:
 
 @pytest.mark.parametrize("clock", [datetime(1999, 1, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=UTC)])
 def test_a_date_to_wait_for_locks_nobody_out_whatever_the_time_is(browse: Browse, site: Site, clock: datetime) -> None:
-    page = browse()
+    page = browse(**CLOCKED)
     page.clock.install(time=clock)
     site.replies.append(refused(429, retry_after=soon(seconds=45)))
     expect(ask(page).get_by_role("button", name="Try again")).to_have_text("Try again")
@@ -208,7 +212,7 @@ def test_a_date_to_wait_for_locks_nobody_out_whatever_the_time_is(browse: Browse
 
 
 def test_a_countdown_ends_with_its_turn(browse: Browse, site: Site) -> None:
-    page = browse()
+    page = browse(**CLOCKED)
     page.clock.install()
     site.replies.append(refused(429, retry_after="30"))
     retry = ask(page).get_by_role("button", name="Try again")

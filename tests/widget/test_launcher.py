@@ -100,6 +100,7 @@ def test_the_title_and_the_starters_are_the_site_s(browse: Browse, site: Site) -
     expect(dialog.get_by_role("textbox", name="Deine Frage")).to_be_visible()
     dialog.get_by_role("button", name="Wie sperre ich?").click()
     expect(dialog.get_by_text("You asked: Wie sperre ich?").last).to_be_visible()
+    expect(dialog.locator(".answered")).to_be_visible()
     assert site.asked[0]["query"] == "Wie sperre ich?"
 
 

@@ -90,7 +90,7 @@ export const attend = (host, config, open) => {
         event.preventDefault();
       }
     }
-    const asked = key === 'Enter' && !event.isComposing && target.closest?.(SEARCH) && /^\s*\/ask\s+(\S.*)/.exec(target.value);
+    const asked = key === 'Enter' && !event.isComposing && target.closest?.(SEARCH) && /^\s*\/ask\s+(.*\S)/.exec(target.value);
     if (!asked) return;
     event.preventDefault();
     event.stopImmediatePropagation();
