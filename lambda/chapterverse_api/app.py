@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from threading import Lock
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -14,14 +13,18 @@ from starlette.responses import Response
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError
 from chapterverse.settings import Settings
-from chapterverse_api import refusals
+from chapterverse_api import metrics, refusals
 from chapterverse_api.guard import contract
 from chapterverse_api.guard.headers import ResponseHeaders
 from chapterverse_api.guard.last_resort import LastResort
 from chapterverse_api.guard.origin import AllowList, OriginGuard
+from chapterverse_api.guard.rate import RateLimit
+from chapterverse_api.guard.request_id import RequestId
+from chapterverse_api.guard.threads import WorkerThreads
+from chapterverse_api.metrics import RequestMetrics
+from chapterverse_api.opening import Opening
 from chapterverse_api.routes import Service, chat, feedback, retrieve, status, threads, widget
 from chapterverse_api.routes.site import Site
-from chapterverse_api.service import open_service
 
 
 def create_app(
@@ -45,42 +48,27 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
+            Middleware(RequestId),
+            *([Middleware(RequestMetrics, site=settings.site)] if metrics.wanted() else []),
             Middleware(ResponseHeaders),
             Middleware(OriginGuard, allowed=AllowList(settings.origins)),
+            Middleware(WorkerThreads),
             Middleware(LastResort),
         ],
     )
     app.state.service = opening = Opening(settings, service)
+    app.state.rates = RateLimit(settings, opening)
     _add_errors(app, opening)
     v1 = APIRouter(prefix="/v1")
-    # There is nothing to forget where nothing is kept.
-    for routes in (chat, retrieve, feedback, status, *([threads] if settings.records else [])):
+    # There is nothing to forget where nothing is kept; what names the database may be among the secrets.
+    keeps = settings.records or settings.secrets_arn
+    for routes in (chat, retrieve, feedback, status, *([threads] if keeps else [])):
         v1.include_router(routes.router)
     app.include_router(v1)
     app.router.routes.extend(widget.routes())
     if site_dir is not None:
         app.router.default = Site(site_dir)
     return app
-
-
-class Opening:
-    """Opens the service at the first call; a try that failed is made again."""
-
-    def __init__(self, settings: Settings, service: Service | None = None) -> None:
-        self._settings = settings
-        self._service = service
-        self._lock = Lock()
-
-    def __call__(self) -> Service:
-        with self._lock:
-            if self._service is None:
-                self._service = open_service(self._settings)
-            return self._service
-
-    @property
-    def site(self) -> str:
-        """Where the documentation is, as far as it is known; never opens anything."""
-        return self._settings.base_url or (self._service.site if self._service else "")
 
 
 def _add_errors(app: FastAPI, opening: Opening) -> None:

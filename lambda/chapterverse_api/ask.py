@@ -85,7 +85,7 @@ def _drafted(material: Material, turn: Turn) -> Steps[Delta, None, tuple[Draft, 
     links, means = Links(material.task.passages), turn.means
     framed = yield from _framed(material)
     try:
-        with means.circuit.asking(Refused), turn.cutoff.heeding():
+        with means.circuit.asking(Refused), turn.cutoff.heeding(), turn.timing("generate"):
             draft = yield from _streamed(links.stream(refusable(means.generator.generate(material.task))))
     except ProviderError as error:
         refusals.report(error, turn_id=turn.id)

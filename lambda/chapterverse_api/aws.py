@@ -2,38 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from mangum import Mangum
 from mangum.types import ASGI, LambdaContext
+from mangum.types import LambdaHandler as Request
 
-from chapterverse_api import refusals
+from chapterverse_api import log, refusals
 from chapterverse_api.refusals import Refusal
 
 
 class LambdaHandler:
-    """Answers HTTP events by the application, a scheduled ping calmly, and an event that can't be read with 400.
+    """Answers HTTP events by the application, any other calmly, and a request that can't be read with 400.
 
     Attributes:
         mangum: the translation between events and ASGI.
     """
 
-    def __init__(self, app: ASGI) -> None:
+    def __init__(self, app: ASGI, warm: Callable[[], object] = lambda: None) -> None:
+        """Take the application, and what a scheduled ping does so that the first reader need not wait for it."""
         # "auto" would run the lifespan on every invocation.
         self.mangum = Mangum(app, lifespan="off")
+        self._warm = warm
 
-    def __call__(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-        if "requestContext" not in event:
-            return {"status": "ok"}
+    def __call__(self, event: Any, context: LambdaContext) -> dict[str, Any]:
+        if not is_request(event):
+            return self._ping(context)
         try:
+            self.request(event, context)
             return self.mangum(event, context)
         except Exception as error:
-            # Mangum answers for what the application raises: this is what it could not read from the event.
+            return answer(refusals.report(error))
+
+    def request(self, event: dict[str, Any], context: LambdaContext) -> Request:
+        """Return what an HTTP event asks, as the scope and the body of ASGI.
+
+        Raises:
+            Refusal: 400 for an event that can't be read, which the log is told of.
+        """
+        try:
+            request = self.mangum.infer(event, context)
+            _check(request.scope)
+            _ = request.body
+        except Exception as error:
+            # Its own words may quote a reader's.
+            where = extract_tb(error.__traceback__)[-1]
+            log.event(
+                "error",
+                turn_id=None,
+                code="event_unreadable",
+                type=type(error).__name__,
+                where=f"{Path(where.filename).name}:{where.lineno}",
+                message="An event is no request as a Function URL, API Gateway or a load balancer sends it: see what "
+                "invokes this function.",
+            )
+            raise Refusal(400, "malformed", "The request can't be read.") from None
+        return request
+
+    def _ping(self, context: LambdaContext) -> dict[str, Any]:
+        token = log.request_id.set(getattr(context, "aws_request_id", None))
+        try:
+            self._warm()
+        except Exception as error:
+            # Nobody waits for an answer, and a failure would only make the rule's sender try again.
             refusals.report(error)
-            return _answer(Refusal(400, "malformed", "The request can't be read."))
+        finally:
+            log.request_id.reset(token)
+        return {"status": "ok"}
 
 
-def _answer(refusal: Refusal) -> dict[str, Any]:
+def is_request(event: Any) -> bool:
+    """Return whether an event comes from a reader rather than from a rule, a queue or a console."""
+    return isinstance(event, dict) and "requestContext" in event
+
+
+def answer(refusal: Refusal) -> dict[str, Any]:
+    """Return a refusal as every kind of HTTP event takes it."""
     response = refusal.response()
     return {
         "statusCode": response.status_code,
@@ -41,3 +88,11 @@ def _answer(refusal: Refusal) -> dict[str, Any]:
         "body": bytes(response.body).decode(),
         "isBase64Encoded": False,
     }
+
+
+def _check(scope: Any) -> None:
+    """Raise `TypeError` for what Mangum passes on unseen and no middleware expects."""
+    named = {name: scope[name] for name in ("method", "path", "scheme")} | {"client": scope["client"][0] or ""}
+    wrong = [name for name, value in named.items() if not isinstance(value, str)]
+    if wrong:
+        raise TypeError(f"no string: {', '.join(wrong)}")

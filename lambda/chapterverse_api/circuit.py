@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from chapterverse.embedding import Embedder, Vector
-from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse.model import EmbedderCard
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Said, Writer
-from chapterverse_api.reranking import Reranker
+from chapterverse.errors import AnswerWithheld, KeyRefused, ProviderError
+
+if TYPE_CHECKING:
+    from chapterverse.embedding import Embedder, Vector
+    from chapterverse.model import EmbedderCard
+    from chapterverse_api.cutoff import Cutoff
+    from chapterverse_api.generation import Said, Writer
+    from chapterverse_api.reranking import Reranker
 
 #: Failures in a row after which a part is left alone, and the seconds until it is tried again.
 FAILURES = 3
@@ -29,7 +32,11 @@ class Resting(ProviderError):
 
 
 class Circuit:
-    """Whether one part may be asked. Safe to use from several threads."""
+    """Whether one part may be asked. Safe to use from several threads.
+
+    Attributes:
+        key_refused: whether the last failure was that the part doesn't know our key.
+    """
 
     def __init__(self, part: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._part = part
@@ -37,6 +44,7 @@ class Circuit:
         self._lock = Lock()
         self._failures = 0
         self._since = 0.0
+        self.key_refused = False
 
     @property
     def open(self) -> bool:
@@ -66,12 +74,13 @@ class Circuit:
             # A reader must not be able to stop the others' answers by a question that no filter lets pass.
             self._failures = 0
             raise
-        except ProviderError:
+        except ProviderError as error:
             with self._lock:
                 self._failures += 1
                 self._since = self._clock()
+                self.key_refused = isinstance(error, KeyRefused)
             raise
-        self._failures = 0
+        self._failures, self.key_refused = 0, False
 
     def _admit(self) -> None:
         with self._lock:

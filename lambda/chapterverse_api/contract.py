@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from chapterverse import tokens
+from chapterverse import __version__, tokens
 from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, VALUES, Asked, parse, version_of
 
 Mode = Literal["rag", "selected_text"]
@@ -36,9 +36,11 @@ def _visible(value: object) -> object:
     return value
 
 
-Question = Annotated[str, BeforeValidator(_visible), StringConstraints(min_length=1, max_length=4000)]
+# A check of our own stands last in each of these: it runs first all the same, and before the constraints it would hide
+# them from OpenAPI.
+Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), BeforeValidator(_visible)]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
-Selection = Annotated[str, BeforeValidator(_visible), StringConstraints(min_length=1, max_length=5000)]
+Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_visible)]
 
 
 class Request(BaseModel):
@@ -81,11 +83,11 @@ class Signature(Request):
         previous: the tag of the turn before; empty in the first.
     """
 
-    key_id: Annotated[str, _hexadecimal(16), StringConstraints(pattern="^[0-9a-f]{16}$")]
-    expiry: Annotated[int, BeforeValidator(_timely), Field(ge=0, le=_LATEST)]
+    key_id: Annotated[str, StringConstraints(pattern="^[0-9a-f]{16}$"), _hexadecimal(16)]
+    expiry: Annotated[int, Field(ge=0, le=_LATEST), BeforeValidator(_timely)]
     turn_id: TurnId
-    previous: Annotated[str, _hexadecimal(0, 64), StringConstraints(pattern="^([0-9a-f]{64})?$")]
-    tag: Annotated[str, _hexadecimal(64), StringConstraints(pattern="^[0-9a-f]{64}$")]
+    previous: Annotated[str, StringConstraints(pattern="^([0-9a-f]{64})?$"), _hexadecimal(0, 64)]
+    tag: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$"), _hexadecimal(64)]
 
 
 class Message(Request):
@@ -95,14 +97,38 @@ class Message(Request):
     signature: Signature | None = None
 
 
+def _values(kind: str, *operators: str) -> dict[str, Any]:
+    """Return the JSON Schema of what a field of a filter is compared with."""
+    value: dict[str, Any] = {"type": kind}
+    if kind == "integer":
+        value |= {"minimum": -(2**63), "maximum": 2**63 - 1}
+    several = {"type": "array", "items": value}
+    named = {"$eq": value, "$in": several} | dict.fromkeys(operators, value)
+    compared = {"type": "object", "properties": named, "additionalProperties": False, "minProperties": 1}
+    return {"anyOf": [value, several, compared]}
+
+
+def _levels(depth: int = 1) -> dict[str, Any]:
+    """Return the JSON Schema of a filter: written out level by level, since there are only so many."""
+    texts = "|".join(field for field in FIELDS if field not in ("chunk_index", "created_at"))
+    order = ("$gt", "$gte", "$lt", "$lte")
+    members = {
+        f"^({texts})$": _values("string", "$prefix", "$contains"),
+        "^created_at$": _values("string", *order),
+        "^chunk_index$": _values("integer", *order),
+    }
+    if depth < DEPTH:
+        inner = {**_levels(depth + 1), "minProperties": 1}
+        members[r"^\$(and|or)$"] = {"type": "array", "minItems": 1, "items": inner}
+    return {"type": "object", "patternProperties": members, "additionalProperties": False}
+
+
 _FILTERS = {
-    "type": "object",
+    **_levels(),
     "description": "Field to a value, to a list of values of which one must match, or to an object of operators that"
     " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index and created_at, $prefix and"
     " $contains on all others. A plain url is the beginning of an address. Fields together must all hold; $and and $or"
     f" take lists of such objects. At most {DEPTH} levels, {CONDITIONS} conditions and {VALUES} values.",
-    "propertyNames": {"enum": [*FIELDS, "$and", "$or"]},
-    "additionalProperties": {"type": ["string", "integer", "array", "object"]},
     "examples": [
         {"tags": ["linux", "macos"], "created_at": {"$gte": "2026-01-01"}},
         {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},
@@ -116,8 +142,16 @@ Filters = Annotated[
 ]
 
 
+def _given(field: str, kind: str) -> dict[str, Any]:
+    return {"required": [field], "properties": {field: {"type": kind}}}
+
+
 class ChatQuery(Request):
     """A question, a selection, or both. A selection without a question means "explain this"."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [_given("query", "string"), _given("selected_text", "string")]}
+    )
 
     query: Question | None = None
     selected_text: Selection | None = None
@@ -206,9 +240,15 @@ class ChatResponse(Response):
     degraded_reason: str | None = None
 
 
+#: As far as whole numbers are exact in every language; no component of a vector comes near.
+Component = Annotated[float, Field(ge=-(2**53), le=2**53)]
+
+
 class RetrievalRequest(Request):
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_given("query", "string"), _given("embedding", "array")]})
+
     query: Question | None = None
-    embedding: Annotated[list[float], Field(min_length=1, max_length=4096)] | None = None
+    embedding: Annotated[list[Component], Field(min_length=1, max_length=4096)] | None = None
     top_k: Annotated[int, Field(ge=1, le=20)] = 5
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
     filters: Filters = Field({}, validate_default=True)
@@ -303,6 +343,9 @@ class IndexStatus(Response):
 
 
 class ServiceStatus(Response):
+    """What the service is made of, and how it is. `version` is that of this package, which OpenAPI says as well."""
+
+    version: str = __version__
     status: Literal["ok", "degraded"]
     indexes: list[IndexStatus]
     models: dict[str, str]

@@ -1,27 +1,39 @@
 """The AWS Lambda entry point: `chapterverse_api.handler.handler`, for Function URLs and API Gateway.
 
-Importing it reads the environment and opens nothing: the index opens at the first question.
+Importing it reads the environment and opens nothing: the index opens at the first question or scheduled ping.
 """
 
 from __future__ import annotations
 
 import sys
 
-from mangum.types import ASGI
+from chapterverse_api import cold_start
 
-from chapterverse.errors import ConfigurationError
-from chapterverse_api import log, refusals
-from chapterverse_api.app import create_app
-from chapterverse_api.aws import LambdaHandler
+with cold_start.importing():
+    from fastapi import FastAPI
+
+    from chapterverse.errors import ConfigurationError
+    from chapterverse_api import log, refusals
+    from chapterverse_api.app import create_app
+    from chapterverse_api.aws import LambdaHandler
 
 
-def _app() -> ASGI:
+def _handler() -> LambdaHandler:
     try:
-        return create_app()
+        app = create_app()
     except ConfigurationError as error:
         # A failed import would be retried for ever and tell the reader nothing; this says it in one sentence.
-        return refusals.report(error).response()
+        return LambdaHandler(refusals.report(error).response())
+    return LambdaHandler(app, warm=lambda: _open_index(app))
+
+
+def _open_index(app: FastAPI) -> None:
+    service = app.state.service()
+    # Where there is no index, asking for one says why.
+    for version in [index.version for index in service.status().indexes] or [None]:
+        service.snapshot(version)
 
 
 log.write_to(sys.stdout)
-handler = LambdaHandler(_app())
+with cold_start.importing():
+    handler = _handler()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Literal, TextIO
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Literal, TextIO
 
 Name = Literal[
     "query_received",
@@ -18,6 +21,9 @@ Name = Literal[
 ]
 
 Value = str | int | float | bool | list[str] | None
+
+#: The request that this code works for, in a worker thread too: `anyio.to_thread` copies the context.
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 _logger = logging.getLogger("chapterverse")
 
@@ -38,10 +44,15 @@ def event(
         fields: ids, counts, timings and outcomes; a question or a comment only with `Settings.log_questions`, a
             selection or an answer never.
     """
-    level = logging.ERROR if name == "error" else logging.INFO
+    head = {"event": name, "turn_id": turn_id, "thread_id": thread_id, "execution_time": execution_time}
+    write(head | fields, logging.ERROR if name == "error" else logging.INFO)
+
+
+def write(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
+    """Write `fields` as one JSON line with `time`, ISO 8601 in UTC, and `request_id`, null outside of a request."""
     if _logger.isEnabledFor(level):
-        head = {"event": name, "turn_id": turn_id, "thread_id": thread_id, "execution_time": execution_time}
-        _logger.log(level, "%s", json.dumps(head | fields))
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        _logger.log(level, "%s", json.dumps({"time": now, "request_id": request_id.get(), **fields}))
 
 
 def write_to(stream: TextIO) -> None:

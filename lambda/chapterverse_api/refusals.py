@@ -26,10 +26,18 @@ class Refusal(Exception):
         message: one sentence for people.
         field: dotted path of the field to change, where there is one.
         retryable: whether the same request may succeed later.
+        retry_after: seconds until then, where they are known.
     """
 
     def __init__(
-        self, status: int, code: str, message: str, *, field: str | None = None, retryable: bool = False
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        retryable: bool = False,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -37,10 +45,12 @@ class Refusal(Exception):
         self.message = message
         self.field = field
         self.retryable = retryable
+        self.retry_after = retry_after
 
     def response(self, headers: dict[str, str] | None = None) -> JSONResponse:
         answer = ErrorResponse(error=ErrorBody(code=self.code, message=self.message, field=self.field))
-        return JSONResponse(answer.model_dump(exclude_none=True), self.status, headers)
+        wait = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+        return JSONResponse(answer.model_dump(exclude_none=True), self.status, {**wait, **(headers or {})})
 
 
 _BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
@@ -104,7 +114,10 @@ def report(error: Exception, *, turn_id: str | None = None, site: str = "") -> R
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entries of these refusals."""
-    return {status: {"model": ErrorResponse, "description": _MEANING[status]} for status in statuses}
+    return {
+        status: {"model": ErrorResponse, "description": _MEANING[status], **_HEADERS.get(status, {})}
+        for status in statuses
+    }
 
 
 _MEANING = {
@@ -114,6 +127,16 @@ _MEANING = {
     413: "The body is too large",
     415: "The body is not application/json",
     422: "Out of contract: `field` names what to change",
+    429: "Too many requests of one client: `Retry-After` says how many seconds to wait",
     500: "Something went wrong on our side",
     503: "Nothing can be answered at all right now",
+}
+
+_HEADERS: dict[int, dict[str, Any]] = {
+    429: {
+        "headers": {
+            "Retry-After": {"description": "Seconds", "schema": {"type": "integer", "minimum": 1}},
+            "X-Work": {"description": "A challenge, where `code` is `work_required`", "schema": {"type": "string"}},
+        }
+    }
 }

@@ -7,7 +7,6 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 from chapterverse.embedding import Embedder, open_embedder
@@ -18,7 +17,7 @@ from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head, open_store
 from chapterverse_api import addresses, ask, feedback, judging, searching
-from chapterverse_api.circuit import Circuit, GuardedEmbedder, GuardedReranker, GuardedWriter
+from chapterverse_api.circuit import Circuit, GuardedEmbedder, GuardedReranker
 from chapterverse_api.contract import (
     ChatQuery,
     Feedback,
@@ -30,12 +29,16 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Generator, Writer, open_generator
+from chapterverse_api.freshness import LiveIndex
+from chapterverse_api.generation import Generator, open_generator
 from chapterverse_api.guard.contract import checked
 from chapterverse_api.guard.transcript import Signer
+from chapterverse_api.means import Means, open_thrift, worst_of_search, worst_of_turn
+from chapterverse_api.prices import Prices
 from chapterverse_api.records.threads import open_threads
 from chapterverse_api.reranking import Reranker, open_reranker
 from chapterverse_api.retrieval import Candidate, Retrieval, rerank, retrieve
+from chapterverse_api.spending import DailyBudget
 from chapterverse_api.sse import Events
 
 
@@ -66,16 +69,18 @@ class Service:
         self.reranker = GuardedReranker(reranker) if reranker else None
         self.circuit = Circuit("generator")
         self.signer = Signer.of(settings)
-        self.writer = GuardedWriter(generator, self.circuit) if isinstance(generator, Writer) else None
-        self.threads = open_threads(settings, self.writer)
+        self.prices = Prices.of(settings, embedder.price if embedder else None)
+        self.thrift = open_thrift(settings)
+        self.budget = DailyBudget.of(settings)
+        self.threads = open_threads(settings)
         self._store = store
-        self._open: dict[Scope, Snapshot] = {}
+        self._index = LiveIndex(store, self._check_embedder, self._pinned)
         self._personas: dict[Scope, tuple[int, Persona]] = {}
-        self._lock = Lock()
 
     def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
-        """Yield the parts of an answer; the last is the whole `ChatResponse`. See `ask.ask`."""
-        return ask.ask(query, self, cutoff=cutoff, origins=origins)
+        """Yield the parts of an answer within the day's budget; the last is the whole `ChatResponse`. See `ask.ask`."""
+        with self.budget.allowing(worst_of_turn(query, self.prices, keeps=self.threads is not None)) as allowance:
+            yield from ask.ask(query, self, cutoff=cutoff, origins=origins, allowance=allowance)
 
     def find(
         self,
@@ -86,26 +91,30 @@ class Service:
         vector: Sequence[float] | None = None,
         here: str = "",
         after: Retrieval | None = None,
+        means: Means | None = None,
     ) -> Retrieval:
         """Search one generation, without the reranker; see `retrieval.retrieve`.
 
         Args:
             after: an earlier search for the same question, which embedded it, or failed to, once for both.
+            means: what may be used; all of it where it is left out.
         """
         # Readers filter by the addresses that they see.
         where = readdressed(filters, lambda url: self.published_url(url, snapshot.head))
         if after is None:
-            return retrieve(snapshot, self.embedder, question, vector=vector, filters=where, here=here)
+            embedder = means.embedder if means else self.embedder
+            return retrieve(snapshot, embedder, question, vector=vector, filters=where, here=here)
         found = retrieve(snapshot, None, question, vector=after.vector, filters=where, here=here)
         seconds = {stage: t + found.timings.get(stage, 0.0) for stage, t in after.timings.items()}
         return replace(found, degraded=after.degraded, timings=seconds)
 
-    def reranked(self, question: str | None, found: Retrieval) -> Retrieval:
+    def reranked(self, question: str | None, found: Retrieval, means: Means | None = None) -> Retrieval:
         """Return what was found in the reranker's order, if there is one; it is paid, so it comes last and once."""
-        return rerank(found, question, self.reranker) if question and self.reranker else found
+        reranker = means.reranker if means else self.reranker
+        return rerank(found, question, reranker) if question and reranker else found
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse:
-        """Return the best chunks, unexpanded.
+        """Return the best chunks, unexpanded, within the day's budget.
 
         Raises:
             InputError: there is no such version, or the embedding is of another size.
@@ -113,8 +122,10 @@ class Service:
         """
         started = time.perf_counter()
         snapshot = self.snapshot(version_of(request.filters))
-        found = self.find(snapshot, request.query, request.filters, vector=request.embedding)
-        found = self.reranked(request.query, found)
+        with self.budget.allowing(worst_of_search(request.query or "", self.prices)) as allowance:
+            means = Means.of(self, allowance)
+            found = self.find(snapshot, request.query, request.filters, vector=request.embedding, means=means)
+            found = self.reranked(request.query, found, means)
         # A search by a vector alone has no words to weigh: how near it came is all that is known.
         scored = [(c, c.evidence if request.query else _near(c)) for c in found.candidates]
         best = [self._retrieved(c, score, snapshot.head) for c, score in scored if score >= request.threshold]
@@ -152,7 +163,8 @@ class Service:
             IndexFault: there is no index that can be read.
         """
         query = checked(**{k: v for k, v in fields.items() if v is not None})
-        *_, response = self.chat(query)
+        # Whoever has the keys and a terminal spends their own money: the budget is for the public.
+        *_, response = ask.ask(query, self)
         return response.model_dump(mode="json")
 
     def rate(self, said: Feedback) -> None:
@@ -163,13 +175,12 @@ class Service:
         """Return what there is to answer from; a broken index is told, not raised."""
         heads, sound, embedder = list[Head](), False, self.settings.embedder
         with contextlib.suppress(ChapterVerseError):
-            heads = self._store.heads()
+            heads = self._index.heads()
             embedder = self._card.name
             sound = all(h.embedder.fingerprint == self._card.fingerprint and self._store.intact(h.scope) for h in heads)
-        circuits = {"generator": self.circuit}
-        circuits |= {"embedder": self.embedder.circuit} if self.embedder else {}
-        circuits |= {"reranker": self.reranker.circuit} if self.reranker else {}
-        degraded = ([] if heads and sound else ["index"]) + [part for part, c in circuits.items() if c.open]
+        sound = sound and self._index.trouble is None
+        degraded = ([] if heads and sound else ["index"]) + [part for part, c in self._circuits.items() if c.open]
+        degraded += [] if self.budget.level == "full" else ["budget"]
         return ServiceStatus(
             status="degraded" if degraded else "ok",
             indexes=[_index_status(h) for h in heads],
@@ -191,26 +202,38 @@ class Service:
             IndexMissing: nothing was published.
             IndexMismatch: the index is another embedder's.
         """
-        heads = self._store.heads()
+        heads = self._index.heads(version)
         if version is not None:
             self._check_version(version, heads)
         wanted = version if version is not None else self.settings.docs_version
         at = addresses.version_at(page_url, self._of_site(heads)) if page_url else None
-        return self._opened(at if wanted is None and at else only_head(heads, self.settings.site, wanted))
+        return self._index.snapshot(at if wanted is None and at else only_head(heads, self.settings.site, wanted))
+
+    @property
+    def key_refused(self) -> bool:
+        """Whether a model or the store does not know our key: another may have taken its place."""
+        return self._index.key_refused or any(circuit.key_refused for circuit in self._circuits.values())
+
+    def follow(self, before: Service) -> None:
+        """Take over from the service that answered until now what other keys don't change: the count of its money,
+        and the key that it signs with, where that was made up."""
+        self.budget = before.budget
+        if not self.settings.signing_key and not before.settings.signing_key:
+            self.signer = before.signer
 
     def _of_site(self, heads: Sequence[Head]) -> list[Head]:
         return [h for h in heads if self.settings.site in ("", h.site)]
 
-    def _opened(self, live: Head) -> Snapshot:
-        with self._lock:
-            opened = self._open.get(live.scope)
-            if opened is None or opened.head != live:
-                opened = self._store.snapshot(live.scope)
-                # A model that can't be asked what it is can't be asked for a vector either: words are left.
-                with contextlib.suppress(ProviderError):
-                    _check(opened.head, self._card)
-                self._open[live.scope] = opened
-            return opened
+    def _check_embedder(self, head: Head) -> None:
+        # A model that can't be asked what it is can't be asked for a vector either: words are left.
+        with contextlib.suppress(ProviderError):
+            _check(head, self._card)
+
+    @property
+    def _pinned(self) -> Scope | None:
+        """The one scope that is asked about, where the settings name it."""
+        site, version = self.settings.site, self.settings.docs_version
+        return Scope(site, version) if site and version is not None else None
 
     def _check_version(self, version: str, heads: Sequence[Head]) -> None:
         known = {h.version for h in self._of_site(heads)}
@@ -221,8 +244,8 @@ class Service:
     @property
     def site(self) -> str:
         """Address of the documentation that was opened last; empty before."""
-        with self._lock:
-            return next((s.head.base_url for s in reversed(self._open.values())), "")
+        latest = self._index.latest
+        return latest.head.base_url if latest else ""
 
     def persona(self, snapshot: Snapshot | None) -> Persona:
         """Return how the owner wants answers said; it is read once a generation."""
@@ -269,6 +292,12 @@ class Service:
             score=round(score, 4),
             components={"rank": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
         )
+
+    @property
+    def _circuits(self) -> dict[str, Circuit]:
+        circuits = {"generator": self.circuit}
+        circuits |= {"embedder": self.embedder.circuit} if self.embedder else {}
+        return circuits | ({"reranker": self.reranker.circuit} if self.reranker else {})
 
     @cached_property
     def _card(self) -> EmbedderCard:

@@ -12,7 +12,7 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from chapterverse_api import refusals
+from chapterverse_api import metrics, refusals
 from chapterverse_api.contract import ChatResponse, Delta, Meta, StreamError
 from chapterverse_api.cutoff import Cutoff
 
@@ -131,6 +131,7 @@ def _frames(first: Event, rest: Iterator[Event], cutoff: Cutoff) -> Iterator[str
         refusal = refusals.report(error, turn_id=turn_id)
         # What fails after the final event is for the log alone: the reader has the whole answer.
         if not isinstance(last, ChatResponse):
+            metrics.count_error()
             yield _frame(StreamError(code=refusal.code, message=refusal.message, retryable=refusal.retryable))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from chapterverse_api import log
+from chapterverse_api import log, metrics
 from chapterverse_api.addresses import check_page
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.cutoff import Cutoff
@@ -38,6 +39,7 @@ class Turn:
         origins: addresses that the reader's page may be of, besides the site's own.
         means: the models that it may use.
         conversation: what was said before, as far as it is known to have been.
+        stages: seconds that each part took.
         thread_id: under which it is kept; None where the reader names none and nothing is kept.
     """
 
@@ -48,6 +50,7 @@ class Turn:
     allowance: InitVar[Allowance | None] = None
     id: str = field(default_factory=lambda: uuid4().hex)
     started: float = field(default_factory=time.perf_counter)
+    stages: dict[str, float] = field(default_factory=dict)
     thread_id: str | None = field(init=False)
     means: Means = field(init=False)
     conversation: Conversation = field(init=False)
@@ -85,7 +88,17 @@ class Turn:
         words = {"question": question} if self.service.settings.log_questions else {}
         self.log("query_received", characters=len(question), selected=len(selection), **words)
 
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        """Add how long the block takes to `stages`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages[stage] = time.perf_counter() - started
+
     def log_retrieval(self, material: Material) -> None:
+        self.stages |= material.timings
         if "embed" in material.timings:
             self.log("embedding_generated", seconds=material.timings["embed"])
         self.log("retrieval_performed", mode=material.mode, candidates=material.candidates)
@@ -93,7 +106,20 @@ class Turn:
 
     def ended(self, response: ChatResponse) -> Events:
         """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that."""
-        self.log("response_sent", status=response.status, cited=len(response.sources_cited))
+        spent = self.means.allowance
+        cost, share = round(spent.micros / 1e6, 6), None if spent.share is None else 100 * spent.share
+        cited = len(response.sources_cited)
+        self.log("response_sent", status=response.status, cited=cited, level=spent.level, cost_usd=cost)
+        metrics.measure_turn(
+            seconds=self.seconds,
+            stages=self.stages,
+            cost_usd=cost,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            not_in_docs=response.status == "not_in_docs",
+            degraded=response.degraded_reason is not None or spent.level != "full",
+            budget_share=share,
+        )
         try:
             yield response
         finally:

@@ -11,6 +11,7 @@
     │   ├── IndexLocked         another process is publishing, or won the race
     │   └── IndexCorrupt        files of the index are damaged
     └── ProviderError           a model service refused, failed or took too long
+        ├── KeyRefused          it doesn't know the key: another may have taken its place
         ├── TextTooLong         one text is over the model's own limit
         └── AnswerWithheld      the model has no answer to this question; to another it may
 
@@ -78,6 +79,10 @@ class ProviderError(ChapterVerseError):
     def __init__(self, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
         self.retryable = retryable
+
+
+class KeyRefused(ProviderError):
+    """The service doesn't know the key: it was mistyped or revoked, or another has taken its place."""
 
 
 class TextTooLong(ProviderError):

@@ -48,7 +48,7 @@ def test_routes_that_come_later_are_not_announced() -> None:
 def test_openapi_tells_every_answer_of_a_question(path: str) -> None:
     operation = _openapi()["paths"][path]["post"]
     assert operation["requestBody"]["required"] is True
-    assert set(operation["responses"]) == {"200", "400", "403", "413", "415", "422", "500", "503"}
+    assert set(operation["responses"]) == {"200", "400", "403", "413", "415", "422", "429", "500", "503"}
     for status, response in operation["responses"].items():
         if status != "200":
             assert response["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/ErrorResponse"}

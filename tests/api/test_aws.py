@@ -238,3 +238,32 @@ def test_a_request_that_can_not_be_read_is_400_and_one_line_in_the_log(
     assert answer["headers"]["content-type"] == "application/json"
     (record,) = [r for r in caplog.records if r.name == "chapterverse"]
     assert record.levelno == logging.ERROR
+
+
+@pytest.mark.usefixtures("handler")
+def test_an_answer_that_lambda_could_not_take_is_a_json_500() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-name", b"m\xfcller")]})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    answer = LambdaHandler(app)(FUNCTION_URL, CONTEXT)
+    assert (answer["statusCode"], json.loads(answer["body"])["error"]["code"]) == (500, "internal")
+
+
+@pytest.mark.usefixtures("handler")
+def test_a_ping_warms_and_a_failure_of_that_is_for_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
+    warmed: list[str] = []
+
+    def warm() -> None:
+        warmed.append("once")
+        raise OSError("the index is gone")
+
+    assert LambdaHandler(Response(), warm)(WARM_PING, CONTEXT) == {"status": "ok"}
+    assert warmed == ["once"]
+    (record,) = [r for r in caplog.records if r.name == "chapterverse"]
+    assert json.loads(record.getMessage())["type"] == "OSError"
+
+
+@pytest.mark.parametrize("event", [None, [], "requestContext", 5, True, {}])
+def test_an_event_of_any_type_is_answered(handler: LambdaHandler, event: object) -> None:
+    assert handler(event, CONTEXT) == {"status": "ok"}

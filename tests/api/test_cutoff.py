@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,17 @@ def test_time_runs_out() -> None:
     assert 23 < Cutoff().left <= 24
     assert Cutoff(0.0).left == 0.0
     assert not Cutoff(0.0).is_cut
+
+
+@pytest.mark.parametrize(("milliseconds", "low", "high"), [(60_000, 23, 24), (10_000, 7, 8), (1000, 0, 0), (0, 0, 0)])
+def test_a_function_with_less_time_leaves_its_models_less(milliseconds: int, low: float, high: float) -> None:
+    context = SimpleNamespace(get_remaining_time_in_millis=lambda: milliseconds)
+    assert low <= Cutoff.under(context).left <= high
+
+
+@pytest.mark.parametrize("context", [None, {}, object()])
+def test_off_lambda_a_turn_has_its_usual_time(context: object) -> None:
+    assert 23 < Cutoff.under(context).left <= 24
 
 
 def test_a_cut_ends_what_is_waited_for_in_another_thread() -> None:

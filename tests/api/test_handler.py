@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from api import quill
 from api.test_aws import FUNCTION_URL, HTTP_API, WARM_PING
+from chapterverse.model import Scope
 
 SCRIPT = """
 import json, socket, sys
@@ -55,3 +57,26 @@ def test_a_setting_that_can_not_be_used_is_told_to_operator_and_reader(tmp_path:
     assert (line["code"], line["type"]) == ("misconfigured", "ConfigurationError")
     assert "CHAPTERVERSE_ALLOWED_ORIGINS" in line["message"]
     assert "ORIGINS" not in health["body"]
+
+
+PING = """
+import json, sys
+from chapterverse_api.handler import handler
+event = json.load(sys.stdin)
+print(handler(event, None), handler.mangum.app.state.service().site)
+"""
+
+
+def test_a_scheduled_ping_opens_every_version_of_the_index(tmp_path: Path) -> None:
+    for version in ("1.0", "2.0"):
+        settings = quill.publish(tmp_path, scope=Scope("quill", version), base=f"{quill.BASE}{version}/")
+    run = subprocess.run(
+        [sys.executable, "-c", PING],
+        input=json.dumps(WARM_PING),
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"CHAPTERVERSE_STORE": settings.store},
+    )
+    # No line of the log stands beside it, and the last one that was opened is the newest.
+    assert run.stdout == f"{{'status': 'ok'}} {quill.BASE}2.0/\n"

@@ -93,7 +93,7 @@ def _preflight() -> Response:
         status_code=204,
         headers={
             "access-control-allow-methods": "GET, POST, DELETE",
-            "access-control-allow-headers": "content-type",
+            "access-control-allow-headers": "content-type, x-work",
             "access-control-max-age": str(PREFLIGHT_AGE),
         },
     )
@@ -107,8 +107,8 @@ def _adding(send: Send, origin: str | None = None) -> Send:
             headers.add_vary_header("Origin")
             if origin is not None:
                 headers["access-control-allow-origin"] = origin
-                # Without this a page of another origin can't read how long it should wait.
-                headers["access-control-expose-headers"] = "retry-after"
+                # Without this a page of another origin can't read how long it should wait, or what it should do first.
+                headers["access-control-expose-headers"] = "retry-after, x-work"
         await send(message)
 
     return adding

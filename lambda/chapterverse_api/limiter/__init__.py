@@ -14,6 +14,9 @@ from typing import Protocol
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
 
+#: Seconds for which an account is kept after the last reservation.
+ACCOUNT_SECONDS = 2 * 24 * 60 * 60
+
 
 class LimiterFault(ChapterVerseError):
     """The counters can't be reached: nothing that costs money may happen, what is free may."""
@@ -21,10 +24,23 @@ class LimiterFault(ChapterVerseError):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """So many requests in each stretch of so many seconds, counted from the epoch (a fixed window)."""
+    """So many requests in each stretch of so many seconds, counted from the epoch (a fixed window).
+
+    Attributes:
+        limit: at least 1.
+        seconds: a divisor of a day, so that every window lies within one.
+    """
 
     limit: int
     seconds: int
+
+    def start(self, now: float) -> int:
+        """Return when the window that `now` lies in began, in seconds since the epoch."""
+        return int(now // self.seconds) * self.seconds
+
+    def left(self, now: float) -> float:
+        """Return the seconds until it ends: never more than it is long, whatever the clock says."""
+        return self.start(now) + self.seconds - now
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +68,11 @@ class Limiter(Protocol):
 
         Args:
             client: a hash, never an address.
+            windows: no two of the same length.
             now: seconds since the epoch.
 
         Returns:
-            None where it is admitted, else seconds until the fullest window ends.
+            None where it is admitted, else seconds until the last of the full windows ends.
         """
         ...
 
@@ -63,7 +80,8 @@ class Limiter(Protocol):
         """Set money aside, unless more than `cap` would be spent and set aside of the account.
 
         Args:
-            account: a site and a day; it is forgotten two days after `now`.
+            account: a site and a day, up to 1,000 bytes; it is forgotten `ACCOUNT_SECONDS` after the last `now`.
+            micros: microdollars, from 0.
         """
         ...
 
@@ -76,7 +94,11 @@ class Limiter(Protocol):
         ...
 
     def first(self, token: str, until: float, now: float) -> bool:
-        """Return whether this token was never seen; it is remembered up to `until`, in seconds since the epoch."""
+        """Return whether this token was never seen; it is remembered up to `until`, in seconds since the epoch.
+
+        Args:
+            token: up to 1,000 bytes; whoever takes one after its `until` has to refuse it by itself.
+        """
         ...
 
 

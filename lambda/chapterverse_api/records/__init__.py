@@ -9,11 +9,13 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.generation import Said
+
+if TYPE_CHECKING:
+    from chapterverse_api.generation import Said
 
 #: Of a thread's turns so many are read: the latest.
 TURNS = 12
@@ -50,6 +52,8 @@ class Turn:
 
     @property
     def said(self) -> tuple[Said, Said]:
+        from chapterverse_api.generation import Said
+
         return Said("user", self.question), Said("assistant", self.answer)
 
 

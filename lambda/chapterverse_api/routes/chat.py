@@ -10,6 +10,7 @@ from starlette.responses import Response
 from chapterverse_api import sse
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.guard import rate
 from chapterverse_api.guard.body import GuardedRoute
 from chapterverse_api.refusals import documented
 from chapterverse_api.routes import service
@@ -33,11 +34,12 @@ _STREAM: dict[str, Any] = {
 @router.post(
     "/chat",
     response_model=ChatResponse,
-    responses={200: _STREAM, **documented(400, 403, 413, 415, 422, 500, 503)},
+    responses={200: _STREAM, **documented(400, 403, 413, 415, 422, 429, 500, 503)},
 )
 def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
-    cutoff = Cutoff()
+    rate.check(request)
+    cutoff = Cutoff.under(request.scope.get("aws.context"))
     # The origin has passed the guard: a page of it may ask, and so may one that this service serves itself.
     origins = (request.headers.get("origin", ""), str(request.base_url))
     events = service(request).chat(query, cutoff=cutoff, origins=origins)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from chapterverse_api.contract import Feedback
+from chapterverse_api.guard import rate
 from chapterverse_api.guard.body import GuardedRoute
 from chapterverse_api.records import RecordsFault
 from chapterverse_api.refusals import documented
@@ -14,9 +15,10 @@ from chapterverse_api.routes.threads import unavailable
 router = APIRouter(route_class=GuardedRoute)
 
 
-@router.post("/feedback", status_code=204, responses=documented(400, 403, 413, 415, 422, 500, 503))
+@router.post("/feedback", status_code=204, responses=documented(400, 403, 413, 415, 422, 429, 500, 503))
 def feedback(said: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
+    rate.check(request)
     try:
         service(request).rate(said)
     except RecordsFault as error:

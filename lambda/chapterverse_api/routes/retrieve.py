@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 
 from chapterverse_api.contract import RetrievalRequest, RetrievalResponse
+from chapterverse_api.guard import rate
 from chapterverse_api.guard.body import GuardedRoute
 from chapterverse_api.refusals import documented
 from chapterverse_api.routes import service
@@ -12,7 +13,8 @@ from chapterverse_api.routes import service
 router = APIRouter(route_class=GuardedRoute)
 
 
-@router.post("/retrieve", responses=documented(400, 403, 413, 415, 422, 500, 503))
+@router.post("/retrieve", responses=documented(400, 403, 413, 415, 422, 429, 500, 503))
 def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
     """Return the passages that fit a question or an embedding best."""
+    rate.check(request)
     return service(request).retrieve(query)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from chapterverse_api.contract import ThreadId
 from chapterverse_api.records import RecordsFault
-from chapterverse_api.refusals import Refusal, documented
+from chapterverse_api.refusals import Refusal, documented, of_status
 
 router = APIRouter()
 
@@ -24,7 +24,9 @@ class Forgetful(Protocol):
 @router.delete("/threads/{thread_id}", status_code=204, responses=documented(403, 422, 500, 503))
 def forget(thread_id: ThreadId, request: Request) -> Response:
     """Forget a conversation. Whoever knows its id may do so; whether there was one is not told."""
-    threads: Forgetful = request.app.state.service().threads
+    threads: Forgetful | None = request.app.state.service().threads
+    if threads is None:
+        raise of_status(404)
     try:
         threads.forget(thread_id)
     except RecordsFault as error:

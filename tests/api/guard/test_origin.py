@@ -153,7 +153,7 @@ def test_a_preflight_of_an_allowed_origin_is_answered() -> None:
     assert (response.status_code, response.content) == (204, b"")
     assert response.headers["access-control-allow-origin"] == DOCS
     assert response.headers["access-control-allow-methods"] == "GET, POST, DELETE"
-    assert response.headers["access-control-allow-headers"] == "content-type"
+    assert response.headers["access-control-allow-headers"] == "content-type, x-work"
     assert response.headers["vary"] == "Origin"
 
 

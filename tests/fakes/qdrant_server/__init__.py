@@ -28,6 +28,8 @@ from fakes.qdrant_server.engine import Collection, Engine
 from fakes.qdrant_server.wire import Refused
 
 KEY = "test-key"
+#: The second key that a server may have (`read_only_api_key`).
+READ_KEY = "test-read-key"
 VERSION = "1.19.0"
 _MEMORY = Path("/dev/shm")
 
@@ -95,7 +97,7 @@ class QdrantServer:
 
     Args:
         folder: where collections are kept for another server to take up later; None for the time of this one.
-        key: what `api-key` must be; None asks for none.
+        key: what `api-key` must be; None asks for none. `READ_KEY` may read beside it.
         version: what it says it is.
     """
 
@@ -174,8 +176,11 @@ class QdrantServer:
 
     def _result(self, request: Request) -> Any:
         if self.key is not None and request.headers.get("api-key") != self.key:
-            missing = "api-key" not in request.headers
-            raise Refused(401, "Must provide an API key" if missing else "Invalid API key or JWT")
+            if request.headers.get("api-key") != READ_KEY:
+                missing = "api-key" not in request.headers
+                raise Refused(401, "Must provide an API key" if missing else "Invalid API key or JWT")
+            if request.writes:
+                raise Refused(403, "Forbidden: Global manage access is required")
         if request.path == "/":
             return {"title": "qdrant - vector search engine", "version": self.version, "commit": "fake"}
         if request.path == "/collections":

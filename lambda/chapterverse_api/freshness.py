@@ -1,0 +1,238 @@
+"""Which generations a service answers from: each is opened once, and serves until a newer one is ready.
+
+An embedded store is asked for its heads at every question. A remote one is asked every ten seconds at most, in the
+background: what is open answers until the newer generation is fetched, found whole and opened. Where a head or what it
+names is damaged, gone or out of reach, the last good generation serves on, that of an earlier process if need be.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock, Thread
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexCorrupt, IndexMismatch, IndexMissing
+from chapterverse.model import Head, Scope
+from chapterverse.store import Keeping, Snapshot, Store
+from chapterverse_api import refusals
+
+#: Seconds until a generation that is damaged, or of another embedder, is fetched again: fetching it costs.
+_AGAIN = 120.0
+
+#: On Lambda a thread stands still between two questions, and would never be done. So the question that sets it off
+#: waits for what a look takes, and where a generation is still not fetched after half a minute, the next one waits for
+#: it as long as a reader may, in seconds.
+_MOMENT, _OVERDUE, _PATIENCE = 0.25, 30.0, 8.0
+
+
+class LiveIndex:
+    """The open generations of one store. Safe to use from several threads.
+
+    Args:
+        check: raises `IndexMismatch` for a head whose vectors are of another embedder.
+        pinned: the one scope that is asked about unless a reader names another version; None for all there are.
+        clock: seconds of the epoch. A clock that only counts the time awake would stand still with the process.
+        freezes: whether the process stands still between two questions.
+
+    Attributes:
+        trouble: why what the store names is not what serves; None where it is.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        check: Callable[[Head], None],
+        pinned: Scope | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        freezes: bool | None = None,
+    ) -> None:
+        self.trouble: Exception | None = None
+        self._store = store
+        self._check = check
+        self._pinned = pinned
+        self._clock = clock
+        self._freezes = "AWS_LAMBDA_RUNTIME_API" in os.environ if freezes is None else freezes
+        self._open: dict[Scope, Snapshot] = {}
+        self._heads: list[Head] | None = None
+        self._first = _Memo(self._look, store.max_age, clock)
+        self._others = _Memo(store.heads, store.max_age, clock)
+        self._refused: dict[Scope, tuple[Head, float, ChapterVerseError]] = {}
+        self._looked = 0.0
+        self._fetching = False
+        self._refreshing: Thread | None = None
+        self._opening, self._starting = Lock(), Lock()
+
+    @property
+    def key_refused(self) -> bool:
+        """Whether the store does not know our key: another may have taken its place."""
+        return isinstance(self.trouble, ConfigurationError)
+
+    @property
+    def latest(self) -> Snapshot | None:
+        """What was opened last; None before."""
+        return next(reversed([*self._open.values()]), None)
+
+    def heads(self, version: str | None = None) -> list[Head]:
+        """Return the heads that are served.
+
+        Args:
+            version: the one that a reader names.
+
+        Raises:
+            IndexFault, ConfigurationError: the store can't be read, and nothing is open yet.
+        """
+        if not self._store.max_age:
+            return self._store.heads()
+        if self._heads is None:
+            self._begin()
+        elif not 0 <= self._clock() - self._looked < self._store.max_age:
+            self._refresh_behind()
+        if self._pinned and version not in (None, self._pinned.version):
+            with suppress(ChapterVerseError):
+                return self._others.value()
+        return self._heads or []
+
+    def snapshot(self, head: Head) -> Snapshot:
+        """Return what serves for a head; of a remote store that may be another generation of the same scope.
+
+        Raises:
+            IndexFault: it can't be opened, and there is no other.
+        """
+        opened = self._open.get(head.scope)
+        if opened is None or self._is_old(opened, head):
+            with self._opening:
+                opened = self._open.get(head.scope)
+                if opened is None or self._is_old(opened, head):
+                    opened = self._open[head.scope] = self._opened(head)
+        return opened
+
+    def _is_old(self, opened: Snapshot, head: Head) -> bool:
+        return not self._store.max_age and opened.head != head
+
+    def _look(self) -> list[Head]:
+        if self._pinned is None:
+            return self._store.heads()
+        head = self._store.head(self._pinned)
+        return [head] if head else []
+
+    def _begin(self) -> None:
+        """Look at the store for the first time; where that fails, serve what an earlier process left."""
+        with self._opening:
+            if self._heads is not None:
+                return
+            self._looked = self._clock()
+            try:
+                self._heads = self._first.value()
+                self.trouble = None
+            except ChapterVerseError as error:
+                kept = [s for s in self._kept() if self._pinned in (None, s.head.scope)]
+                if not kept:
+                    self.trouble = error
+                    raise
+                self._tell(error)
+                self._open |= {s.head.scope: s for s in kept}
+                self._heads = sorted((s.head for s in kept), key=lambda h: h.scope)
+
+    def _opened(self, head: Head) -> Snapshot:
+        try:
+            return self._fetched(head)
+        except ChapterVerseError as error:
+            kept = next((s for s in self._kept() if s.head.scope == head.scope), None)
+            if kept is None:
+                raise
+            self._tell(error)
+            return kept
+
+    def _fetched(self, head: Head) -> Snapshot:
+        refused, since, why = self._refused.get(head.scope, (None, 0.0, None))
+        if why and refused == head and 0 <= self._clock() - since < _AGAIN:
+            raise why.with_traceback(None)
+        try:
+            opened = self._store.snapshot(head.scope)
+            self._check(opened.head)
+        except (IndexCorrupt, IndexMismatch) as error:
+            if self._store.max_age:
+                self._refused[head.scope] = head, self._clock(), error
+            raise
+        return opened
+
+    def _kept(self) -> list[Snapshot]:
+        """Return what an earlier process left on this machine, as far as it fits."""
+        found = []
+        for snapshot in self._store.kept() if isinstance(self._store, Keeping) else ():
+            with suppress(IndexMismatch):
+                self._check(snapshot.head)
+                found.append(snapshot)
+        return found
+
+    def _refresh_behind(self) -> None:
+        with self._starting:
+            if self._refreshing is None or not self._refreshing.is_alive():
+                self._looked = self._clock()
+                self._refreshing = Thread(target=self._refresh, name="chapterverse-index", daemon=True)
+                self._refreshing.start()
+            refreshing = self._refreshing
+        if self._freezes:
+            overdue = self._fetching and self._clock() - self._looked >= _OVERDUE
+            refreshing.join(_PATIENCE if overdue else _MOMENT)
+
+    def _refresh(self) -> None:
+        trouble: Exception | None = None
+        try:
+            served = {head.scope: head for head in self._look()}
+            for scope, opened in [*self._open.items()]:
+                try:
+                    self._follow(opened, served.get(scope))
+                except ChapterVerseError as error:
+                    trouble = error
+                served[scope] = self._open[scope].head
+            self._heads = sorted(served.values(), key=lambda h: h.scope)
+        # Nobody waits for this thread, so nothing that it raises would be seen.
+        except Exception as error:
+            trouble = error
+        self._tell(trouble)
+
+    def _follow(self, opened: Snapshot, head: Head | None) -> None:
+        scope = opened.head.scope
+        if head is None:
+            raise IndexMissing(f"The index of {scope} is gone from the store: publish it again.")
+        if head != opened.head:
+            self._fetching = True
+            try:
+                self._open[scope] = self._fetched(head)
+            finally:
+                self._fetching = False
+
+    def _tell(self, trouble: Exception | None) -> None:
+        # Once, and not at every look.
+        if trouble is not None and str(trouble) != str(self.trouble):
+            refusals.report(trouble)
+        self.trouble = trouble
+
+
+class _Memo:
+    """Heads that are asked for once in a while, also where that fails: readers who ask on must not be so many looks."""
+
+    def __init__(self, look: Callable[[], list[Head]], max_age: float, clock: Callable[[], float]) -> None:
+        self._look = look
+        self._max_age = max_age
+        self._clock = clock
+        self._lock = Lock()
+        self._since = float("-inf")
+        self._found: list[Head] = []
+        self._failure: ChapterVerseError | None = None
+
+    def value(self) -> list[Head]:
+        with self._lock:
+            if not 0 <= self._clock() - self._since < self._max_age:
+                self._since = self._clock()
+                try:
+                    self._found, self._failure = self._look(), None
+                except ChapterVerseError as error:
+                    self._failure = error
+            if self._failure:
+                raise self._failure.with_traceback(None)
+            return self._found
