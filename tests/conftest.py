@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
+# Our own pull requests are built there too, and no test may depend on whether it is one.
+os.environ.pop("GITHUB_EVENT_NAME", None)
+
 ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",

@@ -335,7 +335,7 @@ def of_pages(urls: Iterable[str]) -> set[str]:
 def test_questions_ask_about_nearly_every_page(built: Built) -> None:
     # The questions are frozen, and pages are added.
     pages = of_pages(c.url for c in built.chunks)
-    assert len(of_pages(chain.from_iterable(q["expected"] for q in QUESTIONS)) & pages) >= 0.85 * len(pages)
+    assert len(of_pages(chain.from_iterable(q["expected"] for q in QUESTIONS)) & pages) >= 0.75 * len(pages)
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:3], ids=lambda q: str(q["id"]))

@@ -10,6 +10,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -134,14 +135,20 @@ def index(
         ConfigurationError: the site has no address, or an option can't be used.
         ChapterVerseError: as `sync.index` says; the index stays as it was.
     """
-    from chapterverse import progress, sync
+    from chapterverse import permission, progress, sync
     from chapterverse.target import Target
 
+    permission.check(settings)
     if not base_url:
         raise ConfigurationError("site_url is not set, so a citation would have no address.")
     if persona is not None:
         sources = [*sources, persona_source(persona, base_url, docs)]
     scope = Scope(settings.site, settings.docs_version or "")
+    left_out: list[str] = []
+    if settings.secrets_arn:
+        from chapterverse.aws.secrets import resolved
+
+        settings = resolved(settings, left_out.append)
     target = Target.open(settings, scope, base_url, chunk_tokens)
     with contextlib.ExitStack() as shown:
         bars: list[progress.Progress] = []
@@ -152,13 +159,17 @@ def index(
                 bars.append(shown.enter_context(progress.bar()))
             bars[0](stage, done, total)
 
-        return sync.index(sources, target, report)
+        done = sync.index(sources, target, report)
+        return replace(done, warnings=(*left_out, *done.warnings))
 
 
 def withheld(settings: Settings) -> str:
     """Say why a build doesn't write a remote index that nobody told it to leave alone."""
     if settings.publish and settings.pull_request:
-        return "a pull request is being built, and its author may be a stranger."
+        return (
+            "a pull request is being built, and its author may be a stranger; CHAPTERVERSE_PREVIEW_STORE names a store "
+            "for such builds."
+        )
     return f"{settings.store!r} is not embedded and needs `publish: true` or CHAPTERVERSE_PUBLISH=1."
 
 

@@ -1,7 +1,7 @@
 """Settings from the environment: one name for each, the same in every part of the system.
 
-A flag or a line of mkdocs.yml overrides a variable; a secret comes from the environment only. A key that is present
-never switches a provider on: only `embedder`, `reranker` and `generator` do.
+A flag or a line of mkdocs.yml overrides a variable; a secret comes from the environment, or from where `secrets_arn`
+says. A key that is present never switches a provider on: only `embedder`, `reranker` and `generator` do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FALSE = {"0", "false", "no", "off"}
 
 
 def _secret(name: str) -> Any:
-    return field(default="", repr=False, metadata={"env": name})
+    return field(default="", repr=False, metadata={"env": name, "secret": True})
 
 
 def _setting(default: Any, name: str) -> Any:
@@ -51,7 +51,10 @@ class Settings:
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
         publish: whether a build may write the index; None means yes for the embedded store, no for a remote one.
-        pull_request: whether this is the build of a pull request, which never writes a remote index.
+        preview_store: remote store that the build of a pull request uses in place of the site's; empty means that such
+            a build writes none.
+        pull_request: whether this is the build of a pull request, which never writes the site's own remote index.
+        preview_of: the store whose place `preview_store` took; empty where it took none.
         endpoint: address of the API that the widget calls.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
@@ -64,8 +67,10 @@ class Settings:
         prices: what a model costs where its name is not known, or another price was agreed, such as
             "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars for a million tokens, or a thousand searches.
         thrift_generator: the cheaper model that answers when four fifths of the budget are gone.
-        proof_of_work: whether a client that is near its limit has to compute something before it may ask on.
-        secrets_arn: secret of Secrets Manager, or parameter of Parameter Store, that holds secrets as JSON by name.
+        proof_of_work: whether a client that has used half of one of its `rates` has to compute something, a fifth of
+            a second in a browser, before it may ask on.
+        secrets_arn: secrets of Secrets Manager, or parameters of Parameter Store, comma-separated, that hold secrets as
+            JSON by name (see `chapterverse.aws.secrets`).
         qdrant_url: the server that the store `qdrant:` without an address means.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
     """
@@ -99,7 +104,9 @@ class Settings:
     openai_api_key: str = _secret("OPENAI_API_KEY")
     qdrant_url: str = _setting("", "QDRANT_URL")
     qdrant_api_key: str = _secret("QDRANT_API_KEY")
+    preview_store: str = _setting("", "CHAPTERVERSE_PREVIEW_STORE")
     pull_request: bool = False
+    preview_of: str = ""
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -110,7 +117,18 @@ class Settings:
         """Whether a build may write the index: by default the embedded one, and a remote one only when told to."""
         if self.store.startswith("edge:"):
             return self.publish is not False
-        return self.publish is True and not self.pull_request
+        return self.publish is True and (not self.pull_request or bool(self.preview_of))
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Every secret that is set, by the name of its variable."""
+        held = {name: str(getattr(self, field)) for name, field in secret_fields().items()}
+        return {name: value for name, value in held.items() if value}
+
+    def with_secrets(self, held: Mapping[str, str]) -> Settings:
+        """Return a copy with these secrets, by the names of their variables, where there is none yet."""
+        missing = {field: held.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
+        return self.override(**missing)._in_its_place()
 
     def resolved(self, root: Path) -> Settings:
         """Return the settings with relative paths taken from `root` instead of the working directory."""
@@ -138,7 +156,20 @@ class Settings:
             # An empty variable is how CI systems spell "not set".
             if raw:
                 values[f.name] = _switch(f.metadata["env"], raw) if "bool" in str(f.type) else raw
-        return cls(**values).override(**overrides)
+        return cls(**values).override(**overrides)._in_its_place()
+
+    def _in_its_place(self) -> Settings:
+        """Return what the build of a pull request uses instead; what nobody else can see stays as it is."""
+        if not (self.pull_request and self.preview_store) or self.store.startswith("edge:"):
+            return self
+        # A server's rows would be the site's own.
+        ledger = self.ledger if self.ledger.startswith("sqlite:") else ""
+        return self.override(store=self.preview_store, ledger=ledger, preview_of=self.preview_of or self.store)
+
+
+def secret_fields() -> dict[str, str]:
+    """Return the names of the settings that are secrets, by those of their variables."""
+    return {f.metadata["env"]: f.name for f in fields(Settings) if f.metadata.get("secret")}
 
 
 def _is_pull_request(env: Mapping[str, str]) -> bool:

@@ -28,8 +28,8 @@ def test_a_question_is_sent_as_the_contract_says(browse: Browse, site: Site) -> 
             "language": "en",
         }
     ]
-    assert site.headers[0]["Accept"] == "text/event-stream"
-    assert site.headers[0]["Content-Type"] == "application/json"
+    assert site.headers[0]["accept"] == "text/event-stream"
+    assert site.headers[0]["content-type"] == "application/json"
     assert "Cookie" not in site.headers[0]
 
 

@@ -46,7 +46,7 @@ def check(
         settings: name the index, and the site's address where its pages don't state it.
         with_index: hold the index against the site too; that there is none is a finding.
         exclude: pages to leave out, as patterns in the style of .gitignore.
-        environ: whose secrets must not be in any file; None is this process's own.
+        environ: whose secrets must not be in any file, nor those of the settings; None is this process's own.
 
     Raises:
         InputError: no folder, or no page in it.
@@ -70,7 +70,10 @@ def check(
     run.note_links(progress)
     if index is not None:
         run.note_index(index)
-    _note_files(site, findings, environ, progress)
+    scanner = leaks.Scanner(environ, settings.secrets)
+    _note_files(site, findings, scanner, progress)
+    # Addresses, names of files and sentences are quoted, and any of them may hold what was found.
+    findings.scrub(scanner.scrubbed)
     return findings
 
 
@@ -265,9 +268,8 @@ def _sitemap(site: Path) -> frozenset[str]:
     return frozenset()
 
 
-def _note_files(site: Path, findings: Findings, environ: Mapping[str, str] | None, progress: Progress) -> None:
+def _note_files(site: Path, findings: Findings, scanner: leaks.Scanner, progress: Progress) -> None:
     """Note secrets in files of any kind, and links by which a server would publish a file from elsewhere."""
-    scanner = leaks.Scanner(environ)
     paths = list(leaks.walk(site))
     for done, path in enumerate(paths):
         progress("Searching files", done, len(paths))
@@ -278,7 +280,9 @@ def _note_files(site: Path, findings: Findings, environ: Mapping[str, str] | Non
         elif file.is_file():
             try:
                 for leak in scanner.scan(site, path):
-                    findings.add("secret", path, f"{path} line {leak.line} holds {leak.what}.")
+                    findings.add("secret", path, leak.says)
+            except leaks.TooMuch:
+                findings.add("unreadable", path, f"{path} unpacks to more than 2 GB: it was searched no further.")
             except OSError as error:
                 findings.add("unreadable", path, f"{path} can't be read: {error.strerror}.")
     progress("Searching files", len(paths), len(paths))

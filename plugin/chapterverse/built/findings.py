@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,10 @@ class Findings:
         self.counts[kind] += 1
         if self.counts[kind] <= _KEPT:
             self.kept.append(Finding(kind, file, says))
+
+    def scrub(self, scrubbed: Callable[[str], str]) -> None:
+        """Put into the place of every text what `scrubbed` makes of it."""
+        self.kept = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.kept]
 
     def fail(self, strict: bool = False) -> bool:
         """Whether the site doesn't pass; if `strict`, warnings are enough."""

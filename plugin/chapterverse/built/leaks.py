@@ -1,126 +1,52 @@
 """Secrets in the files of a site: the values that this build was given, and what looks like a key of a known service.
 
 A build has keys at hand, and a mistake (a link to `/proc/self/environ`, a debug page, a bundled `.env`) publishes them.
-A pattern must also tell a key from the examples that documentation is full of: those are words, or not random.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import html
-import json
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from typing import IO
+
+from chapterverse.built.forms import embedded, forms, joined, plain_forms, readable, squeezed, values
+from chapterverse.built.keys import KINDS
+from chapterverse.built.unpacking import DAMAGES, unpacked
 
 #: Bytes searched at once, and how many of them are searched again with the next ones: more than any secret has.
 _WINDOW, _OVERLAP = 8_000_000, 16_000
+#: Archives in archives that are looked into, and the bytes that one file may unpack to.
+_DEPTH, _MOST = 4, 2_000_000_000
 
-_SECRET_NAME = re.compile(r"API_?KEY|ACCESS_KEY|SIGNING_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD")
-_NO_SECRET = re.compile(r"_(?:FILE|PATH|DIR|ARN|URL|URI|ID)$")
-_SHORTEST = 12
-_EXAMPLE = re.compile(rb"example|your|placeholder|redacted|changeme|dummy|x{4}|\*{3}|\.{3}|[<>{}$\[\]]", re.IGNORECASE)
-_WEAK = frozenset(b"password passwd pass pw pwd secret postgres mysecretpassword changeme admin root user test".split())
+_HIDDEN = "…".encode()
 
 
-def _is_random(key: bytes) -> bool:
-    return len(set(key)) >= 10 and bool(re.search(rb"\d", key)) and not _EXAMPLE.search(key)
-
-
-def _is_strong(password: bytes) -> bool:
-    return password.lower() not in _WEAK and not _EXAMPLE.search(password) and len(password) >= 6
-
-
-def _is_qdrant(token: bytes) -> bool:
-    """Whether a JSON web token grants access to a Qdrant server; those of examples say other things."""
-    body = token.split(b".")[1]
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4)))
-    except (binascii.Error, ValueError):
-        return False
-    return isinstance(claims, dict) and "access" in claims
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What a kind of key looks like.
-
-    Attributes:
-        hints: one of them is in every such key, so that most files need no regular expression.
-        pattern: its first group, or all of it, is the key.
-    """
-
-    name: str
-    hints: tuple[bytes, ...]
-    pattern: re.Pattern[bytes]
-    real: Callable[[bytes], bool] = _is_random
-
-    def found(self, content: bytes) -> Iterator[int]:
-        if any(hint in content for hint in self.hints):
-            for match in self.pattern.finditer(content):
-                if self.real(match[match.lastindex or 0]):
-                    yield match.start()
-
-
-# What stands between a name and its value, also in highlighted code.
-_IS = rb"(?:[\s\"'`=:,]|<[^<>]{0,99}>|&quot;|&#34;|&#39;){1,24}"
-
-
-def _kinds() -> tuple[_Kind, ...]:
-    def kind(name: str, hints: bytes, pattern: bytes, real: Callable[[bytes], bool] = _is_random) -> _Kind:
-        return _Kind(name, tuple(hints.split(b"|")), re.compile(pattern), real)
-
-    return (
-        kind("an OpenAI key", b"sk-", rb"(?<![\w-])sk-(?:(?:proj|svcacct|admin)-[\w-]{40,}|[A-Za-z0-9]{32,})"),
-        kind("an Anthropic key", b"sk-ant-", rb"(?<![\w-])sk-ant-[a-z0-9]+-[\w-]{40,}"),
-        kind("a Cohere key", b"_API_KEY", rb"\b(?:COHERE|CO)_API_KEY" + _IS + rb"([A-Za-z0-9]{40})\b"),
-        kind("a Qdrant key", b"QDRANT", rb"\bQDRANT_(?:_SERVICE__)?API_KEY" + _IS + rb"([\w.|-]{24,})"),
-        kind("a Qdrant key", b"eyJ", rb"(?<![\w-])eyJ[\w-]{8,1000}\.eyJ[\w-]{4,4000}\.[\w-]{16,1000}", _is_qdrant),
-        kind(
-            "an AWS access key", b"AKIA|ASIA", rb"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Za-z0-9])", _is_key_id
-        ),
-        kind(
-            "an AWS secret key",
-            b"SECRET_ACCESS_KEY|secret_access_key|ecretAccessKey",
-            rb"[sS](?:ECRET_ACCESS_KEY|ecret_access_key|ecretAccessKey)" + _IS + rb"([A-Za-z0-9/+]{40})(?![\w/+])",
-        ),
-        kind("a GitHub token", b"ghp_|gho_|ghu_|ghs_|ghr_", rb"(?<!\w)gh[pousr]_[A-Za-z0-9]{36,}"),
-        kind("a GitHub token", b"github_pat_", rb"(?<!\w)github_pat_[A-Za-z0-9_]{60,}"),
-        kind("a Slack token", b"xox", rb"(?<!\w)xox[abprs]-\d[\w-]{20,}"),
-        kind("a Hugging Face token", b"hf_", rb"(?<!\w)hf_[A-Za-z0-9]{30,}"),
-        kind("a PyPI token", b"pypi-", rb"(?<!\w)pypi-AgE[\w-]{50,}"),
-        kind(
-            "a database password",
-            b"postgres",
-            rb"\bpostgres(?:ql)?(?:\+\w{1,20})?://[^\s:/@\"'<>]{1,99}:([^\s:/@\"']{1,200})@[\w.\[-]",
-            _is_strong,
-        ),
-        kind(
-            "a private key",
-            b"PRIVATE KEY",
-            rb"-----BEGIN (?:[A-Z]{1,20} ){0,3}PRIVATE KEY-----(?:\s|\\[rn]|<[^<>]{0,99}>){0,20}([A-Za-z0-9+/=]{32,})",
-        ),
-    )
-
-
-def _is_key_id(key: bytes) -> bool:
-    return len(set(key)) >= 8 and b"EXAMPLE" not in key
-
-
-_KINDS = _kinds()
+class TooMuch(Exception):
+    """A file unpacks to more than is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A secret in a file: where it begins and what it is. Never the secret itself."""
+    """A secret in a file: where it is and what it is. Never the secret itself, but for the names of files.
+
+    Attributes:
+        line: 0 where it is in the file's name.
+        inside: names of files that the file holds, from the outside in.
+    """
 
     file: str
     line: int
     what: str
+    inside: tuple[str, ...] = ()
+
+    @property
+    def says(self) -> str:
+        where = " › ".join((self.file, *self.inside))
+        return f"{where} line {self.line} holds {self.what}." if self.line else f"{where} has {self.what} in its name."
 
 
 class Scanner:
@@ -129,20 +55,116 @@ class Scanner:
     Args:
         environ: whose secret-looking values are searched for, as they are and in the usual encodings; None is this
             process's own.
+        secrets: further values by name, whatever that is.
     """
 
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        environ = os.environ if environ is None else environ
-        self._values = [(f"the value of {name}", forms) for name, forms in _values(environ)]
+    def __init__(self, environ: Mapping[str, str] | None = None, secrets: Mapping[str, str] | None = None) -> None:
+        found = list(values(os.environ if environ is None else environ, secrets or {}))
+        self._values = [(f"the value of {name}", forms(value)) for name, value in found]
+        self._plain = [(f"the value of {name}", plain_forms(value)) for name, value in found]
+        self._squeezed = [(what, tuple(map(squeezed, some))) for what, some in self._plain]
 
     def scan(self, site: Path, path: str) -> Iterator[Leak]:
-        """Yield a file's leaks, each kind once; a file of any size, in bounded memory.
+        """Yield the leaks of a file and of its name, each kind once; a file of any size, in bounded memory.
 
         Raises:
             OSError: it can't be read.
+            TooMuch: after what was found.
         """
-        for what, line in sorted(_found(site / path, self._values).items()):
-            yield Leak(path, line, what)
+        yield from (Leak(path, 0, what) for what in self._in(path.encode(errors="surrogateescape")))
+        search = _Search(self._in)
+        with (site / path).open("rb") as file:
+            search.run(file)
+        yield from (Leak(path, line, what, inside) for what, (inside, line) in sorted(search.found.items()))
+        if search.left < 0:
+            raise TooMuch(path)
+
+    def scrubbed(self, text: str) -> str:
+        """Return a text without the secrets that are in it."""
+        content = text.encode(errors="surrogateescape")
+        for form in (form for _, some in self._values for form in some):
+            content = content.replace(form, _HIDDEN)
+        for match in [match for kind in KINDS for match in kind.found(content)]:
+            content = content.replace(match[match.lastindex or 0], _HIDDEN)
+        # What is written in a way of its own can't be cut out of it.
+        return (_HIDDEN if self._in(content) else content).decode(errors="replace")
+
+    def _in(self, content: bytes) -> dict[str, int]:
+        """Return what a piece of a file holds and where; the end of it, where it is not there as it is."""
+        found: dict[str, int] = {}
+        _note_values(found, content, self._values)
+        if content.count(b"\0", 0, 8000) > len(content[:8000]) // 4:
+            # Text in UTF-16.
+            content = content.replace(b"\0", b"")
+        _note_kinds(found, content)
+        if b"\0" in content[:8000]:
+            _note_values(found, content, self._squeezed, squeezed)
+            return found
+        text = readable(content)
+        _note_values(found, content, self._plain, readable, text)
+        _note_kinds(found, text, len(content))
+        _note_values(found, content, self._squeezed, lambda some: squeezed(readable(some)), squeezed(text))
+        _note_values(found, content, self._squeezed, joined)
+        for at, part in embedded(content):
+            found = {**dict.fromkeys(self._in(part), at), **found}
+        return found
+
+
+def _note_values(
+    found: dict[str, int],
+    content: bytes,
+    values: Iterable[tuple[str, tuple[bytes, ...]]],
+    read: Callable[[bytes], bytes] | None = None,
+    text: bytes = b"",
+) -> None:
+    """Note values that are not found yet, in the content or in what `read` makes of it, `text` where that is known."""
+    text = text or (read(content) if read else content)
+    for what, some in values:
+        form = next((form for form in some if form in text), None) if what not in found else None
+        if form is not None:
+            found[what] = _end(content, form, read) if read else text.index(form)
+
+
+def _end(content: bytes, form: bytes, read: Callable[[bytes], bytes]) -> int:
+    """Return where that is read whole for the first time which is found in all of the content."""
+    return bisect_left(range(len(content)), True, key=lambda end: form in read(content[:end])) - 1
+
+
+def _note_kinds(found: dict[str, int], content: bytes, at: int | None = None) -> None:
+    for kind in KINDS:
+        if kind.name not in found and (match := next(kind.found(content), None)):
+            found[kind.name] = match.start() if at is None else at
+
+
+class _Search:
+    """A search of one file and of all that is packed in it.
+
+    Attributes:
+        found: what there is, with the names of the parts that it is in and its line.
+        left: bytes that may still be unpacked.
+    """
+
+    def __init__(self, look: Callable[[bytes], Mapping[str, int]]) -> None:
+        self.found: dict[str, tuple[tuple[str, ...], int]] = {}
+        self.left = _MOST
+        self._look = look
+
+    def run(self, file: IO[bytes], inside: tuple[str, ...] = (), depth: int = _DEPTH) -> None:
+        lines, content = 1, file.read(_WINDOW)
+        while content and self.left >= 0:
+            self.left -= len(content) if depth < _DEPTH else 0
+            for what, at in self._look(content).items():
+                self.found.setdefault(what, (inside, lines + content.count(b"\n", 0, at)))
+            more = file.read(_WINDOW)
+            kept = content[-_OVERLAP:] if more else b""
+            lines += content.count(b"\n") - kept.count(b"\n")
+            content = kept + more
+        for name, part in unpacked(file) if depth and self.left >= 0 else ():
+            within = (*inside, name) if name else inside
+            for what in self._look(name.encode(errors="surrogateescape")):
+                self.found.setdefault(what, (within, 0))
+            with suppress(*DAMAGES):
+                self.run(part, within, depth - 1)
 
 
 def walk(site: Path) -> Iterator[str]:
@@ -152,51 +174,3 @@ def walk(site: Path) -> Iterator[str]:
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in sorted(names + links):
             yield (Path(folder) / name).relative_to(site).as_posix()
-
-
-def _found(path: Path, values: list[tuple[str, tuple[bytes, ...]]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    lines = 1
-    with path.open("rb") as file:
-        content = file.read(_WINDOW)
-        while content:
-            for what, at in _in(content, values):
-                found.setdefault(what, lines + content.count(b"\n", 0, at))
-            more = file.read(_WINDOW)
-            kept = content[-_OVERLAP:] if more else b""
-            lines += content.count(b"\n") - kept.count(b"\n")
-            content = kept + more if more else b""
-    return found
-
-
-def _in(content: bytes, values: list[tuple[str, tuple[bytes, ...]]]) -> Iterator[tuple[str, int]]:
-    for what, forms in values:
-        for form in forms:
-            if (at := content.find(form)) >= 0:
-                yield what, at
-                break
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        content = content.replace(b"\0", b"")
-    if b"\0" not in content[:8000]:
-        for kind in _KINDS:
-            yield from ((kind.name, at) for at in kind.found(content))
-
-
-def _values(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[bytes, ...]]]:
-    for name, value in sorted(environ.items()):
-        named = _SECRET_NAME.search(name) and not _NO_SECRET.search(name)
-        if named and len(value) >= _SHORTEST and len(set(value)) >= 5 and not value.startswith("/"):
-            yield name, _forms(value)
-
-
-def _forms(value: str) -> tuple[bytes, ...]:
-    """Return a secret as it may stand in a file: as it is, quoted for HTML, JSON or an address, encoded, backwards."""
-    raw = value.encode(errors="surrogateescape")
-    forms = [raw, raw[::-1], raw.hex().encode(), raw.hex().upper().encode(), value.encode("utf-16-le", "replace")]
-    forms += [quote(raw, safe="").encode(), html.escape(value).encode(errors="replace")]
-    forms += [json.dumps(value)[1:-1].encode(), json.dumps(value)[1:-1].replace("/", "\\/").encode()]
-    for shift in range(3):
-        # At each of the three places that base64 has for a byte, without the characters that its neighbors change.
-        coded = base64.b64encode(b"\0" * shift + raw)[(0, 2, 3)[shift] :].rstrip(b"=")[:-1]
-        forms += [coded, coded.translate(bytes.maketrans(b"+/", b"-_"))]
-    return tuple(dict.fromkeys(forms))

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse import serving
-from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from, with_secrets
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.questions import Asked, read_questions
+from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 
 
@@ -94,7 +95,9 @@ def serve(
 
     With --site-dir, citations lead to the site as it is served here.
     """
-    settings = settings_from(store, site, docs_version, embedder=embedder)
+    # The application asks for secrets itself, and again from time to time; that they are there is seen at once.
+    settings = Settings.from_environment(store=store, site=site, docs_version=docs_version, embedder=embedder)
+    held = with_secrets(settings)
     create_app = serving.load("app")
     with serving.bind(host, port) as listening:
         here = serving.address(listening)
@@ -106,7 +109,7 @@ def serve(
                 settings = settings.override(allowed_origins=f"{settings.allowed_origins},{here}")
         application = create_app(settings=settings, site_dir=site_dir)
         try:
-            only_scope(open_store(settings), settings.site, settings.docs_version)
+            only_scope(open_store(held), settings.site, settings.docs_version)
         except IndexFault as error:
             # It may be indexed while we run: the next question finds it.
             typer.echo(f"Warning: {error}", err=True)

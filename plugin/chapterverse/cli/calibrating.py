@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chapterverse import progress, serving
+from chapterverse import permission, progress, serving
 from chapterverse.cli.options import (
     AskedSite,
     Embedder,
@@ -64,6 +64,8 @@ def calibrate(
     asked = read_judged(questions)
     calibrating.check(asked, questions)
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    if not dry_run:
+        permission.check(settings)
     service = serving.load("open")(settings)
     with progress.bar() as shown:
         found = calibrating.calibrate(asked, most_false, service, settings, shown)

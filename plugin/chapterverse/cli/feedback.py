@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse.cli.forgetting import Records, kept_threads
-from chapterverse.cli.options import Json
+from chapterverse.cli.options import Json, settings_from
 from chapterverse.readers.visible import collapse, strip_invisible
-from chapterverse.settings import Settings
 
 # What a terminal obeys or doesn't show; JSON itself escapes only the first 32.
 _HOSTILE = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -27,7 +26,7 @@ def feedback(
 
     Each with the question and the cited pages, where the conversation is kept.
     """
-    threads = kept_threads(Settings.from_environment(records=records))
+    threads = kept_threads(settings_from(None, None, None, records=records))
     said = [_document(rated) for rated in threads.rated(limit)]
     if as_json:
         document = json.dumps(said, ensure_ascii=False, indent=2)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse import serving
-from chapterverse.cli.options import Json, print_json
+from chapterverse.cli.options import Json, print_json, settings_from
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 
@@ -34,7 +34,7 @@ def forget(
     """
     if (thread is None) == (older_than is None):
         raise typer.BadParameter("Give either a THREAD or --older-than DAYS.")
-    threads = kept_threads(Settings.from_environment(records=records))
+    threads = kept_threads(settings_from(None, None, None, records=records))
     removed = threads.expire(older_than) if thread is None else int(threads.forget(thread))
     if as_json:
         print_json({"removed": removed})

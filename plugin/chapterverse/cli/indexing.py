@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from chapterverse import progress, states, sync
+from chapterverse import permission, progress, states, sync
 from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import IndexCorrupt
 from chapterverse.knowledge import find_persona, no_pages, persona_source
@@ -51,6 +51,8 @@ def index(
     settings = settings_from(
         store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url, persona=persona
     )
+    if not dry_run:
+        permission.check(settings)
     address = settings.base_url or None
     docs = path if source else None
     spoken = find_persona(settings.persona, docs, Path())

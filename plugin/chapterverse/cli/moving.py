@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chapterverse import progress
+from chapterverse import permission, progress
 from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
@@ -72,6 +72,7 @@ def import_(
     from chapterverse import transfer, upkeep
 
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    permission.check(settings)
     try:
         with file.open(encoding="utf-8") as lines:
             exported = transfer.read(lines, str(file))
@@ -109,6 +110,7 @@ def repair(
     from chapterverse import upkeep
 
     settings = settings_from(store, site, docs_version, ledger=ledger)
+    permission.check(settings)
     opened = open_store(settings)
     try:
         scope = only_scope(opened, settings.site, settings.docs_version)

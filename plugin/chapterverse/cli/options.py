@@ -36,8 +36,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 
 def settings_from(store: str | None, site: str | None, docs_version: str | None, **others: Any) -> Settings:
-    """Return the environment's settings with a command's options over them."""
-    return Settings.from_environment(store=store, site=site, docs_version=docs_version, **others)
+    """Return the environment's settings with a command's options over them, and the secrets that they name."""
+    return with_secrets(Settings.from_environment(store=store, site=site, docs_version=docs_version, **others))
+
+
+def with_secrets(settings: Settings) -> Settings:
+    """Return settings with the secrets that they name.
+
+    Raises:
+        ConfigurationError: they can't be had.
+    """
+    if not settings.secrets_arn:
+        return settings
+    from chapterverse.aws.secrets import resolved
+
+    return resolved(settings, lambda warning: typer.echo(f"Warning: {warning}", err=True))
 
 
 def print_json(document: object) -> None:

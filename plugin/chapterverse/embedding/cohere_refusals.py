@@ -9,7 +9,7 @@ from typing import Any
 
 from chapterverse.embedding.patience import BusyError
 from chapterverse.embedding.slices import RefusedError
-from chapterverse.errors import ProviderError
+from chapterverse.errors import KeyRefused, ProviderError
 from chapterverse.rest import asked_pause
 
 _REASONS = {
@@ -20,6 +20,9 @@ _REASONS = {
     404: "does not know this model: check its name and CHAPTERVERSE_COHERE_URL",
     429: "has a rate limit that was reached: try again later",
 }
+
+#: How a service says that it doesn't know a key, or that the key may not do this.
+_KEY_REFUSED = {401, 403}
 
 #: What passes: a timeout, a conflict, a rate limit, and everything from 500 on.
 _PASSING = {408, 409, 429}
@@ -56,6 +59,8 @@ class Refusals:
         message = f"Cohere {reason}."
         if status in _PASSING or status >= 500:
             return BusyError(message, pause=asked_pause(headers))
+        if status in _KEY_REFUSED:
+            return KeyRefused(message)
         return RefusedError(message) if status == 400 else ProviderError(message)
 
     def _trial_is_over(self, said: str, headers: Mapping[str, str]) -> ProviderError:

@@ -22,7 +22,7 @@ from chapterverse.embedding.models import Model, Spelling
 from chapterverse.embedding.patience import BusyError, Patience
 from chapterverse.embedding.reply import checked
 from chapterverse.embedding.slices import RefusedError, embed_in_slices
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.rest import JsonClient, Reply, bearer
 from chapterverse.rest.versions import unversioned
@@ -64,6 +64,9 @@ _REASONS = {
     422: "refused the request as malformed",
     429: "has a rate limit that was reached: try again later",
 }
+
+#: How servers say that they don't know a key, or that the key may not do this.
+_KEY_REFUSED = {401, 403}
 
 #: How servers say that they will never take a request as it is: 413 and 422 are those of text-embeddings-inference.
 _REFUSED = {400, 413, 422}
@@ -220,6 +223,8 @@ def _failure(reply: Reply) -> ProviderError:
     message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
     if status in _PASSING or status >= 500:
         return BusyError(message, pause=reply.pause)
+    if status in _KEY_REFUSED:
+        return KeyRefused(message)
     return RefusedError(message) if status in _REFUSED else ProviderError(message)
 
 

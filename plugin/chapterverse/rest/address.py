@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 from chapterverse.errors import ConfigurationError
 from chapterverse.rest.headers import plain
 
+_PORTS = {"http": 80, "https": 443}
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -17,6 +19,12 @@ class Address:
     host: str
     port: int | None
     prefix: str
+
+    @property
+    def authority(self) -> str:
+        """What the header `Host` says: the host, and the port where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port in (None, _PORTS[self.scheme]) else f"{host}:{self.port}"
 
     @classmethod
     def of(cls, base_url: str) -> Address:

@@ -20,8 +20,8 @@ def encoded(body: Mapping[str, Any]) -> bytes:
     return text.encode(errors="replace")
 
 
-def read(response: http.client.HTTPResponse, host: str) -> Any:
-    """Return the parsed body of a response, None where it is no JSON.
+def read(response: http.client.HTTPResponse, host: str) -> bytes:
+    """Return the body of a response.
 
     Raises:
         ProviderError: it is too large.
@@ -32,6 +32,11 @@ def read(response: http.client.HTTPResponse, host: str) -> Any:
     # `read` with a number of bytes takes fewer for an answer.
     if response.length:
         raise http.client.IncompleteRead(b"", response.length)
+    return raw
+
+
+def parsed(raw: bytes) -> Any:
+    """Return what a body says, None where it is no JSON."""
     try:
         return json.loads(raw)
     # Brackets nested a hundred thousand deep are no reply either.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from chapterverse.errors import ConfigurationError
 from chapterverse.rest.abort import Abort
 from chapterverse.rest.address import Address
-from chapterverse.rest.body import encoded, read
+from chapterverse.rest.body import encoded, parsed, read
 from chapterverse.rest.connections import Connections, Exchange, Request
 from chapterverse.rest.headers import asked_pause, lowered, plain
 from chapterverse.rest.stream import Closing, Stream
@@ -137,7 +137,7 @@ class JsonClient:
 
     def _read(self, exchange: Exchange, request: Request) -> Reply:
         response = exchange.response
-        reply = Reply(response.status, read(response, self._connections.host), lowered(response))
+        reply = Reply(response.status, parsed(read(response, self._connections.host)), lowered(response))
         self._connections.give_back(exchange, request)
         return reply
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.client
 import io
+import math
 import socket
 import ssl
 import time
@@ -13,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from chapterverse.errors import ProviderError
@@ -24,6 +26,8 @@ T = TypeVar("T")
 #: How a connection that the server has closed fails.
 _CLOSED = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
+_PIECE = 256 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -32,19 +36,37 @@ class Request:
     Attributes:
         deadline: when all of it must be over, replies and pauses included, by `time.monotonic`.
         abort: ends it from another thread.
+        data: the body; a path is a file that is sent piece by piece.
+        stall: seconds without a byte after which nothing more is waited for.
     """
 
     method: str
     path: str
     deadline: float
     abort: Abort
-    data: bytes | None = field(repr=False)
+    data: bytes | Path | None = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
+    stall: float = math.inf
 
     @property
     def left(self) -> float:
         """Seconds until the deadline, 0 and less after it."""
         return self.deadline - time.monotonic()
+
+    def write(self, connection: http.client.HTTPConnection, path: str) -> None:
+        """Send all of it."""
+        connection.sock.settimeout(_left(self.deadline, self.stall))
+        if not isinstance(self.data, Path):
+            connection.request(self.method, path, body=self.data, headers=dict(self.headers))
+            return
+        headers = {**self.headers, "Content-Length": str(self.data.stat().st_size)}
+        connection.request(self.method, path, body=self._pieces(self.data, connection.sock), headers=headers)
+
+    def _pieces(self, path: Path, sock: socket.socket) -> Iterator[bytes]:
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                sock.settimeout(_left(self.deadline, self.stall))
+                yield piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +161,9 @@ class Connections:
     def _exchange(self, connection: http.client.HTTPConnection, request: Request, use: Callable[[Exchange], T]) -> T:
         try:
             request.abort.watch(connection.sock)
-            connection.response_class = functools.partial(Response, deadline=request.deadline)  # type: ignore[assignment]
-            connection.sock.settimeout(_left(request.deadline))
-            path = self._address.prefix + request.path
-            connection.request(request.method, path, body=request.data, headers=dict(request.headers))
+            bounded = functools.partial(Response, deadline=request.deadline, stall=request.stall)
+            connection.response_class = bounded  # type: ignore[assignment]
+            request.write(connection, self._address.prefix + request.path)
             return use(Exchange(connection, cast(Response, connection.getresponse())))
         except BaseException:
             request.abort.release()
@@ -153,9 +174,9 @@ class Connections:
 class Response(http.client.HTTPResponse):
     """A response whose every read may use only what is left of the total time, however slowly the bytes drip in."""
 
-    def __init__(self, sock: socket.socket, *args: Any, deadline: float, **kwargs: Any) -> None:
+    def __init__(self, sock: socket.socket, *args: Any, deadline: float, stall: float, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
-        self._timed = _Timed(self.fp.detach(), sock, deadline)
+        self._timed = _Timed(self.fp.detach(), sock, deadline, stall)
         self.fp = io.BufferedReader(self._timed)
 
     def hurry(self, seconds: float) -> None:
@@ -164,8 +185,9 @@ class Response(http.client.HTTPResponse):
 
 
 class _Timed(io.RawIOBase):
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float) -> None:
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float, stall: float) -> None:
         self.deadline = deadline
+        self._stall = stall
         self._raw = raw
         self._sock = sock
 
@@ -173,7 +195,7 @@ class _Timed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(_left(self.deadline))
+        self._sock.settimeout(_left(self.deadline, self._stall))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -186,11 +208,11 @@ def _close(connections: deque[http.client.HTTPConnection]) -> None:
         connections.pop().close()
 
 
-def _left(deadline: float) -> float:
+def _left(deadline: float, stall: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
-    return left
+    return min(left, stall)
 
 
 @functools.cache

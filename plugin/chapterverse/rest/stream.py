@@ -1,4 +1,4 @@
-"""A reply that comes in pieces: server-sent events, each at hand as soon as its bytes are there."""
+"""A reply that comes in pieces: server-sent events, each at hand as soon as its bytes are there, or a large object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-from chapterverse.rest.body import MOST_BYTES, read, too_large
+from chapterverse.rest.body import MOST_BYTES, parsed, read, too_large
 from chapterverse.rest.connections import Connections, Exchange, Request, Response
 from chapterverse.rest.events import Event, Parser
 from chapterverse.rest.headers import lowered
@@ -20,6 +20,9 @@ _MOST_HELD = 1024 * 1024
 
 _PIECE = 64 * 1024
 
+#: The whole, or the part of an object that was asked for.
+_STREAMED = {200, 206}
+
 #: Seconds for the end of a stream to follow its last event, so that its connection can be used again.
 _LINGER = 0.05
 
@@ -29,19 +32,22 @@ class Stream:
 
     Attributes:
         headers: by their names in lower case.
-        body: parsed JSON of a reply that is no stream; None where it was none.
+        raw: the body of a reply that is no stream.
+        body: the same, parsed as JSON; None where it was none.
     """
 
     def __init__(self, exchange: Exchange, connections: Connections, request: Request) -> None:
         self.status = exchange.response.status
         self.headers: Mapping[str, str] = lowered(exchange.response)
+        self.raw = b""
         self.body: Any = None
         self._exchange = exchange
         self._connections = connections
         self._request = request
         self._is_open = True
-        if self.status != 200:
-            self.body = read(exchange.response, connections.host)
+        if self.status not in _STREAMED:
+            self.raw = read(exchange.response, connections.host)
+            self.body = parsed(self.raw)
             self.finish()
 
     def events(self) -> Iterator[Event]:
@@ -51,20 +57,25 @@ class Stream:
             ProviderError: the stream broke off, took too long, was aborted, or is larger than any answer.
         """
         parser, total = Parser(), 0
-        with self._connections.told(self._request):
-            for piece in self._pieces():
-                total += len(piece)
-                yield from parser.feed(piece)
-                if total > MOST_BYTES or parser.held > _MOST_HELD:
-                    raise too_large(self._connections.host)
+        for piece in self.pieces():
+            total += len(piece)
+            yield from parser.feed(piece)
+            if total > MOST_BYTES or parser.held > _MOST_HELD:
+                raise too_large(self._connections.host)
 
-    def _pieces(self) -> Iterator[bytes]:
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes as they come, however many they are.
+
+        Raises:
+            ProviderError: the stream broke off, took too long, or was aborted.
+        """
         response = self._exchange.response
-        while self._is_open and (piece := response.read1(_PIECE)):
-            yield piece
-        # A socket that was shut ends like one whose server has said all.
-        self._request.abort.check()
-        _end(response)
+        with self._connections.told(self._request):
+            while self._is_open and (piece := response.read1(_PIECE)):
+                yield piece
+            # A socket that was shut ends like one whose server has said all.
+            self._request.abort.check()
+            _end(response)
 
     def finish(self) -> None:
         """Let go of the connection; it is used again if the stream is at its end."""

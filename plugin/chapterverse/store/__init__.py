@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.filters import Filter
@@ -112,6 +112,11 @@ class Store(Protocol):
         """Seconds for which a publisher that was killed keeps others out; 0 where its death is seen at once."""
         ...
 
+    @property
+    def max_age(self) -> float:
+        """Seconds for which a service may take the heads for what they were; 0 where a look at them costs nothing."""
+        ...
+
     def heads(self) -> list[Head]:
         """Return the live head of every scope, sorted by scope."""
         ...
@@ -163,6 +168,15 @@ class Store(Protocol):
         Raises:
             IndexLocked: another process is publishing to the scope.
         """
+        ...
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """A store that leaves what it opened on this machine, for processes that come later."""
+
+    def kept(self) -> list[Snapshot]:
+        """Open what is left there and whole, one generation of a scope at most; the store itself is not asked."""
         ...
 
 

@@ -36,6 +36,7 @@ class EdgeStore:
 
     #: The system frees the lock of a process that was killed.
     patience = 0.0
+    max_age = 0.0
 
     def __init__(self, root: Path) -> None:
         self.root = root

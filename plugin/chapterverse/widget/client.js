@@ -1,27 +1,30 @@
 // @ts-check
 
 /** @type {Post} */
-export const post = (endpoint, path, body, signal) => fetch(endpoint.replace(/\/?$/, `/v1/${path}`), {
-  method: 'POST',
-  headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
-  body: JSON.stringify(body),
-  signal,
-});
+export const post = async (endpoint, path, body, signal) => {
+  const request = {
+    method: 'POST',
+    signal,
+    body: JSON.stringify(body),
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream' }
+  };
+  const reply = await fetch(endpoint.replace(/\/?$/, `/v1/${path}`), request);
+  return reply.headers.get('x-work') ? (await import('./work.js')).post(reply, request) : reply;
+};
 
 /** @type {Chat} */
 export const chat = async ({ endpoint, timeout = 60 }, query, stop, on) => {
-  const slow = AbortSignal.timeout(timeout * 1000);
   /** @type {Failure} */
   const failure = { kind: 'network' };
+  const slow = AbortSignal.timeout(timeout * 1000);
   try {
     const reply = await post(endpoint, 'chat', query, AbortSignal.any([stop, slow]));
-    const { ok, status, headers } = reply;
-    const type = `${headers.get('content-type')}`;
-    failure.kind = ok ? (/json|event/.test(type) ? 'cut_off' : 'unexpected') : status;
-    failure.wait = headers.get('retry-after');
+    const type = reply.headers.get('content-type');
+    failure.wait = reply.headers.get('retry-after');
+    failure.kind = reply.ok ? (/json|event/.test(type) ? 'cut_off' : 'unexpected') : reply.status;
     const answer = await (/event/.test(type) ? read(reply, on) : reply.json());
     failure.detail = answer.error?.message;
-    if (ok) {
+    if (reply.ok) {
       failure.kind = answer.error ? 500 : 'unexpected';
       if (answer.response.trim()) return answer;
     }
@@ -32,17 +35,18 @@ export const chat = async ({ endpoint, timeout = 60 }, query, stop, on) => {
   throw failure;
 };
 
-/** Reads a stream up to its answer, or its error. @type {(reply: Response, on: OnEvent) => Promise<any>} */
+/** Reads a stream up to its answer, or its error. @type {(reply: any, on: OnEvent) => Promise<any>} */
 const read = async ({ body }, on) => {
-  const reader = /** @type {ReadableStream} */ (body).pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body.getReader(), decoder = new TextDecoder;
   let rest = '', name = '', data = '';
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) throw Error();
-    const lines = (rest + value).split(/\r?\n/);
-    rest = lines.pop() ?? '';
+    if (done) throw 0;
+    /** @type {any[]} */
+    const lines = (rest + decoder.decode(value, { stream: true })).split(/\r?\n/);
+    rest = lines.pop();
     for (const line of lines) {
-      const [, field, text] = /^(event|data): ?(.*)/s.exec(line) ?? [];
+      const [, field, text] = line.match(/^(event|data): ?(.*)/s) ?? [];
       if (field === 'event') name = text;
       else if (field) data += text;
       else if (!line && data) {

@@ -133,8 +133,8 @@ type Recent = (messages: Message[]) => ChatQuery['conversation_history'];
  */
 type Chat = (config: Config, query: ChatQuery, stop: AbortSignal, on: OnEvent) => Promise<Answer>;
 type OnEvent = (name: string, data: any) => void;
-/** Sends JSON to a route below `/v1/`. */
-type Post = (endpoint: string, path: string, body: object, signal?: AbortSignal) => Promise<Response>;
+/** Sends JSON to a route below `/v1/`, and once more where the API wants work first; resolves to a `Response`. */
+type Post = (endpoint: string, path: string, body: object, signal?: AbortSignal) => Promise<any>;
 
 /** Why there is no answer. */
 interface Failure {

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from api.scripted import Client, Scripted, error_of
+from chapterverse import __version__
 from chapterverse.errors import IndexMissing
 from chapterverse_api.app import create_app
 
@@ -13,7 +14,13 @@ def test_health_asks_nobody() -> None:
 
 def test_status_tells_what_is_served() -> None:
     response = Client(create_app(Scripted())).get("/v1/status")
-    assert response.json() == {"status": "ok", "indexes": [], "models": {"embedder": "none"}, "degraded": []}
+    assert response.json() == {
+        "version": __version__,
+        "status": "ok",
+        "indexes": [],
+        "models": {"embedder": "none"},
+        "degraded": [],
+    }
 
 
 def test_status_without_an_index_is_503() -> None:

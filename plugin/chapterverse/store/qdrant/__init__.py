@@ -31,6 +31,8 @@ __all__ = ["Patience", "Place", "QdrantPublication", "QdrantSnapshot", "QdrantSt
 class QdrantStore:
     """All generations on one server. Implements `chapterverse.store.Store`."""
 
+    max_age = 10.0
+
     def __init__(self, place: Place, times: Times | None = None, tries: Patience | None = None) -> None:
         self.place = place
         self._times = times or Times()

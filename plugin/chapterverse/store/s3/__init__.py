@@ -37,12 +37,14 @@ _EXPANSION = 4
 
 
 class S3Store:
-    """All generations below one prefix. Implements `chapterverse.store.Store`.
+    """All generations below one prefix. Implements `chapterverse.store.Store` and `Keeping`.
 
     Args:
         grace: seconds for which an artefact is kept that is not live any more.
         lease_seconds: seconds after which a publisher that says nothing is given up.
     """
+
+    max_age = 10.0
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class S3Store:
         """Return the store at `s3://BUCKET/PREFIX`; nothing is read or sent yet.
 
         Raises:
-            ConfigurationError: the address names no bucket, or boto3 is not installed.
+            ConfigurationError: the address names no bucket.
         """
         return cls(Bucket.open(uri))
 
@@ -93,6 +95,17 @@ class S3Store:
                 if self._live(scope).artefact == record.artefact:
                     raise
         raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
+
+    def kept(self) -> list[ShardSnapshot]:
+        from chapterverse.store.shard import Shard
+
+        found = []
+        for document in self._cache.recalled(str(self._bucket)):
+            with contextlib.suppress(ChapterVerseError):
+                record = Record.decoded(document, "The cache")
+                place = self._cached(record.head.scope, record)
+                found.append(ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size)))
+        return found
 
     def intact(self, scope: Scope) -> bool:
         try:
@@ -220,10 +233,15 @@ class S3Store:
         """Put an unpacked artefact into the cache, if that is possible: it serves those who come later."""
         with contextlib.suppress(OSError):
             self._cache.put(folder, self._cached(scope, record))
+            self._cache.remember(self._name(scope), str(self._bucket), record.encoded())
 
     def _cached(self, scope: Scope, record: Record) -> Path:
+        return self._cache.place(self._name(scope), record.artefact.packed.sha256)
+
+    def _name(self, scope: Scope) -> str:
+        """Return what the cache calls a scope, by which those of all stores differ."""
         place = f"{self._bucket}/{self._shelf(scope).place}"
-        return self._cache.place(hashlib.sha256(place.encode()).hexdigest()[:16], record.artefact.packed.sha256)
+        return hashlib.sha256(place.encode()).hexdigest()[:16]
 
     @contextlib.contextmanager
     def _desk(self) -> Iterator[Path]:

@@ -5,31 +5,37 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault
+from chapterverse.aws.client import Answer, Call, Client
+from chapterverse.aws.places import custom_endpoint, region_for, suffix
+from chapterverse.aws.signing import encoded
+from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, ProviderError
+from chapterverse.rest.address import Address
 from chapterverse.store.pack import Packed
-from chapterverse.store.s3.refusals import Conflict, Missing, Refused, explained, unconditional
+from chapterverse.store.s3.answers import error_code, listed
+from chapterverse.store.s3.refusals import Conflict, Missing, Refused, odd, refusal, unconditional, unreachable
 
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; the older rules allowed more.
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
+_HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: What a key of 1024 bytes leaves to the prefix when a site and a version have the longest names.
 _LONGEST_PREFIX = 700
 #: The most that one request may write: https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html
 _LARGEST_OBJECT = 5 << 30
 _LARGEST_DOCUMENT = 4 << 20
-_CHUNK = 1 << 20
-_CONNECT_SECONDS, _READ_SECONDS = 10, 60
+#: Seconds for a small request with its retries, for a whole artefact, and without a byte before a try is given up.
+_SECONDS, _TRANSFER_SECONDS, _STALL = 30.0, 3600.0, 15.0
 #: Seconds before a write is tried again that came upon another one, and times a broken download is resumed.
 _CONFLICT_PAUSES = (0.1, 0.3, 1.0)
 _RESUMED = 3
+_NOTHING_YET = {"If-None-Match": "*"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +66,13 @@ class Bucket:
         """Return the place that `s3://BUCKET/PREFIX` names; nothing is sent.
 
         Raises:
-            ConfigurationError: it names none, or boto3 is not installed.
+            ConfigurationError: it names none.
         """
         name, _, prefix = uri.removeprefix("s3://").partition("/")
         parts = prefix.strip("/").split("/") if prefix.strip("/") else []
         sound = _BUCKET_NAME.fullmatch(name) and not {"", ".", ".."} & set(parts) and prefix.isprintable()
         if not uri.startswith("s3://") or not sound or len(prefix.encode()) > _LONGEST_PREFIX:
             raise ConfigurationError(f"There is no store {uri!r}: use s3://BUCKET or s3://BUCKET/PREFIX.")
-        if find_spec("boto3") is None:
-            raise ConfigurationError('The store s3:// needs boto3: pip install "chapterverse[aws]".')
         return cls(name, "/".join(parts))
 
     def __str__(self) -> str:
@@ -80,12 +84,10 @@ class Bucket:
         Raises:
             Unchanged: its etag is still `known`.
         """
-        condition = {"IfNoneMatch": known} if known else {}
         with contextlib.suppress(Missing):
-            with self._telling():
-                answer = self._client.get_object(Bucket=self.name, Key=self.prefix + key, **condition)
-                body = answer["Body"].read(_LARGEST_DOCUMENT)
-            return Document(body, answer["ETag"], _age(answer["LastModified"], _date(answer)))
+            answer = self._ask("GET", key, headers={"If-None-Match": known} if known else {})
+            with self._told():
+                return Document(answer.raw, answer.headers["etag"], _age(answer.headers))
         return None
 
     def write(self, key: str, body: bytes, replacing: str | None) -> str:
@@ -94,18 +96,18 @@ class Bucket:
         Raises:
             Refused: something else is there. As requests are repeated when an answer is lost, it may be this very body.
         """
-        condition = {"IfMatch": replacing} if replacing else {"IfNoneMatch": "*"}
+        condition = {"If-Match": replacing} if replacing else _NOTHING_YET
         for pause in _CONFLICT_PAUSES:
             with contextlib.suppress(Conflict):
-                return str(self._put(key, body, **condition)["ETag"])
+                return self._put(key, body, condition)
             time.sleep(pause)
-        return str(self._put(key, body, **condition)["ETag"])
+        return self._put(key, body, condition)
 
     def check_conditions(self, key: str) -> None:
         """Raise `ConfigurationError` if the service writes over the object that `key` names, whatever the condition."""
-        for condition in ({"IfNoneMatch": "*"}, {"IfMatch": f'"{"0" * 32}"'}):
+        for condition in (_NOTHING_YET, {"If-Match": f'"{"0" * 32}"'}):
             with contextlib.suppress(Refused):
-                self._put(key, b"{}", **condition)
+                self._put(key, b"{}", condition)
                 raise unconditional(self.name)
 
     def upload(self, key: str, path: Path, packed: Packed) -> datetime:
@@ -117,21 +119,22 @@ class Bucket:
             raise IndexFault(
                 f"The index packs to {packed.size >> 30} GB, of which one object of S3 holds 5: use a Qdrant server."
             )
-        with path.open("rb") as file:
-            try:
-                answer = self._put(key, file, IfNoneMatch="*", Metadata={"sha256": packed.sha256})
-            except Refused:
-                # The answer to a first try was lost and the request repeated.
-                if self.stat(key) != packed:
-                    raise
-                return datetime.now(UTC)
-        return _date(answer)
+        headers = {**_NOTHING_YET, "X-Amz-Meta-SHA256": packed.sha256}
+        try:
+            answer = self._ask("PUT", key, headers=headers, body=path, sha256=packed.sha256)
+        except Refused:
+            # The answer to a first try was lost and the request repeated.
+            if self.stat(key) != packed:
+                raise
+            return datetime.now(UTC)
+        return _date(answer.headers)
 
     def stat(self, key: str) -> Packed | None:
         """Return what an uploaded file says it is, None if there is none."""
-        with contextlib.suppress(Missing), self._telling():
-            answer = self._client.head_object(Bucket=self.name, Key=self.prefix + key)
-            return Packed(answer["ContentLength"], answer["Metadata"].get("sha256", ""))
+        with contextlib.suppress(Missing):
+            answer = self._ask("HEAD", key)
+            with self._told():
+                return Packed(int(answer.headers["content-length"]), answer.headers.get("x-amz-meta-sha256", ""))
         return None
 
     def stream(self, key: str, size: int) -> Iterator[bytes]:
@@ -143,97 +146,111 @@ class Bucket:
         at, resumed = 0, 0
         while at < size:
             try:
-                with self._telling():
-                    got = self._client.get_object(Bucket=self.name, Key=self.prefix + key, Range=f"bytes={at}-")
-                for chunk in self._chunks(got["Body"]):
-                    at += len(chunk)
-                    yield chunk
+                for piece in self._from(key, at):
+                    at += len(piece)
+                    yield piece
                 return
             except Missing:
                 raise IndexCorrupt(f"{self}/{key} is missing or cut short: build the index again.") from None
-            except _Broken as error:
+            except ProviderError:
                 resumed += 1
                 if resumed > _RESUMED:
-                    raise error.meaning from error
+                    raise unreachable(self.name) from None
 
     def list(self, below: str = "") -> Iterator[Listed]:
         """Yield every object whose key begins with `below`."""
-        more: dict[str, str] = {}
+        query = {"list-type": "2", "encoding-type": "url", "prefix": self.prefix + below}
+        more = ""
         while True:
-            with self._telling():
-                answer = self._client.list_objects_v2(Bucket=self.name, Prefix=self.prefix + below, **more)
-            for found in answer.get("Contents", ()):
-                age = _age(found["LastModified"], _date(answer))
-                yield Listed(found["Key"].removeprefix(self.prefix), found["ETag"], age)
-            if not answer.get("IsTruncated"):
+            answer = self._ask("GET", None, query={**query, "continuation-token": more} if more else query)
+            with self._told():
+                found, after = listed(answer.raw)
+                objects = [self._listed(entry, answer.headers) for entry in found]
+            yield from objects
+            # A service that never comes to an end is not followed.
+            if not after or after == more:
                 return
-            more = {"ContinuationToken": answer["NextContinuationToken"]}
+            more = after
 
     def remove(self, key: str) -> None:
-        with self._telling():
-            self._client.delete_object(Bucket=self.name, Key=self.prefix + key)
+        self._ask("DELETE", key)
 
-    def _put(self, key: str, body: Any, **fields: Any) -> dict[str, Any]:
-        with self._telling():
-            answer: dict[str, Any] = self._client.put_object(
-                Bucket=self.name, Key=self.prefix + key, Body=body, **fields
-            )
-            return answer
-
-    def _chunks(self, body: Any) -> Iterator[bytes]:
+    def _from(self, key: str, at: int) -> Iterator[bytes]:
+        """Yield a file's bytes from an offset on; raises `ProviderError` where they break off."""
+        headers = {"Range": f"bytes={at}-"} if at else {}
+        stream = self._client.open(Call("GET", self._path(key), headers=headers), _TRANSFER_SECONDS)
         try:
-            yield from body.iter_chunks(_CHUNK)
-        except GeneratorExit:
+            if stream.status != (206 if at else 200):
+                raise refusal(stream, self.name)
+            yield from stream.pieces()
+        except BaseException:
+            stream.abandon()
             raise
-        except Exception as error:
-            meaning = explained(error, self.name)
-            if meaning is None:
-                raise
-            raise _Broken(meaning) from error
-        finally:
-            body.close()
+        stream.finish()
+
+    def _put(self, key: str, body: bytes, condition: Mapping[str, str]) -> str:
+        """Write a document; return its etag."""
+        answer = self._ask("PUT", key, headers=condition, body=body)
+        with self._told():
+            return answer.headers["etag"]
+
+    def _ask(self, method: str, key: str | None, **parts: Any) -> Answer:
+        """Return the answer to a request for an object, None for the bucket itself; raises what it refuses by."""
+        call = Call(method, self._path(key), **parts)
+        try:
+            answer = self._client.ask(call, _TRANSFER_SECONDS if isinstance(call.body, Path) else _SECONDS)
+        except ProviderError as error:
+            raise (unreachable if error.retryable else odd)(self.name) from None
+        if answer.status >= 300:
+            raise refusal(answer, self.name)
+        return answer
+
+    def _path(self, key: str | None) -> str:
+        return "/" if key is None else f"/{encoded(self.prefix + key, safe='/')}"
+
+    def _listed(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> Listed:
+        written = datetime.fromisoformat(entry["LastModified"])
+        return Listed(entry["Key"].removeprefix(self.prefix), entry["ETag"], _seconds(written, _date(headers)))
 
     @cached_property
-    def _client(self) -> Any:
-        import boto3
-        from botocore.config import Config
-        from botocore.exceptions import BotoCoreError
-
-        config = Config(connect_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS)
-        try:
-            return boto3.session.Session().client("s3", config=config)
-        except BotoCoreError:
-            raise
-        except ValueError:
-            raise ConfigurationError("AWS_ENDPOINT_URL is no address: write it as https://HOST.") from None
+    def _client(self) -> Client:
+        region = region_for("s3")
+        return Client("s3", region, address(self.name, region), lambda said: error_code(said.raw), stall=_STALL)
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Turn whatever boto3 raises into one sentence."""
+    def _told(self) -> Iterator[None]:
+        """Turn what is missing from an answer, or can't be read in it, into one sentence."""
         try:
             yield
-        except Exception as error:
-            meaning = explained(error, self.name)
-            if meaning is None:
-                raise
-            raise meaning from error
+        except (KeyError, ValueError, TypeError, OverflowError):
+            raise odd(self.name) from None
 
 
-class _Broken(Exception):
-    """A download broke off; `meaning` is what to say when it does so again and again."""
+def address(bucket: str, region: str) -> Address:
+    """Return where a bucket is: at a host of its own, or below the one of a custom endpoint.
 
-    def __init__(self, meaning: Exception) -> None:
-        super().__init__(str(meaning))
-        self.meaning = meaning
+    Raises:
+        ConfigurationError: AWS_ENDPOINT_URL is no address.
+    """
+    custom = custom_endpoint("s3")
+    # The certificate of Amazon's hosts holds for one name before ".s3".
+    if custom is None and _HOST_NAME.fullmatch(bucket):
+        return Address.of(f"https://{bucket}.s3.{region}.{suffix(region)}")
+    place = custom or Address.of(f"https://s3.{region}.{suffix(region)}")
+    return replace(place, prefix=f"{place.prefix}/{bucket}")
 
 
-def _date(answer: dict[str, Any]) -> datetime:
+def _date(headers: Mapping[str, str]) -> datetime:
     """Return when the server answered."""
     try:
-        return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+        return parsedate_to_datetime(headers["date"])
     except (KeyError, ValueError):
         return datetime.now(UTC)
 
 
-def _age(written: datetime, now: datetime) -> float:
+def _age(headers: Mapping[str, str]) -> float:
+    return _seconds(parsedate_to_datetime(headers["last-modified"]), _date(headers))
+
+
+def _seconds(written: datetime, now: datetime) -> float:
     return max(0.0, (now - written).total_seconds())

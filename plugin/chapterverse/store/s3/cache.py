@@ -1,6 +1,7 @@
 """Unpacked artefacts in temporary space, shared by all processes of one user.
 
     ROOT/SCOPE/SHA256/   an unpacked artefact, complete from the moment it has this name
+    ROOT/SCOPE.head      the store that it is of, and the head that named it
     ROOT/*.new           a desk: what one process works on; its lock tells whether that process still lives
 
 What is under a hash is never written to by us, and was found to have that hash when it was unpacked. Nothing is made to
@@ -51,6 +52,21 @@ class Cache:
         for other in place.parent.iterdir():
             if other != place:
                 shutil.rmtree(other, ignore_errors=True)
+
+    def remember(self, scope: str, store: str, head: bytes) -> None:
+        """Write down which head named what was put there last."""
+        with tempfile.NamedTemporaryFile(dir=self.root, suffix=".part", delete=False) as file:
+            file.write(store.encode() + b"\n" + head)
+        Path(file.name).replace(self.root / f"{scope}.head")
+
+    def recalled(self, store: str) -> Iterator[bytes]:
+        """Yield the heads that were written down of a store."""
+        with contextlib.suppress(OSError):
+            self.place("", "")
+            for file in sorted(self.root.glob("*.head")):
+                of, _, head = file.read_bytes().partition(b"\n")
+                if of == store.encode():
+                    yield head
 
     @contextlib.contextmanager
     def desk(self) -> Iterator[Path]:

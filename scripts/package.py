@@ -1,0 +1,176 @@
+"""Packs what AWS Lambda runs:  package.py [--machine aarch64|x86_64] [--out FOLDER] [--without-pyc]
+
+Makes the folder `dist/lambda` and the file `dist/lambda.zip`, the same bytes from the same sources, without Docker and
+without SAM: wheels of `requirements/lambda.txt`, both packages, and `infra/bootstrap` at the root. Lambda downloads and
+unpacks it before a cold start, so it is kept small: no symbols, no sources of others, nothing that only a build does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import elf
+import environment
+
+LOCK = environment.REQUIREMENTS / "lambda.txt"
+SOURCES = (environment.ROOT / "plugin" / "chapterverse", environment.ROOT / "lambda" / "chapterverse_api")
+BOOTSTRAP = environment.ROOT / "infra" / "bootstrap"
+OUT = environment.ROOT / "dist" / "lambda"
+
+#: Lambda's runtime, whose minor version decides which .pyc it reads; Amazon Linux 2023 has glibc 2.34.
+VERSION = "3.13"
+PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
+DEPLOYED = "aarch64"
+#: Where Lambda unpacks a function: what a traceback names.
+HOME = "/var/task"
+
+#: Megabytes (10⁶ bytes); Lambda itself refuses 250 unpacked.
+MOST_UNPACKED, MOST_PACKED = 60, 20
+
+#: Brought by wheels, read by nobody at run time.
+UNUSED = ("bin", "*.pyi", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD")
+#: Of the library, what the service never imports (tests/test_architecture.py).
+BUILD_SIDE = ("cli", "evaluation", "readers", "built", "mkdocs.py", "__pycache__")
+#: The first moment that a zip can say.
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def main() -> None:
+    asked = _arguments()
+    python = None if asked.without_pyc else _python()
+    _check()
+    shutil.rmtree(asked.out, ignore_errors=True)
+    asked.out.mkdir(parents=True)
+    _install(asked.out, asked.machine)
+    if python:
+        _compile(asked.out, python, "-b")
+        _drop(asked.out, "*.py")
+    _copy(asked.out)
+    if python:
+        _compile(asked.out, python)
+    packed = asked.out.with_suffix(".zip")
+    _pack(asked.out, packed)
+    _weigh(asked.out, packed, asked.machine)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Pack what AWS Lambda runs.")
+    parser.add_argument("--machine", choices=(DEPLOYED, "x86_64"), default=DEPLOYED)
+    parser.add_argument("--out", type=Path, default=OUT, help="folder to make anew; the zip stands beside it")
+    parser.add_argument("--without-pyc", action="store_true", help="ship sources alone: twice the cold start")
+    return parser.parse_args()
+
+
+def _check() -> None:
+    if not BOOTSTRAP.is_file():
+        sys.exit("There is no infra/bootstrap, which streaming needs: this checkout is not whole.")
+
+
+def _python() -> Path:
+    """Return a Python that writes the .pyc which Lambda reads, or exit with one sentence."""
+    if not (found := local_python()):
+        subprocess.run([environment.UV, "python", "install", "--quiet", VERSION], stderr=subprocess.DEVNULL)
+        found = local_python()
+    if not found:
+        sys.exit(
+            f"Python {VERSION} is needed, because Lambda reads its .pyc alone: install it, or run "
+            "`make package PACKAGEFLAGS=--without-pyc` for twice the cold start."
+        )
+    return found
+
+
+def local_python() -> Path | None:
+    """Return a Python of the runtime's minor version that is on this machine and works."""
+    for name in _pythons():
+        asks = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        # A version manager's shim exists and fails.
+        if subprocess.run(asks, capture_output=True, text=True).stdout.strip() == VERSION:
+            return Path(name)
+    return None
+
+
+def _pythons() -> Iterator[str]:
+    name = f"python{VERSION}"
+    if on_path := shutil.which(name):
+        yield on_path
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from map(str, sorted(pyenv.glob(f"versions/{VERSION}*/bin/{name}"), reverse=True))
+    if environment.UV.exists():
+        found = subprocess.run([environment.UV, "python", "find", VERSION], capture_output=True, text=True)
+        yield from found.stdout.splitlines()[:1]
+
+
+def _install(folder: Path, machine: str) -> None:
+    uv = (environment.UV, "pip", "install", "--python-platform", f"{machine}-{PLATFORMS[0]}", "--link-mode", "copy")
+    platforms = [word for platform in PLATFORMS for word in ("--platform", f"{platform}_{machine}")]
+    # Slower, but it reads pip's own configuration.
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *platforms)
+    how = ["--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--python-version", VERSION]
+    if not any(_try([*install, *how, "--target", folder, "-r", LOCK]) for install in (uv, pip)):
+        sys.exit("The wheels could not be fetched: see the lines above, check the network and run make package again.")
+    for pattern in UNUSED:
+        _drop(folder, pattern)
+    for library in folder.rglob("*.so*"):
+        elf.strip(library)
+
+
+def _try(command: Sequence[str | Path]) -> bool:
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
+def _drop(folder: Path, pattern: str) -> None:
+    for path in list(folder.rglob(pattern)):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _copy(folder: Path) -> None:
+    for source in SOURCES:
+        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns(*BUILD_SIDE))
+    shutil.copy(BOOTSTRAP, folder / BOOTSTRAP.name)
+
+
+def _compile(folder: Path, python: Path, *where: str) -> None:
+    """Write the .pyc of every source, by default into `__pycache__`; with "-b" in the source's place, which may go."""
+    # Not by time: a zip changes the times of its files, and Lambda would compile all of them at each cold start.
+    how: list[str | Path] = ["--invalidation-mode", "unchecked-hash", "-s", folder, "-p", HOME, *where]
+    done = subprocess.run([python, "-I", "-m", "compileall", "-q", *how, folder], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"A file could not be compiled:\n{done.stdout}{done.stderr}")
+
+
+def _pack(folder: Path, packed: Path) -> None:
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in _files(folder):
+            mode = 0o755 if path.name == BOOTSTRAP.name else 0o644
+            path.chmod(mode)
+            member = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
+            member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, (stat.S_IFREG | mode) << 16
+            archive.writestr(member, path.read_bytes())
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _weigh(folder: Path, packed: Path, machine: str) -> None:
+    unpacked = sum(file.stat().st_size for file in _files(folder)) / 1e6
+    zipped = packed.stat().st_size / 1e6
+    print(f"{packed}: {unpacked:.1f} MB unpacked, {zipped:.1f} MB packed")
+    # The other machine's wheels are larger, and only tests run there.
+    if machine == DEPLOYED and (unpacked > MOST_UNPACKED or zipped > MOST_PACKED):
+        sys.exit(f"That is more than a cold start should carry, {MOST_UNPACKED} MB and {MOST_PACKED}: look what grew.")
+
+
+if __name__ == "__main__":
+    main()

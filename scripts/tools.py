@@ -1,0 +1,66 @@
+"""The tools of `infra/`:  tools.py lint|checkov  makes their environment if need be and prints its folder of programs.
+
+`.cache/infra/NAME` gets what `infra/NAME.txt` pins by hash. A second call finds it in place and needs no network.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import environment
+
+SETS = ("lint", "checkov")
+HOME = environment.ROOT / ".cache" / "infra"
+
+
+def programs(name: str) -> Path:
+    """Return the folder of a set's programs, made anew where its lock has changed; exit with a sentence on failure."""
+    home, lock = HOME / name, environment.ROOT / "infra" / f"{name}.txt"
+    # Written last, so that an environment that is half-made has none; the Python is part of what it is.
+    mark, wanted = home / "made-of", f"{sys.base_prefix}\n{lock.read_text()}"
+    with _alone(name):
+        if not mark.exists() or mark.read_text() != wanted:
+            print(f"Setting up the tools of infra/{name}.txt: once, about a minute.", file=sys.stderr, flush=True)
+            _make(home, lock)
+            mark.write_text(wanted)
+    return home / "bin"
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Let two processes take turns."""
+    HOME.mkdir(parents=True, exist_ok=True)
+    with (HOME / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make(home: Path, lock: Path) -> None:
+    venv.create(home, clear=True, with_pip=False)
+    python = home / "bin" / "python"
+    uv = (environment.UV, "pip", "install", "--python", python)
+    # Slower, but it reads pip's own configuration.
+    pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install")
+    # A lock names all that is needed; what it leaves out of a name, such as extras, pip would look for.
+    how = ("--quiet", "--no-deps", "--require-hashes", "-r", lock)
+    if not any(_try([*install, *how]) for install in (uv, pip)):
+        sys.exit("The tools could not be installed: the lines above say why; check the network and run make again.")
+
+
+def _try(command: Sequence[str | Path]) -> bool:
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in [[name] for name in SETS]:
+        sys.exit(f"Use tools.py {'|'.join(SETS)}.")
+    print(programs(sys.argv[1]))

@@ -1,0 +1,35 @@
+"""The tools that check what is deployed, each from its own lock and without a way to the network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: Runs a program of `infra/lint.txt` or `infra/checkov.txt`: the set's name, the program and its arguments.
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def tool(tmp_path_factory: pytest.TempPathFactory) -> Tool:
+    home = tmp_path_factory.mktemp("home")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    # No credentials, no settings of this machine, and a proxy that nobody listens at.
+    offline = {"AWS_DEFAULT_REGION": "eu-central-1", "AWS_EC2_METADATA_DISABLED": "true", "SAM_CLI_TELEMETRY": "0"}
+    offline |= {"HOME": str(home), "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
+
+    def run(name: str, program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [_programs(name) / program, *arguments]
+        return subprocess.run(command, cwd=ROOT, env=kept | offline, capture_output=True, text=True)
+
+    return run
+
+
+def _programs(name: str) -> Path:
+    command = [sys.executable, ROOT / "scripts" / "tools.py", name]
+    return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())

@@ -1,0 +1,62 @@
+"""The page of costs adds up: its sums are of its rows, and its rows are of its prices."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import pytest
+
+from chapterverse.settings import Settings
+from chapterverse_api import metrics
+from chapterverse_api.prices import Prices
+from infra.conftest import ROOT
+
+PAGE = (ROOT / "site_example" / "docs" / "running" / "cost.md").read_text("utf-8")
+QUESTIONS = (1_000, 10_000, 100_000, 1_000_000)
+GB_SECOND, REQUESTS, WRITES, LOGS, METRIC, READINGS = 13.3334, 0.2, 0.625, 0.5, 0.3, 0.4
+
+
+def rows(section: str) -> dict[str, list[Decimal]]:
+    """Return the table of a section: the name of each row and its four amounts."""
+    text = PAGE.partition(f"{{ #{section} }}")[2].partition("\n## ")[0].replace("*", "")
+    found = re.findall(r"^\| ([A-Z][A-Za-z0-9 ]+) \| ([\d. |]+) \|$", text, re.MULTILINE)
+    return {name: [Decimal(cell.strip()) for cell in cells.split("|")] for name, cells in found}
+
+
+@pytest.mark.parametrize("section", ["quotes", "cohere"])
+def test_sums_are_of_their_rows(section: str) -> None:
+    *parts, together = rows(section).values()
+    assert len(parts) >= 6
+    assert [sum(column) for column in zip(*parts, strict=True)] == together
+
+
+def test_a_server_takes_the_place_of_the_bucket() -> None:
+    with_server = rows("qdrant")
+    for name, section in (("In quotes", "quotes"), ("With Cohere", "cohere")):
+        found = rows(section)
+        expected = [t - s + 30 for t, s in zip(found["Together"], found["S3"], strict=True)]
+        assert with_server[name] == expected
+
+
+@pytest.mark.parametrize(("section", "seconds", "writes"), [("quotes", 0.35, 2), ("cohere", 4.15, 4)])
+def test_rows_are_of_the_prices(section: str, seconds: float, writes: int) -> None:
+    prices = Prices.of(Settings(embedder="cohere", reranker="cohere", generator="cohere:command-r-08-2024"), 0.1)
+    million = {
+        "Lambda": seconds * GB_SECOND + REQUESTS,
+        "DynamoDB": writes * WRITES,
+        "Logs": 4 * LOGS,
+        "S3": READINGS,
+        "Embedding": prices.embedder.of(read=20),
+        "Reranking": prices.reranker.of(searches=1),
+        "Generating": prices.generator.of(read=3500, written=300),
+    }
+    for name, amounts in rows(section).items():
+        if name in million:
+            stored = 0.2 * 0.023 if name == "S3" else 0
+            expected = [million[name] * questions / 1e6 + stored for questions in QUESTIONS]
+            assert [float(a) for a in amounts] == pytest.approx(expected, abs=0.0051), name
+
+
+def test_every_metric_is_paid_for() -> None:
+    assert [float(a) for a in rows("cohere")["Metrics"]] == pytest.approx([len(metrics.UNITS) * METRIC] * 4)

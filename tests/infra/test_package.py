@@ -1,0 +1,219 @@
+"""The package as Lambda runs it: one folder, the runtime's own Python, and nothing else that is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from api import quill
+from api.test_aws import FUNCTION_URL
+from chapterverse import sync
+from chapterverse.chunking import Budget
+from chapterverse.embedding import open_embedder
+from chapterverse.ledger import open_ledger
+from chapterverse.settings import Settings
+from chapterverse.store import open_store
+from chapterverse.target import Target
+from fakes import cohere_server, qdrant_server, s3_server
+from fakes.cohere_server import CohereServer
+from fakes.qdrant_server import QdrantServer
+from infra.conftest import ROOT
+
+SCRIPTS = ROOT / "scripts"
+MACHINE = {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
+
+#: Reads events, prints answers and what was imported; isolated, so that no package of this machine is seen.
+RUN = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from chapterverse_api.handler import handler
+answers = [handler(event, None) for event in json.load(sys.stdin)]
+files = [getattr(m, "__file__", None) or "" for m in sys.modules.values()]
+print(json.dumps({"answers": answers, "foreign": [f for f in files if "site-packages" in f]}))
+"""
+
+
+@dataclass(frozen=True)
+class Package:
+    folder: Path
+    python: Path
+    said: str
+
+    def answers(self, *events: dict[str, Any], **variables: str) -> list[tuple[int, Any]]:
+        """Return status and body of the answer to each event, from a fresh process."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CHAPTERVERSE_", "AWS_", "PYTHON"))}
+        command = [self.python, "-I", "-B", "-c", RUN, self.folder]
+        done = subprocess.run(
+            command, input=json.dumps(events), capture_output=True, text=True, env=inherited | variables
+        )
+        assert done.returncode == 0, done.stderr
+        last = json.loads(done.stdout.splitlines()[-1])
+        assert last["foreign"] == []
+        return [(answer["statusCode"], json.loads(answer["body"])) for answer in last["answers"]]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    found = _script("-c", "import package; print(package.local_python() or '')").stdout.strip()
+    if sys.platform != "linux" or not found:
+        pytest.skip("Lambda's Python, 3.13 on Linux, is not on this machine")
+    folder = tmp_path_factory.mktemp("package") / "lambda"
+    done = _script("package.py", "--machine", MACHINE, "--out", str(folder))
+    assert done.returncode == 0, done.stderr
+    return Package(folder, Path(found), done.stdout)
+
+
+def _script(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], cwd=SCRIPTS, capture_output=True, text=True)
+
+
+@pytest.fixture
+def providers() -> Iterator[tuple[QdrantServer, CohereServer]]:
+    with ExitStack() as stack:
+        yield stack.enter_context(QdrantServer()), stack.enter_context(CohereServer())
+
+
+def publish(settings: Settings, ledger: Path) -> None:
+    """Index Quill's pages where `settings` say."""
+    settings = settings.override(ledger=f"sqlite:{ledger}")
+    store, embedder = open_store(settings), open_embedder(settings)
+    target = Target(quill.SCOPE, store, open_ledger(settings), embedder, Budget(), quill.BASE)
+    sync.index([quill.source(path, text, quill.BASE, "en") for path, text in quill.PAGES.items()], target)
+
+
+def asking(query: str) -> dict[str, Any]:
+    http = FUNCTION_URL["requestContext"]["http"] | {"method": "POST", "path": "/v1/chat"}
+    context = FUNCTION_URL["requestContext"] | {"http": http}
+    headers = FUNCTION_URL["headers"] | {"content-type": "application/json"}
+    body = json.dumps({"query": query})
+    return FUNCTION_URL | {"rawPath": "/v1/chat", "headers": headers, "requestContext": context, "body": body}
+
+
+QUESTION = asking("How do I clear the cache?")
+
+
+def test_it_answers_from_a_folder(package: Package, tmp_path: Path) -> None:
+    settings = quill.publish(tmp_path)
+    health, answer, long = package.answers(
+        FUNCTION_URL, QUESTION, asking("cache " * 600), CHAPTERVERSE_STORE=settings.store
+    )
+    assert health == (200, {"status": "ok"})
+    assert answer[0] == 200
+    assert answer[1]["source_chunks"][0]["section"] == "Clearing the cache"
+    # Its tokens are really counted: 3,600 characters are allowed, and these are 1,200 tokens or less.
+    assert long[0] in (200, 422)
+
+
+def test_it_answers_from_qdrant_by_models_of_cohere(
+    package: Package, tmp_path: Path, providers: tuple[QdrantServer, CohereServer]
+) -> None:
+    qdrant, cohere = providers
+    settings = Settings(
+        store=f"qdrant:{qdrant.url}",
+        qdrant_api_key=qdrant_server.KEY,
+        embedder="cohere",
+        cohere_url=cohere.url,
+        cohere_api_key=cohere_server.KEY,
+    )
+    publish(settings, tmp_path / "ledger.sqlite")
+    ((status, answer),) = package.answers(
+        QUESTION,
+        CHAPTERVERSE_STORE=settings.store,
+        CHAPTERVERSE_COHERE_URL=cohere.url,
+        CHAPTERVERSE_EMBEDDER="cohere",
+        CHAPTERVERSE_RERANKER="cohere",
+        CHAPTERVERSE_GENERATOR="cohere",
+        COHERE_API_KEY=cohere_server.KEY,
+        QDRANT_API_KEY=qdrant_server.KEY,
+    )
+    assert (status, answer["degraded_reason"]) == (200, None)
+    assert {request.path for request in cohere.history} >= {"/v2/embed", "/v2/rerank", "/v2/chat"}
+
+
+def test_it_answers_from_a_bucket(package: Package, tmp_path: Path) -> None:
+    server = s3_server.shared()
+    with server.entered(tmp_path):
+        store = f"s3://{server.bucket()}/index"
+        publish(Settings(store=store), tmp_path / "ledger.sqlite")
+        ((status, answer),) = package.answers(
+            QUESTION, CHAPTERVERSE_STORE=store, TMPDIR=str(tmp_path), **server.environment
+        )
+    assert status == 200
+    assert answer["source_chunks"][0]["section"] == "Clearing the cache"
+
+
+def test_all_that_is_imported_is_compiled_and_never_compared_with_its_source(package: Package) -> None:
+    sources = {f.relative_to(package.folder) for f in package.folder.rglob("*.py")}
+    assert {source.parts[0] for source in sources} == {"chapterverse", "chapterverse_api"}
+    assert all((package.folder / s.parent / "__pycache__" / f"{s.stem}.cpython-313.pyc").exists() for s in sources)
+    # PEP 552: the lowest bit of the flags says that a hash is meant, the second that it is to be checked.
+    flags = {int.from_bytes(file.read_bytes()[4:8], "little") for file in package.folder.rglob("*.pyc")}
+    assert flags == {0b01}
+
+
+def test_nothing_of_a_build_is_in_it(package: Package) -> None:
+    held = {path.name.partition("-")[0] for path in package.folder.iterdir()}
+    assert held & {"boto3", "qdrant_client", "cohere", "typer", "rich", "markdown_it", "requests", "uvicorn"} == set()
+    assert {p.name for p in (package.folder / "chapterverse").iterdir()} & {"cli", "readers", "mkdocs.py"} == set()
+
+
+def test_the_bootstrap_may_be_run_from_the_zip(package: Package) -> None:
+    with ZipFile(package.folder.with_suffix(".zip")) as archive:
+        assert archive.getinfo("bootstrap").external_attr >> 16 & 0o111
+
+
+def test_the_bootstrap_starts_from_the_folder_and_asks_for_an_event(package: Package) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as api:
+        api.settimeout(60)
+        variables = {"LAMBDA_TASK_ROOT": str(package.folder), "_HANDLER": "chapterverse_api.handler.handler"}
+        variables |= {"AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{api.getsockname()[1]}", "PATH": "/usr/bin:/bin"}
+        # As Lambda calls a wrapper: with its own interpreter and program.
+        command = [package.folder / "bootstrap", package.python, "/var/runtime/bootstrap.py"]
+        with subprocess.Popen(command, env=variables) as process:
+            try:
+                connection, _ = api.accept()
+                with connection:
+                    line = connection.recv(1000).partition(b"\r\n")[0]
+            finally:
+                process.kill()
+    assert line == b"GET /2018-06-01/runtime/invocation/next HTTP/1.1"
+
+
+def pins(name: str) -> dict[str, str]:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text("utf-8")
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["lambda", "server"])
+def test_what_is_deployed_is_what_is_tested(name: str) -> None:
+    tested = pins("test")
+    # The build backend alone is no part of the tests' own environment.
+    assert {n: v for n, v in pins(name).items() if tested.get(n, v) != v} == {}
+    assert len(pins(name).keys() & tested.keys()) >= 15
+
+
+@pytest.mark.slow
+def test_the_same_sources_make_the_same_bytes(package: Package, tmp_path: Path) -> None:
+    done = _script("package.py", "--machine", MACHINE, "--out", str(tmp_path / "again"))
+    assert done.returncode == 0, done.stderr
+    first, second = package.folder.with_suffix(".zip"), tmp_path / "again.zip"
+    assert sums(first) == sums(second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def sums(file: Path) -> dict[str, int]:
+    with ZipFile(file) as archive:
+        return {member.filename: member.CRC for member in archive.infolist()}

@@ -1,0 +1,175 @@
+"""The template, as AWS would transform it: sound, sparing with rights, and of the names that the service reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chapterverse.settings import Settings
+from infra.conftest import ROOT, Tool
+
+TEMPLATE = ROOT / "infra" / "template.yaml"
+PAGE = ROOT / "site_example" / "docs" / "running" / "deploy.md"
+
+#: What each planted error looks like, and the rule of cfn-lint that sees it once the template is transformed.
+PLANTED = {
+    "E3030": ("RESPONSE_STREAM", "STREAMING"),
+    "W3037": ("secretsmanager:GetSecretValue", "secretsmanager:GetSecretValu"),
+    "E1020": ("!Sub \"dynamodb:${Counters}\"", "!Ref RateTabel"),
+}  # fmt: skip
+
+
+def transform(tool: Tool, template: Path) -> str:
+    done = tool("lint", "python", ROOT / "scripts" / "transform.py", template)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def text(tool: Tool) -> str:
+    return transform(tool, TEMPLATE)
+
+
+@pytest.fixture(scope="module")
+def template(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def lint(tool: Tool, folder: Path, text: str) -> set[str]:
+    """Return the rules of cfn-lint that a transformed template breaks."""
+    file = folder / "template.json"
+    file.write_text(text, "utf-8")
+    done = tool("lint", "cfn-lint", "--format", "json", file)
+    return {found["Rule"]["Id"] for found in json.loads(done.stdout or "[]")}
+
+
+def test_the_transformed_template_is_sound(tool: Tool, text: str, tmp_path: Path) -> None:
+    assert lint(tool, tmp_path, text) == set()
+
+
+def test_planted_errors_are_caught(tool: Tool, tmp_path: Path) -> None:
+    raw = TEMPLATE.read_text("utf-8")
+    for right, wrong in PLANTED.values():
+        assert right in raw
+        raw = raw.replace(right, wrong)
+    (tmp_path / "planted.yaml").write_text(raw, "utf-8")
+    assert lint(tool, tmp_path, transform(tool, tmp_path / "planted.yaml")) >= set(PLANTED)
+
+
+def test_sam_takes_the_template(tool: Tool) -> None:
+    done = tool("lint", "sam", "validate", "--lint", "--template", TEMPLATE)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_checkov_finds_nothing_that_has_no_reason(tool: Tool) -> None:
+    how = ("--framework", "cloudformation", "--skip-download", "--output", "json")
+    found = json.loads(tool("checkov", "checkov", "--file", TEMPLATE, *how).stdout)
+    assert [check["check_id"] for check in found["results"]["failed_checks"]] == []
+    assert found["summary"]["passed"] >= 15
+    reasons = [check["check_result"]["suppress_comment"] for check in found["results"]["skipped_checks"]]
+    assert all(len(reason.split()) >= 5 for reason in reasons)
+
+
+def statements(template: dict[str, Any], role: str) -> Iterator[dict[str, Any]]:
+    """Yield what a role may do, whatever the conditions say."""
+    for policy in template["Resources"][role]["Properties"]["Policies"]:
+        for statement in policy["PolicyDocument"]["Statement"]:
+            branches = statement["Fn::If"][1:] if "Fn::If" in statement else [statement]
+            yield from (branch for branch in branches if "Action" in branch)
+
+
+def actions(template: dict[str, Any], role: str) -> set[str]:
+    listed = (s["Action"] if isinstance(s["Action"], list) else [s["Action"]] for s in statements(template, role))
+    return {action for found in listed for action in found}
+
+
+def test_the_function_may_do_what_it_needs_and_nothing_else(template: dict[str, Any]) -> None:
+    assert actions(template, "FunctionRole") == {
+        "logs:CreateLogStream",
+        "logs:PutLogEvents",
+        "dynamodb:GetItem",
+        "dynamodb:UpdateItem",
+        "secretsmanager:GetSecretValue",
+        "ssm:GetParameter",
+        "s3:GetObject",
+        "s3:ListBucket",
+        "bedrock:InvokeModel",
+        "bedrock:InvokeModelWithResponseStream",
+    }
+
+
+def test_the_publisher_writes_the_index_and_updates_the_function(template: dict[str, Any]) -> None:
+    assert actions(template, "PublisherRole") == {
+        "lambda:GetFunction",
+        "lambda:GetFunctionConfiguration",
+        "lambda:UpdateFunctionCode",
+        "s3:DeleteObject",
+        "s3:GetObject",
+        "s3:ListBucket",
+        "s3:PutObject",
+    }
+    (trust,) = template["Resources"]["PublisherRole"]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert set(trust["Condition"]) == {"StringEquals"}
+    assert {name.rpartition(":")[2] for name in trust["Condition"]["StringEquals"]} == {"aud", "sub"}
+
+
+@pytest.mark.parametrize("role", ["FunctionRole", "PublisherRole"])
+def test_no_right_is_for_everything(template: dict[str, Any], role: str) -> None:
+    for statement in statements(template, role):
+        assert "*" not in json.dumps(statement["Action"])
+        # An ARN of the stack's own, or one that the operator named.
+        assert re.search(r"Arn|Ref", json.dumps(statement["Resource"])), statement
+
+
+def test_the_address_is_public_by_both_permissions_and_cors_is_the_apps(template: dict[str, Any]) -> None:
+    resources = template["Resources"].values()
+    public = [r["Properties"] for r in resources if r["Type"] == "AWS::Lambda::Permission" and "Condition" not in r]
+    assert {p["Action"] for p in public} == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
+    assert all(p.get("InvokedViaFunctionUrl") or p.get("FunctionUrlAuthType") == "NONE" for p in public)
+    (url,) = (r["Properties"] for r in resources if r["Type"] == "AWS::Lambda::Url")
+    assert "Cors" not in url
+
+
+def test_variables_are_those_that_the_service_reads(template: dict[str, Any]) -> None:
+    variables = template["Resources"]["Function"]["Properties"]["Environment"]["Variables"]
+    settings = {f.metadata["env"] for f in Settings.__dataclass_fields__.values() if f.metadata}
+    assert set(variables) - settings == {"AWS_LAMBDA_EXEC_WRAPPER"}
+    generated = template["Resources"]["Secret"]["Properties"]["GenerateSecretString"]
+    names = {*json.loads(generated["SecretStringTemplate"]), generated["GenerateStringKey"]}
+    assert names <= settings
+    # What is secret stands in no variable.
+    assert names & set(variables) == set()
+
+
+def test_defaults_are_those_of_the_service(template: dict[str, Any]) -> None:
+    variables = template["Resources"]["Function"]["Properties"]["Environment"]["Variables"]
+    fields = {f.metadata["env"]: f.default for f in Settings.__dataclass_fields__.values() if f.metadata}
+    defaults = {name: p.get("Default") for name, p in template["Parameters"].items()}
+    given = {name: defaults[value["Ref"]] for name, value in variables.items() if "Ref" in value}
+    switched = {"on": True, "off": False}
+    # "off" is a word of its own for a budget, and no for a switch; a site has no name by default.
+    differing = {n for n, v in given.items() if fields[n] != (switched.get(v, v) if fields[n] is False else v)}
+    assert differing == {"CHAPTERVERSE_SITE"}
+
+
+def test_alarms_watch_metrics_that_the_service_writes(template: dict[str, Any]) -> None:
+    metrics = (ROOT / "lambda" / "chapterverse_api" / "metrics.py").read_text("utf-8")
+    alarms = (r["Properties"] for r in template["Resources"].values() if r["Type"] == "AWS::CloudWatch::Alarm")
+    names = {alarm["MetricName"] for alarm in alarms if alarm["Namespace"] == "ChapterVerse"}
+    assert names == {"Errors", "BudgetShare"}
+    assert [name for name in (*names, "ChapterVerse", "Site") if f'"{name}"' not in metrics] == []
+
+
+def test_every_parameter_and_output_is_documented_with_its_default(template: dict[str, Any]) -> None:
+    page = PAGE.read_text("utf-8")
+    shown = {name: p["Default"] for name, p in template["Parameters"].items()}
+    rows = {name: f"| `{name}` | {f'`{default}`' if default != '' else ''}" for name, default in shown.items()}
+    assert [row for row in rows.values() if row not in page] == []
+    assert [name for name in template["Outputs"] if f"`{name}`" not in page] == []
+    assert all(p.get("Description") for p in template["Parameters"].values())
