@@ -32,9 +32,11 @@ test-all: lint ## the same with the slow tests
 
 nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a million executions of the fuzzer (Linux; many hours)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/fuzz/requirements.txt
-	@export CHAPTERVERSE_KILLS=1000 CHAPTERVERSE_STRIKES=0; $(PYTEST) -m "not browser"
+	@export CHAPTERVERSE_KILLS=1000 CHAPTERVERSE_STRIKES=0 CHAPTERVERSE_SCHEDULES=1000; $(PYTEST) -m "not browser"
 	@export CHAPTERVERSE_RENDERS=100000; $(PYTEST) -m browser
 	@cd tests && ../$(BIN)/python -m fuzz.run --executions 1000000
+	@cd tests && ../$(BIN)/python -m fuzz.openapi --cases 10000
+	@$(BIN)/python benchmarks/load.py
 
 lint: ## style and types, of Python and of the widget
 	@$(SETUP) test
@@ -59,6 +61,7 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) infra/lint.in -o infra/lint.txt
 	$(LOCK) infra/checkov.in -o infra/checkov.txt
 	$(LOCK) tests/fuzz/requirements.in -o tests/fuzz/requirements.txt
+	$(LOCK) tests/fuzz/openapi.in -o tests/fuzz/openapi.txt
 	$(LOCK) pyproject.toml benchmarks/requirements.in -o benchmarks/requirements.txt
 
 package: ## pack what AWS Lambda runs into dist/lambda.zip

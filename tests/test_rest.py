@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import email.utils
+import json
+import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Timer
 
 import pytest
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.rest import JsonClient, asked_pause, bearer
+from chapterverse.rest.abort import Abort
+from chapterverse.rest.address import Address
+from chapterverse.rest.connections import Connections, Request
 from chapterverse_api.cutoff import Cutoff
 from fakes.loopback import Fault, LoopbackServer, failing, rate_limited
 
@@ -212,3 +218,30 @@ def test_a_server_may_name_a_time_of_day() -> None:
     date = email.utils.formatdate(time.time() + 100, usegmt=True)
     assert 90 < (asked_pause({"retry-after": date}) or 0) <= 100
     assert 90 < (asked_pause({"x-ratelimit-reset": str(int(time.time()) + 100)}) or 0) <= 100
+
+
+# What a client of another protocol sends
+
+
+def sent(server: LoopbackServer, data: bytes | Path, stall: float = math.inf) -> int:
+    connections = Connections(Address.of(server.url), 3.0)
+    request = Request("POST", "/", time.monotonic() + 30, Abort(), data, {}, stall)
+    exchange = connections.send(request, lambda exchange: exchange)
+    exchange.connection.close()
+    return exchange.response.status
+
+
+def test_a_file_is_sent_with_its_length(server: LoopbackServer, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(json.dumps("x" * 700_000))
+    assert sent(server, tmp_path / "file") == 200
+    (request,) = server.history
+    assert request.body == "x" * 700_000
+    assert request.headers["content-length"] == "700002"
+    assert "transfer-encoding" not in request.headers
+
+
+def test_a_server_that_falls_silent_is_not_waited_for_to_the_end(server: LoopbackServer) -> None:
+    server.play(Fault(hang=20.0))
+    with pytest.raises(ProviderError, match="did not answer in time"):
+        sent(server, b"{}", stall=0.2)
+    assert server.left.wait(10)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
@@ -31,11 +32,12 @@ class LambdaHandler:
     def __call__(self, event: Any, context: LambdaContext) -> dict[str, Any]:
         if not is_request(event):
             return self._ping(context)
-        try:
-            self.request(event, context)
-            return self.mangum(event, context)
-        except Exception as error:
-            return answer(refusals.report(error))
+        with _within(context):
+            try:
+                self.request(event, context)
+                return self.mangum(event, context)
+            except Exception as error:
+                return answer(refusals.report(error))
 
     def request(self, event: dict[str, Any], context: LambdaContext) -> Request:
         """Return what an HTTP event asks, as the scope and the body of ASGI.
@@ -63,15 +65,23 @@ class LambdaHandler:
         return request
 
     def _ping(self, context: LambdaContext) -> dict[str, Any]:
-        token = log.request_id.set(getattr(context, "aws_request_id", None))
-        try:
-            self._warm()
-        except Exception as error:
-            # Nobody waits for an answer, and a failure would only make the rule's sender try again.
-            refusals.report(error)
-        finally:
-            log.request_id.reset(token)
+        with _within(context):
+            try:
+                self._warm()
+            except Exception as error:
+                # Nobody waits for an answer, and a failure would only make the rule's sender try again.
+                refusals.report(error)
         return {"status": "ok"}
+
+
+@contextmanager
+def _within(context: LambdaContext) -> Iterator[None]:
+    """Have what is logged in the block bear the id of this invocation."""
+    token = log.request_id.set(getattr(context, "aws_request_id", None))
+    try:
+        yield
+    finally:
+        log.request_id.reset(token)
 
 
 def is_request(event: Any) -> bool:

@@ -52,19 +52,14 @@ def measure_turn(
     *,
     seconds: float,
     stages: Mapping[str, float] | None = None,
-    cost_usd: float = 0.0,
-    input_tokens: int = 0,
-    output_tokens: int = 0,
     not_in_docs: bool = False,
     degraded: bool = False,
-    budget_share: float | None = None,
 ) -> None:
-    """Take what a turn amounts to into the line of its request; where no line is written, do nothing.
+    """Take how an answer came about into the line of its request; where no line is written, do nothing.
 
     Args:
         seconds: from the question to the last word of the answer.
         stages: seconds by stage, of which `embed`, `search`, `rerank` and `generate` become metrics.
-        budget_share: how much of the day's budget is gone, in percent; None where there is none.
     """
     measured = _measured.get()
     if measured is None:
@@ -73,14 +68,23 @@ def measure_turn(
         "Questions": 1,
         "NotInDocs": int(not_in_docs),
         "Degraded": int(degraded),
-        "CostUsd": round(cost_usd, 6),
-        "InputTokens": input_tokens,
-        "OutputTokens": output_tokens,
         "Latency": _milliseconds(seconds),
     }
     for stage in ("embed", "search", "rerank", "generate"):
         if stages and stage in stages:
             measured[f"{stage.title()}Latency"] = _milliseconds(stages[stage])
+
+
+def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share: float | None) -> None:
+    """Take what models cost into the line of their request, also where its answer was never finished.
+
+    Args:
+        budget_share: how much of the day's budget is gone, in percent; None where there is none.
+    """
+    measured = _measured.get()
+    if measured is None:
+        return
+    measured |= {"CostUsd": round(usd, 6), "InputTokens": input_tokens, "OutputTokens": output_tokens}
     if budget_share is not None:
         measured["BudgetShare"] = round(budget_share, 2)
 

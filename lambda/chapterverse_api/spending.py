@@ -18,7 +18,7 @@ from typing import Literal
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api import log
+from chapterverse_api import log, metrics
 from chapterverse_api.limiter import Limiter, LimiterFault, Reservation, open_limiter
 from chapterverse_api.prices import Price
 
@@ -58,6 +58,11 @@ class Allowance:
     input_tokens: int = 0
     output_tokens: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    @property
+    def usd(self) -> float:
+        """What was spent, in US dollars."""
+        return round(self.micros / 1_000_000, 6)
 
     def add(self, price: Price, *, read: float = 0.0, written: float = 0.0, searches: int = 0) -> None:
         """Add what a model was sent and wrote, in tokens, or how often a reranker was asked."""
@@ -110,16 +115,17 @@ class DailyBudget:
     @contextmanager
     def allowing(self, worst: Worst) -> Iterator[Allowance]:
         """Set aside what a turn can cost, give what that allows, and settle what it did cost."""
-        if self._cap is None or worst.full <= 0:
-            yield Allowance()
-            return
-        reservation, allowance = self._reserved(worst, self._cap)
-        self.level = allowance.level
+        reservation, allowance = None, Allowance()
+        if self._cap is not None and worst.full > 0:
+            reservation, allowance = self._reserved(worst, self._cap)
+            self.level = allowance.level
         try:
             yield allowance
         finally:
             if reservation:
                 self._settle(reservation, allowance.micros)
+            share = None if allowance.share is None else 100 * allowance.share
+            metrics.measure_cost(allowance.usd, allowance.input_tokens, allowance.output_tokens, share)
 
     def _reserved(self, worst: Worst, cap: int) -> tuple[Reservation | None, Allowance]:
         now = self._clock()

@@ -106,19 +106,13 @@ class Turn:
 
     def ended(self, response: ChatResponse) -> Events:
         """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that."""
-        spent = self.means.allowance
-        cost, share = round(spent.micros / 1e6, 6), None if spent.share is None else 100 * spent.share
-        cited = len(response.sources_cited)
-        self.log("response_sent", status=response.status, cited=cited, level=spent.level, cost_usd=cost)
+        spent, cited = self.means.allowance, len(response.sources_cited)
+        self.log("response_sent", status=response.status, cited=cited, level=spent.level, cost_usd=spent.usd)
         metrics.measure_turn(
             seconds=self.seconds,
             stages=self.stages,
-            cost_usd=cost,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
             not_in_docs=response.status == "not_in_docs",
             degraded=response.degraded_reason is not None or spent.level != "full",
-            budget_share=share,
         )
         try:
             yield response

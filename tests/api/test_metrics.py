@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,12 +13,15 @@ import pytest
 from fastapi import FastAPI
 from jsonschema import Draft202012Validator
 
+from api import quill
 from api.scripted import ANSWER, META, Client, Scripted
 from chapterverse.errors import IndexFault
 from chapterverse.settings import Settings
 from chapterverse_api import log, metrics
 from chapterverse_api.app import create_app
 from chapterverse_api.sse import Events
+from fakes.cohere_chat import ChatReply
+from fakes.cohere_server import KEY, CohereServer
 
 #: "Embedded metric format schema" and "Specification: Embedded metric format" of the CloudWatch user guide, as one.
 SCHEMA = {
@@ -78,12 +82,9 @@ class Measured(Scripted):
         metrics.measure_turn(
             seconds=1.25,
             stages={"embed": 0.05, "search": 0.01, "weigh": 0.001, "rerank": 0.06, "generate": 0.9},
-            cost_usd=0.0031,
-            input_tokens=4000,
-            output_tokens=300,
             degraded=True,
-            budget_share=81.5,
         )
+        metrics.measure_cost(0.0031, 4000, 300, 81.5)
         yield ANSWER
 
 
@@ -150,6 +151,23 @@ def test_a_question_is_one_line(lines: io.StringIO) -> None:
         "BudgetShare": 81.5,
     }
     assert {m["Name"] for m in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]} == set(metrics.UNITS)
+
+
+def test_what_models_cost_is_told_of_an_answer_that_broke_too(lines: io.StringIO, tmp_path: Path) -> None:
+    with CohereServer() as cohere:
+        settings = quill.publish(tmp_path).override(generator="cohere", cohere_url=cohere.url, cohere_api_key=KEY)
+        service = quill.service(settings)
+        app = create_app(service, settings=settings)
+        Client(app).get("/v1/health")
+        query = {"query": "How do I clear the cache?"}
+        Client(app).post("/v1/chat", query)
+        cohere.say(ChatReply("`quill cache clean` removes", error="ERROR", finish="ERROR"))
+        Client(app).post("/v1/chat", query, headers={"accept": "text/event-stream"})
+    whole, broken = measured(lines)
+    assert (whole["CostUsd"], whole["InputTokens"], whole["OutputTokens"]) == (0.00015, 20, 10)
+    assert 0 < whole["BudgetShare"] < 2
+    assert broken["CostUsd"] > whole["CostUsd"]
+    assert broken["Degraded"] == 1
 
 
 @pytest.mark.parametrize(

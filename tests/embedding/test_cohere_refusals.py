@@ -7,7 +7,7 @@ import pytest
 from chapterverse.embedding.cohere_refusals import Refusals
 from chapterverse.embedding.patience import BusyError
 from chapterverse.embedding.slices import RefusedError
-from chapterverse.errors import ProviderError
+from chapterverse.errors import KeyRefused, ProviderError
 
 LIMITS = {"x-endpoint-monthly-call-limit": "1000", "x-trial-endpoint-call-limit": "10"}
 
@@ -23,7 +23,7 @@ def test_what_passes_may_be_tried_again_when_it_says(status: int) -> None:
 @pytest.mark.parametrize("status", [401, 402, 403, 404, 422, 498, 499])
 def test_what_does_not_pass_is_final(status: int) -> None:
     error = Refusals().error(status, {"message": "s3cret"}, {})
-    assert type(error) is ProviderError
+    assert type(error) is (KeyRefused if status in (401, 403) else ProviderError)
     assert not error.retryable
     assert "s3cret" not in str(error)
 

@@ -1,0 +1,259 @@
+"""What a server bears: `load.py [--minutes 10] [--seconds 20] [--connections 16] [--workers 2]`.
+
+Makes a site of a few thousand chunks and serves it by uvicorn, a process for each core. A stand-in for Cohere on
+loopback, in a process of its own, lets each embedding, ranking and answer wait 50 ms. wrk asks over HTTP/1.1 for so
+many seconds, and then for so many minutes while the service's resident memory is read each second. Linux only, since
+that is read from /proc. Prints the figures, with the processor's time that a request took in the service, which other
+work on the machine changes least, and exits with 3 where a bar is missed:
+
+    answers    the whole path, three provider calls each: at least 60 a second, p99 at most twice the median
+    refusals   a foreign origin, turned away by the guard: at least 1,000 a second
+    memory     the median of the last tenth over that of the second one: at most 1.05
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+from answering import made, run
+
+ANSWERS, SPREAD, REFUSALS, GROWTH = 60, 2.0, 1000, 1.05
+CHUNKS, QUESTIONS = 3000, 400
+#: Enough for both cores to be busy while most requests wait for a provider.
+CONNECTIONS, FOREIGNERS = 16, 64
+_HERE = Path(__file__).parent
+
+#: Settings of the service: models that cost money, and none of the limits that are there to stop such a flood.
+_MODELS = {"EMBEDDER": "cohere:embed-english-light-v3.0", "RERANKER": "cohere", "GENERATOR": "cohere"}
+_OPEN = {"RATES": "off", "DAILY_BUDGET_USD": "off"}
+_UVICORN = [sys.executable, "-m", "uvicorn", "--factory", "chapterverse_api.app:create_app"]
+_UVICORN += ["--no-access-log", "--lifespan=off", "--ws=none"]
+
+#: wrk measures itself in microseconds. `BODIES` holds a body in each line.
+_SCRIPT = """
+local bodies, at = {}, 0
+for line in io.lines("BODIES") do bodies[#bodies + 1] = line end
+request = function()
+  at = at % #bodies + 1
+  return wrk.format("POST", "/v1/chat", {["Content-Type"] = "application/json"ORIGIN}, bodies[at])
+end
+done = function(summary, latency)
+  local e = summary.errors
+  io.write(string.format('\\n{"requests": %d, "micros": %d, "p50": %d, "p99": %d, "refused": %d, "broken": %d}\\n',
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), e.status,
+    e.connect + e.read + e.write + e.timeout))
+end
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What wrk measured; times in seconds.
+
+    Attributes:
+        cpu: of the service, while it lasted.
+        refused: responses of status 400 and above.
+        broken: requests that got no response.
+    """
+
+    requests: int
+    seconds: float
+    p50: float
+    p99: float
+    cpu: float
+    refused: int
+    broken: int
+
+    @property
+    def rate(self) -> float:
+        return self.requests / self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Processes of ours that listen at an address: one, and those that it started."""
+
+    address: str
+    pid: int
+
+    @property
+    def _pids(self) -> list[str]:
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
+        return [str(self.pid), *children.split()]
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of the processor that they took so far (`man 5 proc`: fields 14 and 15 of stat, in ticks)."""
+        stats = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self._pids)
+        return sum(int(fields[11]) + int(fields[12]) for fields in stats) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def memory(self) -> float:
+        """Resident megabytes; what they share counts for each."""
+        found = re.findall(r"VmRSS:\s+(\d+)", "".join(Path(f"/proc/{pid}/status").read_text() for pid in self._pids))
+        return sum(map(int, found)) / 1e3
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10, help="of watching the memory; 0 for none")
+    parser.add_argument("--seconds", type=int, default=20, help="of each measurement")
+    parser.add_argument("--connections", type=int, default=CONNECTIONS)
+    parser.add_argument("--workers", type=int, default=2, help="processes of uvicorn")
+    parser.add_argument("--chunks", type=int, default=CHUNKS)
+    options = parser.parse_args()
+    if not shutil.which("wrk"):
+        sys.exit("wrk is missing: install the package wrk, of Debian, Ubuntu or Homebrew.")
+    with tempfile.TemporaryDirectory(prefix="load-") as name, ExitStack() as stack:
+        folder = Path(name)
+        bodies = [json.dumps({"query": question}) for question in made(folder / "pages", options.chunks, QUESTIONS)]
+        (folder / "bodies").write_text("\n".join(bodies), "utf-8")
+        provider = stack.enter_context(server(folder, [sys.executable, str(_HERE / "load_provider.py")]))
+        os.environ |= environment(provider.address)
+        run("index", "pages", "--source", "--base-url", "https://docs.example/", folder=name)
+        command = [*_UVICORN, f"--workers={options.workers}", f"--port={free_port()}"]
+        service = stack.enter_context(server(folder, command))
+        check(service, bodies[:20])
+        answers = wrk(folder, service, options.connections, options.seconds)
+        refusals = wrk(folder, service, FOREIGNERS, options.seconds, origin="https://elsewhere.example")
+        memory: list[float] = []
+        if options.minutes:
+            with watched(service, memory):
+                wrk(folder, service, options.connections, round(options.minutes * 60))
+    return told(answers, refusals, memory)
+
+
+def environment(provider: str) -> dict[str, str]:
+    named = {f"CHAPTERVERSE_{name}": value for name, value in (_MODELS | _OPEN).items()}
+    return {**named, "CHAPTERVERSE_COHERE_URL": provider, "COHERE_API_KEY": "stand-in"}
+
+
+def free_port() -> int:
+    # uvicorn with several workers doesn't say which port it was given.
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+@contextmanager
+def server(folder: Path, command: Sequence[str]) -> Iterator[Server]:
+    """Start a server, which says its address on standard error, and wait until it listens there."""
+    said = folder / "said"
+    with said.open("w") as out:
+        process = subprocess.Popen(command, cwd=folder, stderr=out)
+    try:
+        deadline = time.monotonic() + 60
+        while not (found := re.search(r"http://(127\.0\.0\.1):(\d+)", said.read_text())) or not listens(
+            *found.groups()
+        ):
+            if process.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"{' '.join(command)} did not start: {said.read_text()}")
+            time.sleep(0.05)
+        yield Server(found[0], process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def listens(host: str, port: str) -> bool:
+    try:
+        socket.create_connection((host, int(port)), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def check(service: Server, bodies: Sequence[str]) -> None:
+    """Ask some questions, which also warms the process up, and make sure that models answer them."""
+    models = 0
+    for body in bodies:
+        headers = {"Content-Type": "application/json"}
+        with urlopen(Request(f"{service.address}/v1/chat", body.encode(), headers), timeout=60) as reply:
+            answer = json.load(reply)
+        models += answer["status"] in ("answered", "partial") and answer["degraded_reason"] is None
+    if models < 0.9 * len(bodies):
+        sys.exit(f"Only {models} of {len(bodies)} questions were answered by a model; the last one so: {answer}")
+
+
+def wrk(folder: Path, service: Server, connections: int, seconds: int, *, origin: str = "") -> Load:
+    script = folder / "script.lua"
+    header = f', ["Origin"] = "{origin}"' if origin else ""
+    script.write_text(_SCRIPT.replace("BODIES", str(folder / "bodies")).replace("ORIGIN", header))
+    command = [
+        "wrk",
+        "-t1",
+        f"-c{connections}",
+        f"-d{seconds}s",
+        "--timeout",
+        "30s",
+        "-s",
+        str(script),
+        service.address,
+    ]
+    before = service.cpu
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60)
+    if done.returncode:
+        sys.exit(done.stderr)
+    said = json.loads(done.stdout.strip().splitlines()[-1])
+    times = (said[name] / 1e6 for name in ("micros", "p50", "p99"))
+    return Load(said["requests"], *times, service.cpu - before, said["refused"], said["broken"])
+
+
+@contextmanager
+def watched(service: Server, memory: list[float]) -> Iterator[None]:
+    """Append the resident megabytes of a server to the list each second."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(1):
+            memory.append(service.memory)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def told(answers: Load, refusals: Load, memory: Sequence[float]) -> int:
+    missed = []
+    print("| | a second | p50 | p99 | p99 / p50 | CPU a request |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name, load in (("answers", answers), ("refusals", refusals)):
+        times = f"{1000 * load.p50:.0f} ms | {1000 * load.p99:.0f} ms | {load.p99 / load.p50:.2f} ×"
+        print(f"| {name} | {load.rate:.0f} | {times} | {1000 * load.cpu / load.requests:.2f} ms |")
+    if answers.rate < ANSWERS or answers.p99 > SPREAD * answers.p50 or answers.refused or answers.broken:
+        missed.append(f"answers ({answers.refused} refused, {answers.broken} without a response)")
+    if refusals.rate < REFUSALS or refusals.refused != refusals.requests or refusals.broken:
+        missed.append(f"refusals ({refusals.requests - refusals.refused} answered)")
+    if memory:
+        tenth = max(1, len(memory) // 10)
+        early, late = statistics.median(memory[tenth : 2 * tenth] or memory), statistics.median(memory[-tenth:])
+        print(f"\nmemory {early:.0f} MB, in the end {late:.0f} MB: {late / early:.3f} × over {len(memory)} seconds")
+        if late > GROWTH * early:
+            missed.append("memory")
+    print(f"bars missed: {', '.join(missed)}" if missed else "every bar met")
+    return 3 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
