@@ -52,15 +52,16 @@ class LambdaHandler:
         except Exception as error:
             # Its own words may quote a reader's.
             where = extract_tb(error.__traceback__)[-1]
-            log.event(
-                "error",
-                turn_id=None,
-                code="event_unreadable",
-                type=type(error).__name__,
-                where=f"{Path(where.filename).name}:{where.lineno}",
-                message="An event is no request as a Function URL, API Gateway or a load balancer sends it: see what "
-                "invokes this function.",
-            )
+            with _within(context):
+                log.event(
+                    "error",
+                    turn_id=None,
+                    code="event_unreadable",
+                    type=type(error).__name__,
+                    where=f"{Path(where.filename).name}:{where.lineno}",
+                    message="An event is no request as a Function URL, API Gateway or a load balancer sends it: see what "
+                    "invokes this function.",
+                )
             raise Refusal(400, "malformed", "The request can't be read.") from None
         return request
 
