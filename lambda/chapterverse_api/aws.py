@@ -59,8 +59,8 @@ class LambdaHandler:
                     code="event_unreadable",
                     type=type(error).__name__,
                     where=f"{Path(where.filename).name}:{where.lineno}",
-                    message="An event is no request as a Function URL, API Gateway or a load balancer sends it: see what "
-                    "invokes this function.",
+                    message="An event is no request as a Function URL, API Gateway or a load balancer sends it: see "
+                    "what invokes this function.",
                 )
             raise Refusal(400, "malformed", "The request can't be read.") from None
         return request
