@@ -14,7 +14,7 @@ from infra.conftest import ROOT
 
 PAGE = (ROOT / "site_example" / "docs" / "running" / "cost.md").read_text("utf-8")
 QUESTIONS = (1_000, 10_000, 100_000, 1_000_000)
-GB_SECOND, REQUESTS, WRITES, LOGS, METRIC, READINGS = 13.3334, 0.2, 0.625, 0.5, 0.3, 0.4
+GB_SECOND, REQUESTS, WRITES, LOGS, METRIC, LISTINGS = 13.3334, 0.2, 0.625, 0.5, 0.3, 5.0
 
 
 def rows(section: str) -> dict[str, list[Decimal]]:
@@ -46,7 +46,7 @@ def test_rows_are_of_the_prices(section: str, seconds: float, writes: int) -> No
         "Lambda": seconds * GB_SECOND + REQUESTS,
         "DynamoDB": writes * WRITES,
         "Logs": 4 * LOGS,
-        "S3": READINGS,
+        "S3": LISTINGS,
         "Embedding": prices.embedder.of(read=20),
         "Reranking": prices.reranker.of(searches=1),
         "Generating": prices.generator.of(read=3500, written=300),
