@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import heapq
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
@@ -72,20 +72,25 @@ class Wanted:
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
         self.pairs = heapq.nlargest(_PAIRS, pairs, key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
+        # Chunks of a page have its title and file in common.
+        self._shares: dict[str, float] = {}
 
     def features(self, chunk: Chunk, vector: SparseVector) -> dict[str, float]:
         """Return each feature of a chunk, 0 to 1."""
         return {
-            "title": self._share(_words(chunk.chapter_title, self.language)),
-            "heading": self._share(_words(chunk.heading_path[-1], self.language)) if chunk.heading_path else 0.0,
-            "file": self._share(_file_words(chunk.source_file_path, self.language)),
+            "title": self._share(chunk.chapter_title),
+            "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
+            "file": self._share(_names(chunk.source_file_path)),
             "phrase": self._phrase(chunk.text, vector.among(self.terms).keys()),
             "code": code_share(chunk.text),
         }
 
-    def _share(self, words: Sequence[_Terms]) -> float:
-        held = sum(not self.terms.isdisjoint(terms) for terms in words)
-        return held / len(words) if words else 0.0
+    def _share(self, text: str) -> float:
+        if text not in self._shares:
+            words = _words(text, self.language)
+            held = sum(not self.terms.isdisjoint(terms) for terms in words)
+            self._shares[text] = held / len(words) if words else 0.0
+        return self._shares[text]
 
     def _phrase(self, text: str, terms: Collection[int]) -> float:
         if not self._weight:
@@ -144,6 +149,7 @@ def _words(heading: str, language: str) -> tuple[_Terms, ...]:
 
 
 @functools.lru_cache(maxsize=16_384)
-def _file_words(path: str, language: str) -> tuple[_Terms, ...]:
+def _names(path: str) -> str:
+    """Return the words that a file is named with."""
     names = _FILE_WORD.findall(path.rpartition(".")[0] or path)
-    return _words(" ".join(name for name in names if name.lower() not in _NAMELESS), language)
+    return " ".join(name for name in names if name.lower() not in _NAMELESS)

@@ -65,9 +65,9 @@ class Means:
         generator, circuit = (cheaper.generator, cheaper.circuit) if cheaper else (service.generator, service.circuit)
         price = prices.thrift if cheaper else prices.generator
         # What a machine of one's own does is as good as ever when the money is gone.
-        embedder = None if free and _is_paid(service.settings.embedder) else service.embedder
+        embedder = None if free and prices.embedder != FREE else service.embedder
         reranker = service.reranker if allowance.level == "full" else None
-        if free and _is_paid(service.settings.generator):
+        if free and prices.generator != FREE:
             generator, circuit, price = Extractive(), Circuit("generator"), FREE
         writer = GuardedWriter(generator, circuit) if isinstance(generator, Writer) else None
         return cls(
@@ -248,8 +248,3 @@ def _searches(question: str, texts: Sequence[str]) -> int:
     """Return how many searches are billed: a text that is longer than a part is read in several."""
     parts = sum(1 + (_length(question) + _length(text)) // _PART for text in texts)
     return math.ceil(parts / _SEARCHED)
-
-
-def _is_paid(name: str) -> bool:
-    """Return whether a part is a service that is asked over the network, by the setting that names it."""
-    return name.partition(":")[0] not in {"none", "local", "extractive", "fastembed"}

@@ -6,6 +6,7 @@ A dollar for a million tokens is a microdollar for one, so the numbers below are
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -46,6 +47,11 @@ _GENERATORS = {
     "gpt-4.1-nano": Price(0.1, 0.4),
     "gpt-4o": Price(2.5, 10),
     "gpt-4o-mini": Price(0.15, 0.6),
+    "amazon.nova-micro-v1:0": Price(0.035, 0.14),
+    "amazon.nova-lite-v1:0": Price(0.06, 0.24),
+    "amazon.nova-pro-v1:0": Price(0.8, 3.2),
+    "cohere.command-r-v1:0": Price(0.5, 1.5),
+    "cohere.command-r-plus-v1:0": Price(3, 15),
 }
 _RERANKERS = {
     "rerank-v3.5": Price(search=2000),
@@ -56,11 +62,15 @@ _RERANKERS = {
     # By the token; its 50 texts have at most 512 each.
     "rerank-v5.0-fast": Price(search=600),
     "rerank-v5.0-pro": Price(search=1500),
+    "cohere.rerank-v3-5:0": Price(search=2000),
 }
 
 #: A model that is not listed may be any, so it is counted as a dear one: too early an end costs less than too late.
 _UNKNOWN = Price(read=5, written=25, search=2500)
 _UNKNOWN_EMBEDDER = Price(read=0.2)
+
+#: Before the name of a model on Bedrock: through which regions it is asked.
+_GEOGRAPHY = re.compile(r"(us|eu|apac|global)\.")
 
 #: The model that answers in place of a provider's others when money gets short.
 _CHEAPER = {"cohere": "cohere:command-r7b-12-2024"}
@@ -115,14 +125,14 @@ def _generator(name: str, *, private: bool) -> Price:
         return FREE
     if provider == "cohere" and not model:
         model = "command-a-03-2025"
-    return _GENERATORS.get(model, _UNKNOWN)
+    return _GENERATORS.get(_GEOGRAPHY.sub("", model), _UNKNOWN)
 
 
 def _reranker(name: str) -> Price:
     provider, _, model = name.partition(":")
     if provider in {"none", "local"}:
         return FREE
-    return _RERANKERS.get(model or "rerank-v3.5", _UNKNOWN)
+    return _RERANKERS.get(_GEOGRAPHY.sub("", model) or "rerank-v3.5", _UNKNOWN)
 
 
 def _embedder(name: str, listed: float | None, *, private: bool) -> Price:

@@ -15,7 +15,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from chapterverse.model import Chunk
 from chapterverse.store import Hit
@@ -141,20 +141,22 @@ class _Shown:
 
     def __init__(self) -> None:
         self._sections: Counter[tuple[str, tuple[str, ...]]] = Counter()
-        self._hits: list[Hit] = []
+        self._terms: list[frozenset[int]] = []
         self._by_sample: defaultdict[int, list[int]] = defaultdict(list)
 
     def like(self, hit: Hit) -> int:
         """Return how many are of one section with it, or nearly the same text."""
-        near = Counter(other for term in _sample(hit) for other in self._by_sample[term])
-        alike = (shared >= _SHARED and _alike(hit, self._hits[other]) for other, shared in near.items())
-        return max(self._sections[section(hit.chunk)], sum(islice(filter(None, alike), _ENOUGH)))
+        near = Counter(chain.from_iterable(self._by_sample.get(term, ()) for term in _sample(hit)))
+        others = [other for other, shared in near.items() if shared >= _SHARED]
+        terms = frozenset(hit.lexical.indices) if others else frozenset[int]()
+        alike = (True for other in others if _alike(terms, self._terms[other]))
+        return max(self._sections[section(hit.chunk)], sum(islice(alike, _ENOUGH)))
 
     def add(self, hit: Hit) -> None:
         self._sections[section(hit.chunk)] += 1
         for term in _sample(hit):
-            self._by_sample[term].append(len(self._hits))
-        self._hits.append(hit)
+            self._by_sample[term].append(len(self._terms))
+        self._terms.append(frozenset(hit.lexical.indices))
 
 
 def _sample(hit: Hit) -> Sequence[int]:
@@ -162,10 +164,13 @@ def _sample(hit: Hit) -> Sequence[int]:
     return hit.lexical.indices[:_SKETCH] if len(hit.lexical.indices) >= _LONG else ()
 
 
-def _alike(one: Hit, other: Hit) -> bool:
+def _alike(a: frozenset[int], b: frozenset[int]) -> bool:
     """Whether the terms of two long texts are nearly the same (Jaccard)."""
-    a, b = frozenset(one.lexical.indices), frozenset(other.lexical.indices)
-    return min(len(a), len(b)) >= _LONG and len(a & b) >= _SAME * len(a | b)
+    # What is much shorter can't be, and need not be compared.
+    if min(len(a), len(b)) < max(_LONG, _SAME * max(len(a), len(b))):
+        return False
+    shared = len(a & b)
+    return shared >= _SAME * (len(a) + len(b) - shared)
 
 
 def _pages(hits: Iterable[Hit], values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

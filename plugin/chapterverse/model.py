@@ -204,14 +204,20 @@ class Chunk:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Chunk:
-        known: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in payload.items() if k in cls.__slots__
-        }
-        return cls(**known)
+        known = _FIELDS.intersection(payload)
+        values: dict[str, Any] = {k: payload[k] for k in known}
+        for name in _LISTS & known:
+            values[name] = tuple(values[name])
+        return cls(**values)
 
     def stamped(self, now: str) -> Chunk:
         """Return the chunk with its time of indexing (ISO 8601 UTC); a date that the page stated is kept."""
         return replace(self, created_at=self.created_at or now, timestamp=now)
+
+
+_FIELDS = frozenset(Chunk.__slots__)
+#: Fields of more than one value; JSON knows no tuples.
+_LISTS = frozenset({"heading_path", "tags"})
 
 
 def sound(text: str) -> str:

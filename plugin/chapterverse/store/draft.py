@@ -113,6 +113,7 @@ class Draft(Shard):
 
     def _update(self, operation: Any) -> None:
         self._engine.update(operation)
+        self._held.clear()
         self._settled = False
 
 

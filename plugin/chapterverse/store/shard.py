@@ -33,6 +33,8 @@ from chapterverse.store.terms import Terms
 SHARD, TERMS = "shard", "terms.bin"
 
 _SCROLL = 1000
+#: Points that each half of `Held` keeps, about 10 kB each.
+_HELD = 1000
 #: Results beyond the wanted ones, so that a tie at the edge is seen.
 _TIE_MARGIN = 16
 _INTEGERS = range(-(2**63), 2**63)
@@ -54,6 +56,31 @@ class Census:
 _BY_THE_SYSTEM = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
 
 
+class Held:
+    """Points that were fetched lately, by id: making one of what the engine holds takes longer than finding it.
+
+    Of two halves the older is dropped when the newer is full. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._newer: dict[Any, tuple[Chunk, SparseVector]] = {}
+        self._older: dict[Any, tuple[Chunk, SparseVector]] = {}
+
+    def get(self, point_id: Any) -> tuple[Chunk, SparseVector] | None:
+        found = self._newer.get(point_id)
+        if found is None and (found := self._older.get(point_id)):
+            self[point_id] = found
+        return found
+
+    def __setitem__(self, point_id: Any, point: tuple[Chunk, SparseVector]) -> None:
+        if len(self._newer) >= _HELD:
+            self._older, self._newer = self._newer, {}
+        self._newer[point_id] = point
+
+    def clear(self) -> None:
+        self._older, self._newer = {}, {}
+
+
 class Shard:
     """The points of one folder."""
 
@@ -62,6 +89,7 @@ class Shard:
         self._engine = engine
         self._terms = terms
         self._dense_size = dense_size
+        self._held = Held()
 
     @classmethod
     def load(cls, folder: Path, dense_size: int) -> Shard:
@@ -132,16 +160,21 @@ class Shard:
         """Return the best hits; the engine only ranks, and what they hold is fetched for those that are wanted."""
         with engine_at(self._folder):
             best = self._ranked(query, limit, _where(filters))
-            found = {r.id: r for r in self._engine.retrieve([r.id for r in best], True, ["lexical"])}
-        return [Hit(Chunk.from_payload(found[r.id].payload), r.score, sparse(found[r.id].vector)) for r in best]
+            points = {i: point for _, i in best if (point := self._held.get(i))}
+            missing = [i for _, i in best if i not in points]
+            for record in self._engine.retrieve(missing, True, ["lexical"]) if missing else ():
+                i = record.id
+                points[i] = self._held[i] = Chunk.from_payload(record.payload), sparse(record.vector)
+            return [Hit(points[i][0], -low, points[i][1]) for low, i in best]
 
-    def _ranked(self, query: Any, limit: int, where: Any) -> list[Any]:
-        """Return ids and scores, best first; ties are cut by id, for the engine's own order of them is a whim."""
+    def _ranked(self, query: Any, limit: int, where: Any) -> list[tuple[float, Any]]:
+        """Return scores, negated, and ids, best first; ties are cut by id, for the engine's own order is a whim."""
         asked = limit + _TIE_MARGIN
         while True:
             found = self._engine.query(edge.QueryRequest(query=query, limit=asked, filter=where))
             if len(found) < asked or found[-1].score != found[limit - 1].score:
-                return sorted(found, key=lambda r: (-r.score, r.id))[:limit]
+                # The engine makes each id anew whenever it is asked for it.
+                return sorted((-r.score, r.id) for r in found)[:limit]
             asked *= 4
 
     def _scroll(self, filters: Filter | None, *, payload: bool | list[str], vectors: bool) -> Iterator[Any]:
