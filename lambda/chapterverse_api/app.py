@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError
@@ -17,7 +18,7 @@ from chapterverse_api import metrics, refusals
 from chapterverse_api.guard import contract
 from chapterverse_api.guard.headers import ResponseHeaders
 from chapterverse_api.guard.last_resort import LastResort
-from chapterverse_api.guard.origin import AllowList, OriginGuard
+from chapterverse_api.guard.origin import AllowList, Everyone, OriginGuard
 from chapterverse_api.guard.rate import RateLimit
 from chapterverse_api.guard.request_id import RequestId
 from chapterverse_api.guard.threads import WorkerThreads
@@ -69,6 +70,11 @@ def create_app(
     if site_dir is not None:
         app.router.default = Site(site_dir)
     return app
+
+
+def unusable(refusal: refusals.Refusal) -> ASGIApp:
+    """Return what answers where the application can't be made: one sentence, which the page that asks may read."""
+    return RequestId(ResponseHeaders(OriginGuard(refusal.response(), allowed=Everyone())))
 
 
 def _add_errors(app: FastAPI, opening: Opening) -> None:

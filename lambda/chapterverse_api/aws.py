@@ -32,6 +32,7 @@ class LambdaHandler:
     def __call__(self, event: Any, context: LambdaContext) -> dict[str, Any]:
         if not is_request(event):
             return self._ping(context)
+        event = _unstaged(event)
         with _within(context):
             try:
                 self.request(event, context)
@@ -46,7 +47,7 @@ class LambdaHandler:
             Refusal: 400 for an event that can't be read, which the log is told of.
         """
         try:
-            request = self.mangum.infer(event, context)
+            request = self.mangum.infer(_unstaged(event), context)
             _check(request.scope)
             _ = request.body
         except Exception as error:
@@ -90,12 +91,27 @@ def is_request(event: Any) -> bool:
     return isinstance(event, dict) and "requestContext" in event
 
 
+def _unstaged(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the event with the path that the application knows.
+
+    At an HTTP API's own address, and at no domain of one's own, it begins with the name of the stage.
+    """
+    context = event["requestContext"]
+    http = context.get("http") if isinstance(context, dict) else None
+    if not isinstance(http, dict) or ".execute-api." not in str(context.get("domainName")):
+        return event
+    stage, path = f"/{context.get('stage')}", str(http.get("path"))
+    if not path.startswith(f"{stage}/"):
+        return event
+    return event | {"requestContext": context | {"http": http | {"path": path.removeprefix(stage)}}}
+
+
 def answer(refusal: Refusal) -> dict[str, Any]:
     """Return a refusal as every kind of HTTP event takes it."""
     response = refusal.response()
     return {
         "statusCode": response.status_code,
-        "headers": dict(response.headers),
+        "headers": {"cache-control": "no-store", "x-content-type-options": "nosniff", **response.headers},
         "body": bytes(response.body).decode(),
         "isBase64Encoded": False,
     }

@@ -30,6 +30,8 @@ REST_SECONDS = 30.0
 class Resting(ProviderError):
     """The part failed too often a moment ago to be asked now."""
 
+    unbilled = True
+
 
 class Circuit:
     """Whether one part may be asked. Safe to use from several threads.

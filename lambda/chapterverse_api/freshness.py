@@ -95,6 +95,11 @@ class LiveIndex:
                 return self._others.value()
         return self._heads or []
 
+    def serving(self) -> list[Head]:
+        """Return the heads of what answers now; of what was not asked for yet, what the store names. As `heads`."""
+        opened = {s.head.scope: s.head for s in [*self._open.values()]} if self._store.max_age else {}
+        return [opened.get(head.scope, head) for head in self.heads()]
+
     def snapshot(self, head: Head) -> Snapshot:
         """Return what serves for a head; of a remote store that may be another generation of the same scope.
 

@@ -6,15 +6,17 @@ Importing it reads the environment and opens nothing: the index opens at the fir
 from __future__ import annotations
 
 import sys
+from typing import cast
 
 from chapterverse_api import cold_start
 
 with cold_start.importing():
     from fastapi import FastAPI
+    from mangum.types import ASGI
 
     from chapterverse.errors import ConfigurationError
     from chapterverse_api import log, refusals
-    from chapterverse_api.app import create_app
+    from chapterverse_api.app import create_app, unusable
     from chapterverse_api.aws import LambdaHandler
 
 
@@ -23,7 +25,7 @@ def _handler() -> LambdaHandler:
         app = create_app()
     except ConfigurationError as error:
         # A failed import would be retried for ever and tell the reader nothing; this says it in one sentence.
-        return LambdaHandler(refusals.report(error).response())
+        return LambdaHandler(cast(ASGI, unusable(refusals.report(error))))
     return LambdaHandler(app, warm=lambda: _open_index(app))
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chapterverse.embedding import Embedder, Vector
+from chapterverse.errors import ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 from chapterverse_api import prompts
-from chapterverse_api.circuit import Circuit, GuardedWriter, Resting
+from chapterverse_api.circuit import Circuit, GuardedWriter
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Draft, Generator, Said, Task, Writer, open_generator
@@ -186,7 +187,8 @@ class MeteredGenerator:
 
     def generate(self, task: Task) -> Steps[str, None, Draft]:
         sent = [prompts.instructions(task), *(said.content for said in prompts.conversation(task, "nonce"))]
-        began, written = False, 0.0
+        # One that is left before its end may write on, and what it writes is billed, heard or not.
+        billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.thoughts)
         steps = self.generator.generate(task)
         try:
             while True:
@@ -196,12 +198,15 @@ class MeteredGenerator:
                     draft: Draft = end.value
                     written = task.usage.written or _tokens(*(span.text for span in draft))
                     return draft
-                # One that is left in the middle may write on, and what it writes is billed.
-                began, written = True, prompts.ANSWER_TOKENS + self.thoughts
+                except ProviderError as error:
+                    billed = began or not error.unbilled
+                    raise
+                began = True
                 yield text
         finally:
             steps.close()
-            self.allowance.add_generated(self.price, task.usage.read or _tokens(*sent), written if began else 0.0)
+            if billed:
+                self.allowance.add_generated(self.price, task.usage.read or _tokens(*sent), written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +226,12 @@ class MeteredWriter:
 
 @contextmanager
 def _charging(charge: Callable[[], None]) -> Iterator[None]:
-    """Count what a model was asked for, however that ended; one that is being left alone was not asked."""
+    """Count what a model was asked for, unless it is known that it did nothing."""
     try:
         yield
-    except Resting:
+    except ProviderError as error:
+        if not error.unbilled:
+            charge()
         raise
     except BaseException:
         charge()

@@ -175,7 +175,7 @@ class Service:
         """Return what there is to answer from; a broken index is told, not raised."""
         heads, sound, embedder = list[Head](), False, self.settings.embedder
         with contextlib.suppress(ChapterVerseError):
-            heads = self._index.heads()
+            heads = self._of_site(self._index.serving())
             embedder = self._card.name
             sound = all(h.embedder.fingerprint == self._card.fingerprint and self._store.intact(h.scope) for h in heads)
         sound = sound and self._index.trouble is None

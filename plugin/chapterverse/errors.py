@@ -74,7 +74,10 @@ class ProviderError(ChapterVerseError):
 
     Attributes:
         retryable: whether the same request may succeed later.
+        unbilled: whether it is known that nothing was done which costs money: nothing was sent, or it was refused.
     """
+
+    unbilled = False
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)

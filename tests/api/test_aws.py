@@ -143,6 +143,21 @@ def test_a_question_over_an_http_api(handler: LambdaHandler, service: Scripted, 
     assert service.asked == [ChatQuery(query="How?")]
 
 
+@pytest.mark.parametrize(("stage", "domain", "path", "status"), [
+    ("prod", "d-xyz.execute-api.eu-central-1.amazonaws.com", "/prod/v1/health", 200),
+    ("v1", "d-xyz.execute-api.eu-central-1.amazonaws.com", "/v1/v1/health", 200),
+    ("$default", "d-xyz.execute-api.eu-central-1.amazonaws.com", "/v1/health", 200),
+    ("v1", "api.example.com", "/v1/health", 200),
+    ("prod", "d-xyz.execute-api.eu-central-1.amazonaws.com", "/production/v1/health", 404),
+])  # fmt: skip
+def test_the_stage_of_an_http_api_is_no_part_of_the_path(
+    handler: LambdaHandler, stage: str, domain: str, path: str, status: int
+) -> None:
+    http = {**FUNCTION_URL["requestContext"]["http"], "path": path}
+    context = {**FUNCTION_URL["requestContext"], "stage": stage, "domainName": domain, "http": http}
+    assert handler({**FUNCTION_URL, "rawPath": path, "requestContext": context}, CONTEXT)["statusCode"] == status
+
+
 def test_a_stream_arrives_whole(handler: LambdaHandler) -> None:
     answer = handler(_event(HTTP_API, headers={"accept": "text/event-stream"}), CONTEXT)
     assert answer["headers"]["content-type"] == "text/event-stream; charset=utf-8"

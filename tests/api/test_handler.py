@@ -59,6 +59,15 @@ def test_a_setting_that_can_not_be_used_is_told_to_operator_and_reader(tmp_path:
     assert "ORIGINS" not in health["body"]
 
 
+def test_a_page_that_asks_can_read_that_the_service_is_not_set_up(tmp_path: Path) -> None:
+    asking = {**FUNCTION_URL, "headers": {**FUNCTION_URL["headers"], "origin": "https://docs.example.com"}}
+    (answer,), _ = _run(tmp_path, asking, CHAPTERVERSE_RATES="often")
+    assert answer["statusCode"] == 503
+    assert answer["headers"]["access-control-allow-origin"] == "https://docs.example.com"
+    assert answer["headers"]["cache-control"] == "no-store"
+    assert answer["headers"]["x-request-id"]
+
+
 PING = """
 import json, sys
 from chapterverse_api.handler import handler

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -17,6 +19,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.ask import ask as pipeline
 from chapterverse_api.circuit import Circuit, GuardedReranker
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
+from chapterverse_api.cutoff import Cutoff, Left
 from chapterverse_api.limiter.memory import MemoryLimiter
 from chapterverse_api.means import Means, worst_of_search, worst_of_turn
 from chapterverse_api.prices import Price, Prices
@@ -179,11 +182,49 @@ def test_many_at_once_never_spend_more_than_there_is(index: Path, cohere: Cohere
     assert {a.status for a in answers} == {"answered"}
 
 
+def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path, cohere: CohereServer) -> None:
+    cohere.say(ChatReply(SAID, pause=1.0))
+    cutoff, allowance = Cutoff(), Allowance()
+    asked = service(index, cohere)
+    asked.reranker = None
+
+    def leave() -> None:
+        while not cohere.history:
+            time.sleep(0.01)
+        cutoff.cut()
+
+    leaving = Thread(target=leave)
+    leaving.start()
+    with pytest.raises(Left):
+        list(pipeline(ChatQuery(query=QUESTION), asked, cutoff=cutoff, allowance=allowance))
+    leaving.join()
+    assert allowance.output_tokens == 600
+    assert allowance.input_tokens > 500
+
+
+@pytest.mark.parametrize(("fault", "billed"), [(Fault(hang=0.1, cut=True), True), (Fault(status=400), False)])
+def test_a_failure_is_counted_unless_it_is_known_to_be_free(
+    index: Path, cohere: CohereServer, fault: Fault, billed: bool
+) -> None:
+    asked, allowance = service(index, cohere), Allowance()
+    asked.reranker = None
+    cohere.play(fault, fault)
+    assert answered(asked, QUESTION, allowance)[-1].status == "degraded"
+    assert (allowance.output_tokens == 600) is billed
+    assert (allowance.micros > 0) is billed
+
+
+def test_what_was_never_sent_costs_nothing(index: Path, cohere: CohereServer) -> None:
+    asked, allowance = service(index, cohere, cohere_url="http://127.0.0.1:1"), Allowance()
+    assert answered(asked, QUESTION, allowance)[-1].status == "degraded"
+    assert allowance.micros == 0
+
+
 def test_a_part_that_is_left_alone_costs_nothing(index: Path, cohere: CohereServer) -> None:
     asked = service(index, cohere)
     asked.reranker = None
     spent = counted(asked)
-    cohere.play(*[Fault(status=400)] * 100)
+    cohere.play(*[Fault(cut=True)] * 100)
     for _ in range(4):
         ask(asked, QUESTION)
     failed, calls = spent(), len(cohere.history)

@@ -238,6 +238,7 @@ def _failure(reply: Stream | Reply) -> ProviderError:
     if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
         status = 402
     message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
-    if status in {401, 403}:
-        return KeyRefused(message)
-    return ProviderError(message, retryable=status in _PASSING or status >= 500)
+    retryable = status in _PASSING or status >= 500
+    failure = KeyRefused(message) if status in {401, 403} else ProviderError(message, retryable=retryable)
+    failure.unbilled = status >= 400
+    return failure

@@ -70,6 +70,13 @@ class OriginGuard:
         return self._app, origins[0]
 
 
+class Everyone(AllowList):
+    """Every origin: for an answer that says nothing but that there is none."""
+
+    def __init__(self) -> None:
+        self._patterns = [re.compile(".+", re.DOTALL)]
+
+
 def _pattern(origin: str) -> re.Pattern[str]:
     plain = _without_default_port(origin.lower())
     if not _ORIGIN.fullmatch(plain):

@@ -108,6 +108,8 @@ def serve(
                 # A list of origins says nothing of our own, and the site's chat asks from there.
                 settings = settings.override(allowed_origins=f"{settings.allowed_origins},{here}")
         application = create_app(settings=settings, site_dir=site_dir)
+        # A setting that can't be used is told here, and not to the first reader.
+        application.state.service()
         try:
             only_scope(open_store(held), settings.site, settings.docs_version)
         except IndexFault as error:

@@ -293,6 +293,11 @@ def _failure(response: Any, reasons: Mapping[str, str]) -> ProviderError:
     meta = response.get("ResponseMetadata", {})
     status = int(meta.get("HTTPStatusCode", 0))
     message = f"Bedrock {reasons.get(code, f'failed with status {status}')}."
+    failure = ProviderError(message)
     if code in _PASSING or status == 429 or status >= 500:
-        return BusyError(message, pause=asked_pause(meta.get("HTTPHeaders", {})))
-    return RefusedError(message) if code == "ValidationException" else ProviderError(message)
+        failure = BusyError(message, pause=asked_pause(meta.get("HTTPHeaders", {})))
+    elif code == "ValidationException":
+        failure = RefusedError(message)
+    # Inside a stream there is no status, and what came before it is billed.
+    failure.unbilled = status >= 400
+    return failure

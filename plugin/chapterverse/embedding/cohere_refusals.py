@@ -50,6 +50,11 @@ class Refusals:
 
         Cohere's own message is left out: it may quote what was sent, and ours are printed and logged.
         """
+        meaning = self._meaning(status, body, headers)
+        meaning.unbilled = status >= 400
+        return meaning
+
+    def _meaning(self, status: int, body: Any, headers: Mapping[str, str]) -> ProviderError:
         if 200 <= status < 300:
             return ProviderError("Cohere answered with something that is no reply.", retryable=True)
         said = str(body).lower()

@@ -56,6 +56,7 @@ class Request:
     def write(self, connection: http.client.HTTPConnection, path: str) -> None:
         """Send all of it."""
         connection.sock.settimeout(_left(self.deadline, self.stall))
+        self.abort.sent = True
         if not isinstance(self.data, Path):
             connection.request(self.method, path, body=self.data, headers=dict(self.headers))
             return
@@ -123,11 +124,14 @@ class Connections:
         try:
             yield
         except (OSError, http.client.HTTPException) as error:
+            meaning = f"{self.host} could not be reached or broke off."
             if request.abort.is_cut:
-                raise ProviderError(f"Nobody waits for {self.host} any more: ask again.", retryable=True) from error
-            if isinstance(error, TimeoutError):
-                raise ProviderError(f"{self.host} did not answer in time.", retryable=True) from error
-            raise ProviderError(f"{self.host} could not be reached or broke off.", retryable=True) from error
+                meaning = f"Nobody waits for {self.host} any more: ask again."
+            elif isinstance(error, TimeoutError):
+                meaning = f"{self.host} did not answer in time."
+            failure = ProviderError(meaning, retryable=True)
+            failure.unbilled = not request.abort.sent
+            raise failure from error
 
     def _idle_connection(self, request: Request) -> http.client.HTTPConnection | None:
         request.abort.check()

@@ -31,7 +31,7 @@ _LONGEST_PREFIX = 700
 _LARGEST_OBJECT = 5 << 30
 _LARGEST_DOCUMENT = 4 << 20
 #: Seconds for a small request with its retries, for a whole artefact, and without a byte before a try is given up.
-_SECONDS, _TRANSFER_SECONDS, _STALL = 30.0, 3600.0, 15.0
+_SECONDS, _TRANSFER_SECONDS, _STALL = 10.0, 3600.0, 15.0
 #: Seconds before a write is tried again that came upon another one, and times a broken download is resumed.
 _CONFLICT_PAUSES = (0.1, 0.3, 1.0)
 _RESUMED = 3
