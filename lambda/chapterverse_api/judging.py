@@ -17,7 +17,7 @@ from chapterverse.evidence import read_question
 from chapterverse.model import Chunk
 from chapterverse.plain import plain
 from chapterverse.store import Snapshot
-from chapterverse_api import ask, phrases
+from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, Segment
 from chapterverse_api.generation import Passage, Span
 from chapterverse_api.grounding import verify
@@ -75,7 +75,7 @@ def _timed(service: Service, query: ChatQuery) -> tuple[ChatResponse, dict[str, 
     seconds: dict[str, float] = {}
     stages = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
     response: ChatResponse | None = None
-    for event in ask.ask(query, service):
+    for event in service.ask(query):
         if stage := stages.get(type(event)):
             seconds.setdefault(stage, time.perf_counter() - started)
         if isinstance(event, ChatResponse):

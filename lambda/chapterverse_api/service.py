@@ -82,6 +82,10 @@ class Service:
         with self.budget.allowing(worst_of_turn(query, self.prices, keeps=self.threads is not None)) as allowance:
             yield from ask.ask(query, self, cutoff=cutoff, origins=origins, allowance=allowance)
 
+    def ask(self, query: ChatQuery) -> Events:
+        """Yield the parts of an answer for the owner: the budget is for the public. See `ask.ask`."""
+        return ask.ask(query, self)
+
     def find(
         self,
         snapshot: Snapshot,
@@ -163,8 +167,7 @@ class Service:
             IndexFault: there is no index that can be read.
         """
         query = checked(**{k: v for k, v in fields.items() if v is not None})
-        # Whoever has the keys and a terminal spends their own money: the budget is for the public.
-        *_, response = ask.ask(query, self)
+        *_, response = self.ask(query)
         return response.model_dump(mode="json")
 
     def rate(self, said: Feedback) -> None:

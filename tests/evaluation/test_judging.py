@@ -39,8 +39,8 @@ class Broken:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._service, name)
 
-    def chat(self, query: ChatQuery) -> Events:
-        for event in self._service.chat(query):
+    def ask(self, query: ChatQuery) -> Events:
+        for event in self._service.ask(query):
             yield self._tamper(event) if isinstance(event, ChatResponse) else event
 
 

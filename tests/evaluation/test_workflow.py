@@ -32,7 +32,8 @@ QUESTIONS = (
 
 def test_a_stranger_gets_no_more_than_a_look() -> None:
     assert set(WORKFLOW[True]) == {"pull_request"}
-    assert WORKFLOW["permissions"] == {"contents": "read"}
+    assert WORKFLOW["permissions"] == {}
+    assert [job["permissions"] for job in WORKFLOW["jobs"].values()] == [{"contents": "read"}]
     assert "secrets." not in TEXT
     # Nothing that a stranger names is put into a script.
     assert not [step for step in STEPS if "${{" in step.get("run", "")]
