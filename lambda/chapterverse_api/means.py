@@ -186,7 +186,6 @@ class MeteredGenerator:
         return self.generator.name
 
     def generate(self, task: Task) -> Steps[str, None, Draft]:
-        sent = [prompts.instructions(task), *(said.content for said in prompts.conversation(task, "nonce"))]
         # One that is left before its end may write on, and what it writes is billed, heard or not.
         billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.thoughts)
         steps = self.generator.generate(task)
@@ -206,7 +205,7 @@ class MeteredGenerator:
         finally:
             steps.close()
             if billed:
-                self.allowance.add_generated(self.price, task.usage.read or _tokens(*sent), written)
+                self.allowance.add_generated(self.price, task.usage.read or _prompt(task), written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +236,11 @@ def _charging(charge: Callable[[], None]) -> Iterator[None]:
         charge()
         raise
     charge()
+
+
+def _prompt(task: Task) -> float:
+    """Return about how many tokens a generator is sent: what those that take documents get is no more."""
+    return _tokens(prompts.instructions(task), *(said.content for said in prompts.conversation(task, "nonce")))
 
 
 def _tokens(*texts: str) -> float:

@@ -102,14 +102,16 @@ class Prices:
             ConfigurationError: `CHAPTERVERSE_PRICES` can't be read.
         """
         agreed = _agreed(settings.prices)
-        private = _is_private(settings.openai_url)
+        private, cheaper = _is_private(settings.openai_url), thrift_name(settings)
+        generator = agreed.get("generator", _generator(settings.generator, private=private))
+        thrift = generator if cheaper == settings.generator else _generator(cheaper, private=private)
         return cls(
             agreed.get("embedder", _embedder(settings.embedder, embedder, private=private)),
             agreed.get("reranker", _reranker(settings.reranker)),
-            agreed.get("generator", _generator(settings.generator, private=private)),
-            agreed.get("thrift", _generator(thrift_name(settings), private=private)),
+            generator,
+            agreed.get("thrift", thrift),
             # Those of Cohere are told not to think.
-            THOUGHT_TOKENS if "openai:" in f"{settings.generator} {thrift_name(settings)}" else 0,
+            THOUGHT_TOKENS if "openai:" in f"{settings.generator} {cheaper}" else 0,
         )
 
 

@@ -57,6 +57,16 @@ def test_an_agreed_price_goes_before_the_list() -> None:
     assert agreed.embedder == Price(0.3, 0.3)
 
 
+def test_where_no_cheaper_model_is_known_the_usual_one_costs_what_it_costs() -> None:
+    agreed = prices(generator="openai:x", openai_url="https://models.example.com", prices="generator=1/2")
+    assert agreed.thrift == agreed.generator == Price(1, 2)
+
+
+@pytest.mark.parametrize("name", ["amazon.nova-lite-v1:0", "eu.amazon.nova-lite-v1:0"])
+def test_a_model_on_bedrock_costs_the_same_through_every_region(name: str) -> None:
+    assert prices(generator=f"bedrock:{name}").generator == Price(0.06, 0.24)
+
+
 @pytest.mark.parametrize(
     "said", ["generator", "generator=", "generator=a/b", "model=1/2", "generator=-1/2", "generator=nan", "reranker=1e9"]
 )
