@@ -5,33 +5,27 @@ moto is not DynamoDB, but here it keeps what counting rests on: a conditional wr
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import logging
 import random
 import socket
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable
 from functools import cache
 from io import BytesIO
 from typing import Any
 
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import WSGIRequestHandler, make_server
-
 from chapterverse.aws import AwsService
-
-Environ = dict[str, Any]
-Application = Callable[[Environ, Any], Iterable[bytes]]
-#: Handles one request in place of the table, or with its help.
-Fault = Callable[[Environ, Any, Application], Iterable[bytes]]
+from fakes.moto_server import Application, Environ, Fault, MotoServer, Quiet
 
 _NAMES = itertools.count()
 
 
-class DynamoServer:
+class _Open(Quiet):
+    # Connections stay open, as DynamoDB's do.
+    protocol_version = "HTTP/1.1"
+
+
+class DynamoServer(MotoServer):
     """One server; every test takes a table of its own by `table()`. See `shared`.
 
     Attributes:
@@ -41,24 +35,9 @@ class DynamoServer:
     """
 
     def __init__(self) -> None:
-        logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+        super().__init__(_Open)
         self.calls: list[tuple[str, dict[str, Any]]] = []
-        self.faults: deque[Fault] = deque()
         self.chance: Callable[[], Fault | None] = lambda: None
-        self._moto: Application = DomainDispatcherApplication(create_backend_app)
-        self._turn = threading.Lock()
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
-        threading.Thread(target=self._server.serve_forever, name="dynamodb", daemon=True).start()
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables by which a client finds the server."""
-        return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
-            "AWS_ACCESS_KEY_ID": "testing",
-            "AWS_SECRET_ACCESS_KEY": "testing-secret",
-            "AWS_REGION": "us-east-1",
-        }
 
     def reset(self) -> None:
         """Forget what the last test wanted."""
@@ -91,16 +70,9 @@ class DynamoServer:
         raw = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         environ["wsgi.input"] = BytesIO(raw)
         self.calls.append((environ["HTTP_X_AMZ_TARGET"].partition(".")[2], json.loads(raw)))
-        with contextlib.suppress(IndexError):
-            return self.faults.popleft()(environ, start, self._table)
-        if fault := self.chance():
-            return fault(environ, start, self._table)
-        return self._table(environ, start)
-
-    def _table(self, environ: Environ, start: Any) -> Iterable[bytes]:
-        # moto looks at a condition and writes in two steps; DynamoDB does both at once.
-        with self._turn:
-            return list(self._moto(environ, start))
+        if not self.faults and (fault := self.chance()):
+            return fault(environ, start, self._whole)
+        return super()._answer(environ, start)
 
 
 @cache
@@ -147,11 +119,3 @@ def doubled(environ: Environ, start: Any, table: Application) -> Iterable[bytes]
     raw = environ["wsgi.input"].read()
     b"".join(table({**environ, "wsgi.input": BytesIO(raw)}, lambda *_: None))
     return table({**environ, "wsgi.input": BytesIO(raw)}, start)
-
-
-class _Quiet(WSGIRequestHandler):
-    # Connections stay open, as DynamoDB's do.
-    protocol_version = "HTTP/1.1"
-
-    def log(self, *_: Any) -> None:
-        pass

@@ -7,30 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import logging
 import os
 import socket
 import tempfile
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import boto3
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import WSGIRequestHandler, make_server
 
-Environ = dict[str, Any]
-Application = Callable[[Environ, Any], Iterable[bytes]]
-#: Handles one request in place of the bucket, or with its help.
-Fault = Callable[[Environ, Any, Application], Iterable[bytes]]
+from fakes.moto_server import Application, Environ, Fault, MotoServer
 
 _NAMES = itertools.count()
 
 
-class S3Server:
+class S3Server(MotoServer):
     """One server; every test takes a bucket of its own by `bucket()`. See `shared`.
 
     Attributes:
@@ -40,25 +32,14 @@ class S3Server:
     """
 
     def __init__(self) -> None:
-        logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+        super().__init__()
         self.requests: list[str] = []
-        self.faults: deque[Fault] = deque()
         self.unconditional = False
-        self._moto: Application = DomainDispatcherApplication(create_backend_app)
-        self._turn = threading.Lock()
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
-        threading.Thread(target=self._server.serve_forever, name="s3", daemon=True).start()
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which boto3 finds the server."""
-        return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
-            "AWS_ACCESS_KEY_ID": "testing",
-            "AWS_SECRET_ACCESS_KEY": "testing-secret",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_MAX_ATTEMPTS": "2",
-        }
+        """The variables by which boto3 finds the server too."""
+        return {**super().environment, "AWS_DEFAULT_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "2"}
 
     @contextlib.contextmanager
     def entered(self, temporary: Path) -> Iterator[S3Server]:
@@ -98,14 +79,7 @@ class S3Server:
         if self.unconditional:
             environ.pop("HTTP_IF_MATCH", None)
             environ.pop("HTTP_IF_NONE_MATCH", None)
-        with contextlib.suppress(IndexError):
-            return self.faults.popleft()(environ, start, self._bucket)
-        return self._bucket(environ, start)
-
-    def _bucket(self, environ: Environ, start: Any) -> Iterable[bytes]:
-        # moto looks at a condition and writes in two steps; S3 does both at once.
-        with self._turn:
-            return list(self._moto(environ, start))
+        return super()._answer(environ, start)
 
 
 @cache
@@ -143,8 +117,3 @@ def unanswered(environ: Environ, start: Any, bucket: Application) -> Iterable[by
     b"".join(bucket(environ, lambda *_: None))
     environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
     raise ConnectionResetError
-
-
-class _Quiet(WSGIRequestHandler):
-    def log(self, *_: Any) -> None:
-        pass

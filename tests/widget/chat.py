@@ -32,3 +32,14 @@ def ask(page: Page, question: str = "How do I lock?") -> Locator:
 def stored(page: Page) -> dict:
     """Return the session as the tab keeps it."""
     return page.evaluate("JSON.parse(sessionStorage.chatbot_session)")
+
+
+def check_session(session: dict, response: str, signature: object) -> None:
+    """Hold what the browser keeps of one turn against the contract."""
+    assert session.keys() == {"session_id", "messages", "created_at"}
+    question, reply = session["messages"]
+    assert question.keys() == {"role", "content", "timestamp"}
+    assert reply.keys() == {
+        "role", "content", "timestamp", "mode", "source_chunks", "segments", "status", "turn_id", "signature",
+    }  # fmt: skip
+    assert (reply["content"], reply["signature"]) == (response, signature)

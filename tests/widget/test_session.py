@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from widget.chat import ask, open_chat, stored
+from widget.chat import ask, check_session, open_chat, stored
 from widget.pages import answer
 from widget.standin import Site, stream
 
@@ -37,14 +37,7 @@ def test_a_session_is_kept_as_the_contract_says(browse: Browse, site: Site) -> N
     site.replies.append(stream(answer("Run `uv lock`.", citations=["1"], signature=SIGNATURE)))
     page = browse()
     ask(page).locator(".answered").wait_for()
-    session = stored(page)
-    assert session.keys() == {"session_id", "messages", "created_at"}
-    question, reply = session["messages"]
-    assert question.keys() == {"role", "content", "timestamp"}
-    assert reply.keys() == {
-        "role", "content", "timestamp", "mode", "source_chunks", "segments", "status", "turn_id", "signature",
-    }  # fmt: skip
-    assert (reply["content"], reply["signature"]) == ("Run `uv lock`.", SIGNATURE)
+    check_session(stored(page), "Run `uv lock`.", SIGNATURE)
 
 
 def test_the_conversation_and_the_open_panel_survive_a_load(browse: Browse, site: Site) -> None:
