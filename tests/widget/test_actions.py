@@ -222,6 +222,7 @@ def test_an_edit_brings_the_selected_text_back(browse: Browse, site: Site) -> No
     page = browse()
     page.locator("#p1").dblclick(position={"x": 30, "y": 8})
     page.get_by_role("button", name="Ask about this").click()
+    page.locator("form q").wait_for()
     ask(page, "What?").locator(".answered").wait_for()
     page.get_by_role("button", name=EDIT).focus()
     page.keyboard.press("Enter")
