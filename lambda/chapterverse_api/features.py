@@ -15,12 +15,13 @@ from __future__ import annotations
 import functools
 import heapq
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from chapterverse import lexical
-from chapterverse.model import Chunk, SparseVector
+from chapterverse.model import Chunk
 
 _FENCE = re.compile(r"^ *+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ *+\1|\Z)", re.MULTILINE | re.DOTALL)
 _FILE_WORD = re.compile(r"[^\W_]+")
@@ -35,6 +36,8 @@ _SHORTEST_STEM = 3
 #: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
 #: again for every chunk.
 _PAIRS = 64
+#: Texts of which it is remembered what they are, whatever is asked.
+_READ = 2048
 
 _Terms = tuple[int, ...]
 
@@ -44,12 +47,13 @@ class Pair:
     """Two neighboring words of the question.
 
     Attributes:
-        terms: the hashed terms of each; a chunk without one of either holds no such pair.
+        first, second: the hashed terms of each; a chunk without one of either holds no such pair.
         beginnings: what all forms of each begin with, in lower case.
         weight: idf of the more common one.
     """
 
-    terms: tuple[frozenset[int], frozenset[int]]
+    first: frozenset[int]
+    second: frozenset[int]
     beginnings: tuple[str, str]
     weight: float
 
@@ -70,40 +74,48 @@ class Wanted:
         self.language = language
         self.terms = frozenset(t for word in words for t in word.terms)
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
-        self.pairs = heapq.nlargest(_PAIRS, pairs, key=lambda pair: pair.weight)
+        self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
         # Chunks of a page have its title and file in common.
         self._shares: dict[str, float] = {}
 
-    def features(self, chunk: Chunk, vector: SparseVector) -> dict[str, float]:
-        """Return each feature of a chunk, 0 to 1."""
+    def features(self, chunk: Chunk, held: AbstractSet[int]) -> dict[str, float]:
+        """Return each feature of a chunk, 0 to 1.
+
+        Args:
+            held: the terms of the question that it holds.
+        """
         return {
             "title": self._share(chunk.chapter_title),
             "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
             "file": self._share(_names(chunk.source_file_path)),
-            "phrase": self._phrase(chunk.text, vector.among(self.terms).keys()),
+            "phrase": self._phrase(chunk.text, held),
             "code": code_share(chunk.text),
         }
 
     def _share(self, text: str) -> float:
         if text not in self._shares:
-            words = _words(text, self.language)
-            held = sum(not self.terms.isdisjoint(terms) for terms in words)
+            words, terms = _words(text, self.language)
+            # Most places are called nothing that was asked for.
+            held = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
             self._shares[text] = held / len(words) if words else 0.0
         return self._shares[text]
 
-    def _phrase(self, text: str, terms: Collection[int]) -> float:
-        if not self._weight:
+    def _phrase(self, text: str, held: AbstractSet[int]) -> float:
+        # Most chunks hold one word of the question or two, and not side by side: they are not read.
+        pairs = [pair for pair in self.pairs if not (pair.first.isdisjoint(held) or pair.second.isdisjoint(held))]
+        if not pairs:
             return 0.0
-        lower = text.lower()
-        found = sum(
-            pair.weight
-            for pair in self.pairs
-            if not any(side.isdisjoint(terms) for side in pair.terms) and pair.stands_in(lower)
-        )
-        return found / self._weight
+        lower = _lower(text)
+        return sum(pair.weight for pair in pairs if pair.stands_in(lower)) / self._weight
 
 
+@functools.lru_cache(maxsize=_READ)
+def _lower(text: str) -> str:
+    return text.lower()
+
+
+@functools.lru_cache(maxsize=_READ)
 def code_share(text: str) -> float:
     """Return how much of a text is fenced code, by characters."""
     if "```" not in text and "~~~" not in text:
@@ -132,7 +144,7 @@ def _begins(text: str, at: int) -> bool:
 def _pair(first: lexical.Word, second: lexical.Word, language: str, idf: Mapping[int, float]) -> Pair:
     rarity = min(max(idf.get(t, 0.0) for t in word.terms) for word in (first, second))
     beginnings = (_beginning(first.surface, language), _beginning(second.surface, language))
-    return Pair((frozenset(first.terms), frozenset(second.terms)), beginnings, rarity)
+    return Pair(frozenset(first.terms), frozenset(second.terms), beginnings, rarity)
 
 
 @functools.lru_cache(maxsize=16_384)
@@ -144,8 +156,10 @@ def _beginning(surface: str, language: str) -> str:
 
 
 @functools.lru_cache(maxsize=16_384)
-def _words(heading: str, language: str) -> tuple[_Terms, ...]:
-    return tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
+def _words(heading: str, language: str) -> tuple[tuple[_Terms, ...], frozenset[int]]:
+    """Return the terms of each word, and of all of them."""
+    words = tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
+    return words, frozenset(term for terms in words for term in terms)
 
 
 @functools.lru_cache(maxsize=16_384)

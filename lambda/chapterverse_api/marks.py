@@ -35,8 +35,9 @@ def without_marks(draft: Draft, passages: Sequence[Passage]) -> Draft:
 
 def _gaps(text: str, known: Known) -> Iterator[tuple[int, int]]:
     """Yield from where to where marks go."""
-    code = _code(text)
-    for first, last in {*_numbers(text, known.text), *_worded(text, known), *_tags(text, known.text)}:
+    found = {*_numbers(text, known.text), *_worded(text, known), *_tags(text, known.text)}
+    code = _code(text) if found else b""
+    for first, last in found:
         if not code[first]:
             yield first, last
 
@@ -63,7 +64,7 @@ def _tags(text: str, known: str) -> Iterator[tuple[int, int]]:
     return (found.span() for found in _TAG.finditer(text) if found.group() not in known)
 
 
-def _code(text: str) -> bytearray:
+def _code(text: str) -> bytes:
     """Return for each character whether it is code."""
     fences, code = Fences(), bytearray(len(text))
     for at, c in enumerate(text):
@@ -71,4 +72,4 @@ def _code(text: str) -> bytearray:
             fences.end_run(at)
         code[at] = fences.is_code
         fences.read(c, at, [])
-    return code
+    return bytes(code)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
@@ -85,9 +86,12 @@ def from_index(turn: Turn) -> Material:
     sought = seek(turn)
     snapshot, found = sought.snapshot, sought.found
     kept = chosen(found.strong, query.top_k)
-    urls = {c.chunk.chunk_id: service.public_url(c.chunk, snapshot.head) for c in found.candidates}
+
+    def url(chunk: Chunk) -> str:
+        return service.public_url(chunk, snapshot.head)
+
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-    made = tuple(passages(kept, urls, pages))
+    made = tuple(passages(kept, url, pages))
     written = next((c.chunk.language for c in (*kept, *found.candidates)), snapshot.head.languages[0])
     language, persona = sought.language or written, service.persona(snapshot)
     return Material(
@@ -95,7 +99,7 @@ def from_index(turn: Turn) -> Material:
         task=_task(turn, found.question, made, language, written, persona),
         language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
-        nearest=_nearest(found.candidates, urls),
+        nearest=_nearest(found.candidates, url),
         candidates=found.total,
         evidence=found.evidence,
         retrieval_used=True,
@@ -220,12 +224,12 @@ def _snippet(text: str) -> str:
     return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
 
 
-def _nearest(candidates: Sequence[Candidate], urls: Mapping[str, str]) -> tuple[Nearest, ...]:
+def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tuple[Nearest, ...]:
     """Return the best place on each of the nearest pages."""
-    pages: dict[str, Nearest] = {}
+    pages: dict[str, Chunk] = {}
     for candidate in sorted(candidates, key=lambda c: -c.evidence):
-        pages.setdefault(candidate.chunk.source_file_path, _place(candidate.chunk, urls[candidate.chunk.chunk_id]))
-    return tuple(pages.values())[:NEAREST]
+        pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
+    return tuple(_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
 
 
 def _place(chunk: Chunk, url: str) -> Nearest:

@@ -6,7 +6,7 @@ handed on is the section around it. Neighbors come from the same section alone: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from chapterverse.model import Chunk
 from chapterverse.plain import plain
@@ -32,12 +32,14 @@ def chosen(candidates: Iterable[Candidate], top_k: int | None) -> list[Candidate
     return list(best.values())[: top_k or MOST]
 
 
-def passages(kept: Sequence[Candidate], urls: Mapping[str, str], pages: Mapping[str, Sequence[Chunk]]) -> list[Passage]:
+def passages(
+    kept: Sequence[Candidate], url: Callable[[Chunk], str], pages: Mapping[str, Sequence[Chunk]]
+) -> list[Passage]:
     """Return the candidates as passages with the ids "1", "2" …, each in as much of its section as the budget allows.
 
     Args:
         kept: one of each section, best first.
-        urls: by chunk id, as the reader has them.
+        url: where the reader finds a chunk.
         pages: all chunks of each of their pages, by file path.
     """
     left = BUDGET
@@ -49,7 +51,7 @@ def passages(kept: Sequence[Candidate], urls: Mapping[str, str], pages: Mapping[
         room = min(WIDEST, left - waiting) if number <= WIDENED else 0
         around = _around(candidate.chunk, pages[candidate.chunk.source_file_path], room)
         left -= sum(map(_tokens, around))
-        made.append(_passage(str(number), candidate, urls[candidate.chunk.chunk_id], around))
+        made.append(_passage(str(number), candidate, url(candidate.chunk), around))
     return made
 
 

@@ -58,7 +58,7 @@ class Ranked:
 
 
 def fuse(
-    hits: Mapping[str, Hit], idf: Mapping[int, float], by_meaning: Sequence[Hit], weight: float
+    held: Mapping[str, Mapping[int, float]], idf: Mapping[int, float], by_meaning: Sequence[Hit], weight: float
 ) -> dict[str, dict[str, float]]:
     """Return for each chunk id `lexical`, `dense` and `fused`, each 0 to 1.
 
@@ -66,12 +66,12 @@ def fuse(
     own; the dense side, whose zero means nothing, from the farthest that was found.
 
     Args:
-        hits: of both sides, by chunk id.
+        held: of the hits of both sides, by chunk id, the weights of the question's terms that they hold.
         idf: of each term of the question.
         by_meaning: those of the dense side, with their cosines.
         weight: share of the dense side.
     """
-    words = _over({i: sum(w * idf[t] for t, w in h.lexical.among(idf).items()) for i, h in hits.items()}, low=0.0)
+    words = _over({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in held.items()}, low=0.0)
     meaning = {h.chunk.chunk_id: h.score for h in by_meaning}
     meaning = _over(meaning, low=min(meaning.values(), default=0.0))
     # With one side only there is nothing to weigh.
@@ -84,6 +84,7 @@ def fuse(
 
 def rank(
     hits: Mapping[str, Hit],
+    held: Mapping[str, Mapping[int, float]],
     fused: Mapping[str, Mapping[str, float]],
     wanted: Mapping[str, Wanted],
     here: str,
@@ -92,6 +93,7 @@ def rank(
 
     Args:
         hits: by chunk id.
+        held: what `fuse` was given.
         fused: what `fuse` made of them.
         wanted: the question in each language that hits are in.
         here: the page that the reader is on, as `addresses.page_of` names it; empty where that is not known.
@@ -104,7 +106,7 @@ def rank(
             **fused[chunk_id],
             "page": pages[chunk.source_file_path],
             "here": float(bool(here) and page_of(chunk.url) == here),
-            **wanted[chunk.language].features(chunk, hit.lexical),
+            **wanted[chunk.language].features(chunk, held[chunk_id].keys()),
         }
         rated.append((parts["fused"] + sum(w * parts[name] for name, w in WEIGHTS.items()), hit, parts))
     return list(varied((max(0.0, value) / _MOST, hit, parts) for value, hit, parts in rated))
@@ -140,23 +142,29 @@ class _Shown:
     """What stands in the order so far."""
 
     def __init__(self) -> None:
-        self._sections: Counter[tuple[str, tuple[str, ...]]] = Counter()
-        self._terms: list[frozenset[int]] = []
+        self._sections: defaultdict[tuple[str, tuple[str, ...]], int] = defaultdict(int)
+        self._hits: list[Hit] = []
         self._by_sample: defaultdict[int, list[int]] = defaultdict(list)
 
     def like(self, hit: Hit) -> int:
         """Return how many are of one section with it, or nearly the same text."""
-        near = Counter(chain.from_iterable(self._by_sample.get(term, ()) for term in _sample(hit)))
-        others = [other for other, shared in near.items() if shared >= _SHARED]
+        others = self._sharing(hit)
         terms = frozenset(hit.lexical.indices) if others else frozenset[int]()
-        alike = (True for other in others if _alike(terms, self._terms[other]))
-        return max(self._sections[section(hit.chunk)], sum(islice(alike, _ENOUGH)))
+        alike = (True for other in others if _alike(terms, self._hits[other].lexical.indices))
+        return max(self._sections[section(hit.chunk)], sum(islice(alike, _ENOUGH)) if others else 0)
 
     def add(self, hit: Hit) -> None:
         self._sections[section(hit.chunk)] += 1
         for term in _sample(hit):
-            self._by_sample[term].append(len(self._terms))
-        self._terms.append(frozenset(hit.lexical.indices))
+            self._by_sample[term].append(len(self._hits))
+        self._hits.append(hit)
+
+    def _sharing(self, hit: Hit) -> list[int]:
+        """Return which of those shown share so much of their sample that they may be alike."""
+        places = [self._by_sample[term] for term in _sample(hit) if term in self._by_sample]
+        if len(places) < _SHARED:
+            return []
+        return [other for other, shared in Counter(chain.from_iterable(places)).items() if shared >= _SHARED]
 
 
 def _sample(hit: Hit) -> Sequence[int]:
@@ -164,12 +172,12 @@ def _sample(hit: Hit) -> Sequence[int]:
     return hit.lexical.indices[:_SKETCH] if len(hit.lexical.indices) >= _LONG else ()
 
 
-def _alike(a: frozenset[int], b: frozenset[int]) -> bool:
-    """Whether the terms of two long texts are nearly the same (Jaccard)."""
+def _alike(a: frozenset[int], b: Sequence[int]) -> bool:
+    """Whether the terms of two long texts are nearly the same (Jaccard); those of each are distinct."""
     # What is much shorter can't be, and need not be compared.
-    if min(len(a), len(b)) < max(_LONG, _SAME * max(len(a), len(b))):
+    if len(a) < _SAME * len(b) or len(b) < _SAME * len(a):
         return False
-    shared = len(a & b)
+    shared = len(a.intersection(b))
     return shared >= _SAME * (len(a) + len(b) - shared)
 
 

@@ -128,12 +128,13 @@ def retrieve(
     words, idf = read_question(asked, head.languages, snapshot)
     hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
     wanted = {language: Wanted(asked, language, idf) for language in {h.chunk.language for h in hits.values()}}
-    fused = ranking.fuse(hits, idf, by_meaning, head.fusion_weight if weight is None else weight)
-    ranked = ranking.rank(hits, fused, wanted, here)
+    held = {i: h.lexical.among(idf) for i, h in hits.items()}
+    fused = ranking.fuse(held, idf, by_meaning, head.fusion_weight if weight is None else weight)
+    ranked = ranking.rank(hits, held, fused, wanted, here)
     stages.end("rank")
 
     calibration = Calibration.from_json(head.calibration)
-    candidates = _weighed(ranked, calibration, words, idf, by_meaning)
+    candidates = _weighed(ranked, held, calibration, words, idf, by_meaning)
     stages.end("weigh")
     return Retrieval(
         candidates=tuple(memories.weigh(candidates, now)),
@@ -149,6 +150,7 @@ def retrieve(
 
 def _weighed(
     ranked: Sequence[Ranked],
+    held: Mapping[str, Mapping[int, float]],
     calibration: Calibration,
     words: Question,
     idf: Mapping[int, float],
@@ -162,9 +164,10 @@ def _weighed(
     titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
     candidates = []
     for r in ranked:
-        hit, near = r.hit, cosines.get(r.hit.chunk.chunk_id)
+        hit, chunk_id = r.hit, r.hit.chunk.chunk_id
+        near = cosines.get(chunk_id)
         nearness, title = farthest if near is None else near, titles.pop(hit.chunk.source_file_path, 0.0)
-        found = features(words, hit.lexical, idf, nearness, title) if words.known else None
+        found = features(words, held[chunk_id], idf, nearness, title) if words.known else None
         components = r.components if near is None else {**r.components, "cosine": near}
         evidence = calibration.of(found) if found else 0.0
         candidates.append(Candidate(hit.chunk, hit.lexical, r.rank, evidence, components, found))
@@ -185,7 +188,7 @@ def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | 
         return replace(found, degraded=told, timings={**found.timings, **stages.timings})
     stages.end("rerank")
     pairs = zip(found.candidates, relevance, strict=True)
-    read = [replace(c, rank=v, components={**c.components, "rerank": v}) for c, v in pairs]
+    read = [Candidate(c.chunk, c.lexical, v, c.evidence, {**c.components, "rerank": v}, c.features) for c, v in pairs]
     return replace(
         found,
         candidates=tuple(memories.weigh(sorted(read, key=lambda c: -c.rank), now)),

@@ -215,7 +215,7 @@ class _Trial:
         words = tuple(dict.fromkeys((word.terms,) for word in lexical.words(question, hit.chunk.language)))
         weights = dict.fromkeys((t for (terms,) in words for t in terms), 1.0)
         title = float(shown(hit.chunk.chapter_title) in question)
-        found = features(Question(words, (1.0,) * len(words)), hit.lexical, weights, title=title)
+        found = features(Question(words, (1.0,) * len(words)), hit.lexical.among(weights), weights, title=title)
         return self._calibration.of(found) >= self._calibration.floor
 
     def _terms(self, text: str) -> frozenset[int]:

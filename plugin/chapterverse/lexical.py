@@ -136,13 +136,16 @@ def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
     for match in _WORD.finditer(_normal(text)):
         for run, has_spaces in _runs(match.group()):
             if has_spaces:
-                yield from _plain(run, stemming, own)
+                if plain := _plain(run, stemming, own):
+                    yield plain
             else:
                 for word in unspaced.words(run, own):
                     yield Word(word[0], tuple(map(_hash, word)))
 
 
 def _normal(text: str) -> str:
+    if text.isascii():
+        return text
     return _WIDTHS.sub(lambda wide: unicodedata.normalize("NFKC", wide.group()), unicodedata.normalize("NFC", text))
 
 
@@ -154,8 +157,12 @@ def _function_words(text: str, code: str) -> int:
     return sum(match.group().lower() in listed for match in _WORD.finditer(_normal(text)))
 
 
-def _runs(token: str) -> Iterator[tuple[str, bool]]:
-    """Yield the stretches of a token that are in scripts with spaces, and those that are not."""
+def _runs(token: str) -> Iterable[tuple[str, bool]]:
+    """Return the stretches of a token that are in scripts with spaces, and those that are not."""
+    return ((token, True),) if token.isascii() else _by_script(token)
+
+
+def _by_script(token: str) -> Iterator[tuple[str, bool]]:
     at = 0
     for match in unspaced.RUN.finditer(token):
         if match.start() > at:
@@ -166,12 +173,12 @@ def _runs(token: str) -> Iterator[tuple[str, bool]]:
         yield token[at:], True
 
 
-def _plain(token: str, stemming: str, own: str) -> Iterator[Word]:
+def _plain(token: str, stemming: str, own: str) -> Word | None:
     bare = token.strip("_")
     # A long run of letters is no word that comes again: it would only fill the cache.
     read = _terms if len(bare) <= _CACHED_LENGTH else _terms.__wrapped__
-    if terms := read(bare, stemming, own):
-        yield Word(token.lower(), terms)
+    terms = read(bare, stemming, own)
+    return Word(token.lower(), terms) if terms else None
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -162,8 +162,12 @@ class SparseVector:
 
     def among(self, terms: Iterable[int]) -> dict[int, float]:
         """Return the weights of those of the terms that it holds; a question has far fewer than a text."""
-        found = ((term, bisect_left(self.indices, term)) for term in terms)
-        return {term: self.values[at] for term, at in found if self.indices[at : at + 1] == (term,)}
+        indices, held = self.indices, {}
+        for term in terms:
+            at = bisect_left(indices, term)
+            if at < len(indices) and indices[at] == term:
+                held[term] = self.values[at]
+        return held
 
 
 @dataclass(frozen=True, slots=True)

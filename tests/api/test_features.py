@@ -24,7 +24,8 @@ def wanted(question: str, language: str = "en") -> Wanted:
 
 def features(question: str, of: Chunk) -> dict[str, float]:
     vector = lexical.document_vector(of.heading_path, of.text, of.language)
-    found = wanted(question, of.language).features(of, vector)
+    asked = wanted(question, of.language)
+    found = asked.features(of, vector.among(asked.terms).keys())
     assert set(found) == {"title", "heading", "file", "phrase", "code"}
     assert all(0 <= value <= 1 for value in found.values())
     return found
@@ -100,7 +101,7 @@ def test_any_question_is_compared_with_any_chunk(question: str) -> None:
 
 def test_a_language_that_the_index_does_not_name_has_no_idf_and_no_phrase() -> None:
     of = chunk("Den Cache leeren.", language="de")
-    found = Wanted("Cache leeren", "de", {}).features(of, lexical.document_vector((), of.text, "de"))
+    found = Wanted("Cache leeren", "de", {}).features(of, frozenset())
     assert found["phrase"] == 0.0
 
 
@@ -115,10 +116,10 @@ def test_of_a_question_as_long_as_a_page_the_rarest_pairs_are_looked_for() -> No
 @pytest.mark.parametrize("text", ["alpha ", "alpha", "alpha-", "alphab. ", "字alpha", "alpha\n```\n", "`", "   "])
 def test_hostile_texts_take_time_in_proportion(text: str) -> None:
     asked = wanted("alpha beta")
-    terms = lexical.query_vector("alpha beta")
 
     def work(size: int) -> None:
-        asked.features(chunk(text * size, ()), terms)
-        asked.features(chunk("```" + text * size, ()), terms)
+        code_share.cache_clear()
+        asked.features(chunk(text * size, ()), asked.terms)
+        asked.features(chunk("```" + text * size, ()), asked.terms)
 
     assert_linear(work, 2_000, 16_000)

@@ -22,9 +22,8 @@ def candidate(of: Chunk, rank: float = 0.5) -> Candidate:
 
 def made(kept: list[Chunk], page: list[Chunk]) -> list[list[str]]:
     """Return the first words of the chunks in each passage's section."""
-    urls = {c.chunk_id: c.url for c in kept}
     pages = {c.source_file_path: [p for p in page if p.source_file_path == c.source_file_path] for c in kept}
-    found = passages([candidate(c) for c in kept], urls, pages)
+    found = passages([candidate(c) for c in kept], lambda chunk: chunk.url, pages)
     assert [p.id for p in found] == [str(n) for n in range(1, len(found) + 1)]
     for passage, of in zip(found, kept, strict=False):
         assert (passage.chunk_id, passage.url, passage.path) == (of.chunk_id, of.url, of.heading_path)

@@ -33,6 +33,8 @@ _NEAR, _MARGIN = 4, 0.25
 #: Characters in which these words are looked for, and the most numbers and names that an honest sentence has.
 _AROUND, _MOST = 120, 60
 
+#: Where a word may begin, and where one has ended that is no part of another word or number.
+_BEGINS, _ENDS = re.compile(r"(?<!\w)"), re.compile(r"(?!\w|\.\d)")
 #: Words of a part of a sentence that must stand together in a clause of the passage, more than half of them.
 _APPENDED = 5
 _AND = re.compile(r"(?:,\s|\s)(?:and|or|then|und|oder|dann|et|ou|puis|y|o|luego)\s(?:then\s)?|;\s")
@@ -187,9 +189,12 @@ class Source:
 
     def quotes(self, text: str) -> bool:
         """Whether the text stands here to the letter, and not as a part of other words or numbers."""
-        if not text or text not in self.flat:
-            return False
-        return re.search(rf"(?<!\w){re.escape(text)}(?!\w|\.\d)", self.flat) is not None
+        at = self.flat.find(text) if text else -1
+        while at >= 0:
+            if _BEGINS.match(self.flat, at) and _ENDS.match(self.flat, at + len(text)):
+                return True
+            at = self.flat.find(text, at + 1)
+        return False
 
     def says(self, claim: Claim) -> bool:
         """Whether a claim of a word or two stands here: all of it in one clause, and not the opposite."""
@@ -208,6 +213,9 @@ class Source:
         """Return the greatest share of a claim's words in any window; a long claim gets one that could hold it."""
         if not claim.total:
             return 0.0
+        # What stands here to the letter stands in one place: the words need not be read.
+        if self.quotes(claim.flat):
+            return 1.0
         size = 2 * len(claim.terms)
         windows = self._windows if size <= _WINDOW else self._windows_of(size)
         return max((claim.share(window) for window in windows), default=0.0)
@@ -243,7 +251,7 @@ class Source:
         """Return how far a claim rests on this passage."""
         if claim.flat in self._said:
             return Support(1.0, 1.0, 1.0, denied=False)
-        window = 1.0 if self.quotes(claim.flat) else self.window(claim)
+        window = self.window(claim)
         if claim.kind == "code":
             return self._code(claim, window)
         hard = claim.hard

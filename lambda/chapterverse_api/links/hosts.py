@@ -9,6 +9,7 @@ whatever the passages hold may stand.
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 import unicodedata
@@ -47,6 +48,8 @@ _LAST = re.compile(rf"(?:{_NARROW})?(?:(?:。(?=[A-Za-z0-9])|(?:{_REVERSED_TOPS}
 #: Characters before a piece that tell whether it goes on with a word.
 _JOINT = max(map(len, WIDE_TOP_LEVEL)) + 3
 
+#: Titles, addresses and texts of passages of which it is remembered what addresses they hold.
+_READ = 4096
 _SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]")
 _DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
@@ -122,6 +125,12 @@ class Hosts:
         return kept
 
     def _sift(self, text: str, kept: Kept) -> None:
+        if text.isascii() and not _SIGNS.search(text):
+            # Most pieces hold no sign of an address, and nothing that is not seen.
+            kept.pieces.append((self._at, text))
+            self._at += len(text)
+            self._before = text[-1:] or self._before
+            return
         for match in _WORD.finditer(text):
             for start, end in self._pieces(match.group()):
                 kept.pieces.append((self._at + match.start() + start, match.group()[start:end]))
@@ -170,8 +179,13 @@ def _opened(text: str) -> int:
     return len(text) - end + (word.end() if word else 0)
 
 
-def _addresses(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the addresses of a passage: as written, without scheme, and their hosts."""
+@functools.lru_cache(maxsize=_READ)
+def _addresses(text: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the addresses of a passage: as written, without scheme, and their hosts."""
+    return tuple(_read(text))
+
+
+def _read(text: str) -> Iterator[tuple[str, str, str]]:
     for match in (m for word in _WORD.findall(text) if _SIGNS.search(word) for m in _ADDRESS.finditer(word)):
         address = match.group().rstrip(_CLOSING)
         bare = re.sub(r"^[a-z][a-z0-9+.-]*:(?://)?|^//", "", address, flags=re.IGNORECASE)

@@ -30,7 +30,6 @@ from typing import NamedTuple, TypeAlias
 
 from chapterverse import unspaced
 from chapterverse.lexical import K1, question_words
-from chapterverse.model import SparseVector
 from chapterverse.store import Snapshot
 
 #: The hashed terms of one word, the whole first.
@@ -124,7 +123,7 @@ def weigh(
 
 def features(
     question: Question,
-    chunk: SparseVector,
+    held: Mapping[int, float],
     idf: Mapping[int, float],
     nearness: float | None = None,
     title: float = 0.0,
@@ -132,17 +131,17 @@ def features(
     """Return what one chunk has of a question that has words.
 
     Args:
+        held: the weights of the question's terms that it holds (see `SparseVector.among`).
         nearness: cosine of the two. Of a chunk that is not among the nearest it is the least of theirs, which it can't
             exceed; None where the question was not embedded.
         title: share of the words of its page's title that the question holds.
     """
-    weight = chunk.among(idf)
     total = sum(question.weights)
     pairs = zip(question.words, question.weights, strict=True)
-    covered = sum(w * max(_match(terms, weight) for terms in word) for word, w in pairs)
-    score = sum(value * idf[t] for t, value in weight.items())
+    covered = sum(w * _match(word, held) for word, w in pairs) if held else 0.0
+    score = sum(value * idf[t] for t, value in held.items())
     strength = min(1.0, score / (total * (K1 + 1)))
-    names = _mean([max(_match(terms, weight) for terms in word) for word in question.names])
+    names = _mean([_match(word, held) for word in question.names])
     length = math.log(len(question.words))
     return Features(covered / total, strength, length, question.familiarity, nearness, names, title)
 
@@ -155,9 +154,12 @@ def _mean(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares) if shares else 1.0
 
 
-def _match(terms: Terms, weight: Mapping[int, float]) -> float:
-    """Return 1 where the whole word occurs, else the share of its parts that do."""
-    if terms[0] in weight:
-        return 1.0
-    parts = terms[1:]
-    return sum(t in weight for t in parts) / len(parts) if parts else 0.0
+def _match(word: Sequence[Terms], held: Mapping[int, float]) -> float:
+    """Return 1 where the whole word occurs in any of its forms, else the greatest share of its parts that do."""
+    share = 0.0
+    for whole, *parts in word:
+        if whole in held:
+            return 1.0
+        if parts:
+            share = max(share, sum(t in held for t in parts) / len(parts))
+    return share

@@ -93,4 +93,4 @@ def _best_features(made: Sequence[Terms], counts: Mapping[int, int], snapshot: S
     hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
     nothing = Features(0.0, 0.0, math.log(len(question.words)))
     # By coverage, then by strength: no two hits differ in their other features.
-    return max((features(question, hit.lexical, idf) for hit in hits), key=lambda f: f[:2], default=nothing)
+    return max((features(question, hit.lexical.among(idf), idf) for hit in hits), key=lambda f: f[:2], default=nothing)

@@ -57,22 +57,23 @@ _BY_THE_SYSTEM = re.compile(r"No space left on device|Permission denied|Too many
 
 
 class Held:
-    """Points that were fetched lately, by id: making one of what the engine holds takes longer than finding it.
+    """Points that were fetched lately: making one of what the engine holds takes longer than finding it.
 
-    Of two halves the older is dropped when the newer is full. Safe to use from several threads.
+    They are known by their ids as numbers, which have a hash at once. Of two halves the older is dropped when the newer
+    is full. Safe to use from several threads.
     """
 
     def __init__(self) -> None:
-        self._newer: dict[Any, tuple[Chunk, SparseVector]] = {}
-        self._older: dict[Any, tuple[Chunk, SparseVector]] = {}
+        self._newer: dict[int, tuple[Chunk, SparseVector]] = {}
+        self._older: dict[int, tuple[Chunk, SparseVector]] = {}
 
-    def get(self, point_id: Any) -> tuple[Chunk, SparseVector] | None:
+    def get(self, point_id: int) -> tuple[Chunk, SparseVector] | None:
         found = self._newer.get(point_id)
         if found is None and (found := self._older.get(point_id)):
             self[point_id] = found
         return found
 
-    def __setitem__(self, point_id: Any, point: tuple[Chunk, SparseVector]) -> None:
+    def __setitem__(self, point_id: int, point: tuple[Chunk, SparseVector]) -> None:
         if len(self._newer) >= _HELD:
             self._older, self._newer = self._newer, {}
         self._newer[point_id] = point
@@ -160,12 +161,12 @@ class Shard:
         """Return the best hits; the engine only ranks, and what they hold is fetched for those that are wanted."""
         with engine_at(self._folder):
             best = self._ranked(query, limit, _where(filters))
-            points = {i: point for _, i in best if (point := self._held.get(i))}
-            missing = [i for _, i in best if i not in points]
+            points = {i.int: point for _, i in best if (point := self._held.get(i.int))}
+            missing = [i for _, i in best if i.int not in points]
             for record in self._engine.retrieve(missing, True, ["lexical"]) if missing else ():
-                i = record.id
-                points[i] = self._held[i] = Chunk.from_payload(record.payload), sparse(record.vector)
-            return [Hit(points[i][0], -low, points[i][1]) for low, i in best]
+                number = record.id.int
+                points[number] = self._held[number] = Chunk.from_payload(record.payload), sparse(record.vector)
+            return [Hit(points[i.int][0], -low, points[i.int][1]) for low, i in best]
 
     def _ranked(self, query: Any, limit: int, where: Any) -> list[tuple[float, Any]]:
         """Return scores, negated, and ids, best first; ties are cut by id, for the engine's own order is a whim."""
