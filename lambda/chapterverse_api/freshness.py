@@ -2,14 +2,15 @@
 
 An embedded store is asked for its heads at every question. A remote one is asked every ten seconds at most, in the
 background: what is open answers until the newer generation is fetched, found whole and opened. Where a head or what it
-names is damaged, gone or out of reach, the last good generation serves on, that of an earlier process if need be.
+names is damaged, gone or out of reach, the last good generation serves on, that of an earlier process if need be. A
+version that is gone while the store has others of its site was taken away on purpose: no new process answers from it.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 
@@ -33,6 +34,7 @@ class LiveIndex:
     Args:
         check: raises `IndexMismatch` for a head whose vectors are of another embedder.
         pinned: the one scope that is asked about unless a reader names another version; None for all there are.
+        site: the one that is asked about; "" for all there are.
         clock: seconds of the epoch. A clock that only counts the time awake would stand still with the process.
         freezes: whether the process stands still between two questions.
 
@@ -45,6 +47,7 @@ class LiveIndex:
         store: Store,
         check: Callable[[Head], None],
         pinned: Scope | None = None,
+        site: str = "",
         *,
         clock: Callable[[], float] = time.time,
         freezes: bool | None = None,
@@ -53,16 +56,19 @@ class LiveIndex:
         self._store = store
         self._check = check
         self._pinned = pinned
+        self._site = site
         self._clock = clock
         self._freezes = "AWS_LAMBDA_RUNTIME_API" in os.environ if freezes is None else freezes
         self._open: dict[Scope, Snapshot] = {}
         self._heads: list[Head] | None = None
         self._first = _Memo(self._look, store.max_age, clock)
         self._others = _Memo(store.heads, store.max_age, clock)
-        self._refused: dict[Scope, tuple[Head, float, ChapterVerseError]] = {}
+        self._refused: dict[Scope, tuple[Head, float, Exception]] = {}
         self._looked = 0.0
         self._fetching = False
         self._refreshing: Thread | None = None
+        self._seen: tuple[Sequence[Head], float, bool] = (), float("-inf"), False
+        self._inspecting: Thread | None = None
         self._opening, self._starting = Lock(), Lock()
 
     @property
@@ -114,6 +120,36 @@ class LiveIndex:
                     opened = self._open[head.scope] = self._opened(head)
         return opened
 
+    def intact(self, heads: Sequence[Head]) -> bool:
+        """Return whether the store is known to have what these heads name, whole.
+
+        A remote one is asked every ten seconds at most and by one thread, however many want to know. Nobody waits for
+        it but those who ask before it ever answered.
+        """
+        if not self._store.max_age or not heads:
+            return all(self._store.intact(head.scope) for head in heads)
+        with self._starting:
+            of, since, _ = self._seen
+            is_new = of != heads
+            is_due = is_new or not 0 <= self._clock() - since < self._store.max_age
+            if is_due and (self._inspecting is None or not self._inspecting.is_alive()):
+                self._inspecting = Thread(target=self._inspect, args=(heads,), name="chapterverse-intact", daemon=True)
+                self._inspecting.start()
+            inspecting = self._inspecting
+        if inspecting and (is_new or self._freezes):
+            inspecting.join(_PATIENCE if is_new else _MOMENT)
+        return self._seen[2]
+
+    def _inspect(self, heads: Sequence[Head]) -> None:
+        whole = False
+        try:
+            whole = all(self._store.intact(head.scope) for head in heads)
+        # As in `_refresh`; why a store can't be asked is told there.
+        except Exception as error:
+            if not isinstance(error, ChapterVerseError):
+                refusals.report(error)
+        self._seen = heads, self._clock(), whole
+
     def _is_old(self, opened: Snapshot, head: Head) -> bool:
         return not self._store.max_age and opened.head != head
 
@@ -130,21 +166,32 @@ class LiveIndex:
                 return
             self._looked = self._clock()
             try:
-                self._heads = self._first.value()
-                self.trouble = None
-            except ChapterVerseError as error:
-                kept = [s for s in self._kept() if self._pinned in (None, s.head.scope)]
-                if not kept:
+                heads = self._first.value()
+            except Exception as error:
+                if not self._fall_back([], error):
                     self.trouble = error
                     raise
-                self._tell(error)
-                self._open |= {s.head.scope: s for s in kept}
-                self._heads = sorted((s.head for s in kept), key=lambda h: h.scope)
+                return
+            if any(self._is_wanted(head) for head in heads) or not self._fall_back(heads):
+                self._heads, self.trouble = heads, None
+
+    def _fall_back(self, heads: list[Head], error: Exception | None = None) -> bool:
+        """Serve what an earlier process left of what is asked about, beside the heads of the store, if it left any."""
+        kept = [s for s in self._kept() if self._is_wanted(s.head)]
+        if kept:
+            self._tell(error or _gone(kept[-1].head.scope))
+            self._open |= {s.head.scope: s for s in kept}
+            self._heads = sorted([*heads, *(s.head for s in kept)], key=lambda h: h.scope)
+        return bool(kept)
+
+    def _is_wanted(self, head: Head) -> bool:
+        return self._pinned in (None, head.scope) and self._site in ("", head.site)
 
     def _opened(self, head: Head) -> Snapshot:
         try:
             return self._fetched(head)
-        except ChapterVerseError as error:
+        # Neither may what nobody foresaw keep readers from the last good generation.
+        except Exception as error:
             kept = next((s for s in self._kept() if s.head.scope == head.scope), None)
             if kept is None:
                 raise
@@ -158,8 +205,9 @@ class LiveIndex:
         try:
             opened = self._store.snapshot(head.scope)
             self._check(opened.head)
-        except (IndexCorrupt, IndexMismatch) as error:
-            if self._store.max_age:
+        except Exception as error:
+            lasting = isinstance(error, IndexCorrupt | IndexMismatch) or not isinstance(error, ChapterVerseError)
+            if lasting and self._store.max_age:
                 self._refused[head.scope] = head, self._clock(), error
             raise
         return opened
@@ -191,7 +239,7 @@ class LiveIndex:
             for scope, opened in [*self._open.items()]:
                 try:
                     self._follow(opened, served.get(scope))
-                except ChapterVerseError as error:
+                except Exception as error:
                     trouble = error
                 served[scope] = self._open[scope].head
             self._heads = sorted(served.values(), key=lambda h: h.scope)
@@ -203,7 +251,7 @@ class LiveIndex:
     def _follow(self, opened: Snapshot, head: Head | None) -> None:
         scope = opened.head.scope
         if head is None:
-            raise IndexMissing(f"The index of {scope} is gone from the store: publish it again.")
+            raise _gone(scope)
         if head != opened.head:
             self._fetching = True
             try:
@@ -213,9 +261,18 @@ class LiveIndex:
 
     def _tell(self, trouble: Exception | None) -> None:
         # Once, and not at every look.
-        if trouble is not None and str(trouble) != str(self.trouble):
+        if trouble is not None and _told(trouble) != _told(self.trouble):
             refusals.report(trouble)
         self.trouble = trouble
+
+
+def _gone(scope: Scope) -> IndexMissing:
+    return IndexMissing(f"The index of {scope} is gone from the store: publish it again.")
+
+
+def _told(trouble: Exception | None) -> str:
+    """Return by what the log knows a trouble: our own sentence, or else its type, for the rest may name anything."""
+    return str(trouble) if isinstance(trouble, ChapterVerseError) else type(trouble).__name__
 
 
 class _Memo:
@@ -228,7 +285,7 @@ class _Memo:
         self._lock = Lock()
         self._since = float("-inf")
         self._found: list[Head] = []
-        self._failure: ChapterVerseError | None = None
+        self._failure: Exception | None = None
 
     def value(self) -> list[Head]:
         with self._lock:
@@ -236,7 +293,7 @@ class _Memo:
                 self._since = self._clock()
                 try:
                     self._found, self._failure = self._look(), None
-                except ChapterVerseError as error:
+                except Exception as error:
                     self._failure = error
             if self._failure:
                 raise self._failure.with_traceback(None)

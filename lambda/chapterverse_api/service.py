@@ -73,8 +73,7 @@ class Service:
         self.thrift = open_thrift(settings)
         self.budget = DailyBudget.of(settings)
         self.threads = open_threads(settings)
-        self._store = store
-        self._index = LiveIndex(store, self._check_embedder, self._pinned)
+        self._index = LiveIndex(store, self._check_embedder, self._pinned, settings.site)
         self._personas: dict[Scope, tuple[int, Persona]] = {}
 
     def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
@@ -180,7 +179,7 @@ class Service:
         with contextlib.suppress(ChapterVerseError):
             heads = self._of_site(self._index.serving())
             embedder = self._card.name
-            sound = all(h.embedder.fingerprint == self._card.fingerprint and self._store.intact(h.scope) for h in heads)
+            sound = all(h.embedder.fingerprint == self._card.fingerprint for h in heads) and self._index.intact(heads)
         sound = sound and self._index.trouble is None
         degraded = ([] if heads and sound else ["index"]) + [part for part, c in self._circuits.items() if c.open]
         degraded += [] if self.budget.level == "full" else ["budget"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -22,7 +23,14 @@ import pytest
 from api import quill
 from chapterverse import sync
 from chapterverse.chunking import Budget
-from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexCorrupt, IndexFault, IndexMismatch
+from chapterverse.errors import (
+    ChapterVerseError,
+    ConfigurationError,
+    IndexCorrupt,
+    IndexFault,
+    IndexMismatch,
+    IndexMissing,
+)
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
@@ -31,6 +39,7 @@ from chapterverse.store.edge import EdgeStore
 from chapterverse.store.s3 import S3Store
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
+from chapterverse.store.shard import Shard
 from chapterverse.target import Target
 from chapterverse_api.freshness import LiveIndex
 from chapterverse_api.generation import open_generator
@@ -81,8 +90,8 @@ def index(reader: S3Store, clock: Clock) -> LiveIndex:
     return live(reader, clock)
 
 
-def live(store: S3Store, clock: Clock, pinned: Scope | None = None, freezes: bool = False) -> LiveIndex:
-    return LiveIndex(store, fits, pinned, clock=clock, freezes=freezes)
+def live(store: S3Store, clock: Clock, pinned: Scope | None = None, site: str = "", freezes: bool = False) -> LiveIndex:
+    return LiveIndex(store, fits, pinned, site, clock=clock, freezes=freezes)
 
 
 def fits(head: Head) -> None:
@@ -108,7 +117,7 @@ def publish(bucket: Bucket, name: str, scope: Scope = SCOPE, embedder: EmbedderC
 def settle() -> None:
     """Wait for what works in the background."""
     for thread in threading.enumerate():
-        if thread.name == "chapterverse-index":
+        if thread.name in ("chapterverse-index", "chapterverse-intact"):
             thread.join()
 
 
@@ -386,6 +395,82 @@ def test_a_first_generation_that_is_damaged_is_fetched_once(
     assert len([r for r in server.requests if ".pack" in r]) == 1
 
 
+def misfit(server: S3Server, bucket: Bucket) -> None:
+    """Replace the artefact by one that is a pack, with its right hash, and holds no index."""
+    found = bucket.read(f"{PLACE}/head.json")
+    assert found
+    raw, document = b"CVPACK1\nE", json.loads(found.body)
+    document["artefact"] |= {"size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+    put(server, bucket, pack(bucket), raw)
+    put(server, bucket, f"{PLACE}/head.json", json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("how", ["misfit", "refused by the system"])
+def test_the_same_trouble_is_told_once_whatever_its_folder_is_called(
+    index: LiveIndex,
+    clock: Clock,
+    bucket: Bucket,
+    server: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    how: str,
+) -> None:
+    publish(bucket, "a")
+    asked(index)
+    publish(bucket, "b")
+    if how == "misfit":
+        misfit(server, bucket)
+    else:
+        monkeypatch.setattr(Shard, "load", refused_by_the_system)
+    with caplog.at_level(logging.ERROR, "chapterverse"):
+        for _ in range(3):
+            # So much later that it is fetched again.
+            assert later(index, clock, 120).head.generation == 1
+    (record,) = caplog.records
+    named = f"{bucket}/{pack(bucket)} is missing or damaged" if how == "misfit" else f"in {tmp_path / 'reader'} can't"
+    assert named in json.loads(record.message)["message"]
+
+
+def refused_by_the_system(folder: Path, _: int) -> Shard:
+    raise IndexFault(f"The index in {folder} can't be opened (Too many open files): it is not harmed.")
+
+
+def test_what_nobody_foresaw_in_a_generation_leaves_the_old_one(
+    index: LiveIndex,
+    clock: Clock,
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    publish(bucket, "a")
+    asked(index)
+    publish(bucket, "b")
+    tries = []
+
+    def unforeseen(*_: object) -> None:
+        tries.append(1)
+        raise RecursionError(f"at try {len(tries)}")
+
+    with caplog.at_level(logging.ERROR, "chapterverse"), monkeypatch.context() as patched:
+        patched.setattr("chapterverse.store.s3.unpack", unforeseen)
+        for _ in range(3):
+            assert names(later(index, clock)) == ["a"]
+        assert isinstance(index.trouble, RecursionError)
+        # It is not fetched at every look, and told once.
+        assert len(tries) == 1
+        later(index, clock, 120)
+        assert len(tries) == 2
+        assert [json.loads(r.message)["code"] for r in caplog.records] == ["internal"]
+        next_process = live(S3Store(bucket, Cache(tmp_path / "reader")), clock)
+        assert names(asked(next_process)) == ["a"]
+    publish(bucket, "c")
+    for process in (index, next_process):
+        assert names(later(process, clock)) == ["a", "b", "c"]
+        assert process.trouble is None
+
+
 # Another process on the same machine
 
 
@@ -415,6 +500,76 @@ def test_what_an_earlier_process_left_serves_while_the_artefact_is_damaged(
     assert names(asked(next_process)) == ["a"]
     assert isinstance(next_process.trouble, IndexCorrupt)
     assert names(later(next_process, clock)) == ["a"]
+
+
+OTHER = Scope("another site", "")
+
+
+@pytest.mark.parametrize(
+    ("pinned", "site", "others"),
+    [(None, "", []), (SCOPE, "docs", []), (None, "docs", [OTHER]), (SCOPE, "docs", [OTHER, Scope("docs", "1.0")])],
+    ids=["nothing", "scope", "site", "scope beside others"],
+)
+def test_what_an_earlier_process_left_serves_while_all_that_is_asked_about_is_gone(
+    index: LiveIndex,
+    clock: Clock,
+    bucket: Bucket,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    pinned: Scope | None,
+    site: str,
+    others: list[Scope],
+) -> None:
+    publish(bucket, "a")
+    asked(index)
+    bucket.remove(f"{PLACE}/head.json")
+    for scope in others:
+        publish(bucket, "other", scope)
+
+    def answer(process: LiveIndex) -> list[str]:
+        (head,) = [h for h in process.heads() if h.scope == SCOPE]
+        return names(process.snapshot(head))
+
+    next_process = live(S3Store(bucket, Cache(tmp_path / "reader")), clock, pinned, site)
+    with caplog.at_level(logging.ERROR, "chapterverse"):
+        for _ in range(2):
+            assert answer(next_process) == ["a"]
+            assert isinstance(next_process.trouble, IndexMissing)
+            clock.now += 10
+            next_process.heads()
+            settle()
+    assert [json.loads(r.message)["message"] for r in caplog.records] == [
+        "The index of docs is gone from the store: publish it again."
+    ]
+    publish(bucket, "b")
+    clock.now += 10
+    next_process.heads()
+    settle()
+    assert answer(next_process) == ["b"]
+    assert next_process.trouble is None
+
+
+def test_a_version_that_was_taken_away_does_not_come_back_with_a_new_process(
+    index: LiveIndex, clock: Clock, bucket: Bucket, reader: S3Store, tmp_path: Path
+) -> None:
+    publish(bucket, "a")
+    publish(bucket, "old", Scope("docs", "1.0"))
+    assert (names(asked(index)), names(asked(index, "1.0"))) == (["a"], ["old"])
+    bucket.remove("docs/1%2E0/head.json")
+    next_process = live(S3Store(bucket, Cache(tmp_path / "reader")), clock, site="docs")
+    assert len(reader.kept()) == 2
+    assert [h.version for h in next_process.heads()] == [""]
+    assert next_process.trouble is None
+    # Whoever has it open can't know why it is gone.
+    later(index, clock)
+    assert names(asked(index, "1.0")) == ["old"]
+    assert isinstance(index.trouble, IndexMissing)
+
+
+def test_where_an_index_is_gone_and_nothing_was_left_of_it_there_is_none(index: LiveIndex, bucket: Bucket) -> None:
+    publish(bucket, "a")
+    bucket.remove(f"{PLACE}/head.json")
+    assert index.heads() == []
 
 
 @pytest.mark.parametrize("how", ["truncated", slow("gone"), "of another store", slow("unreadable")])
@@ -537,6 +692,82 @@ def test_a_look_that_moves_nothing_is_over_before_the_question_that_set_it_off(
     assert index.trouble is None
 
 
+# Whether what is published is whole
+
+
+def held(thawed: threading.Event) -> Any:
+    """Return a fault by which the store hangs until then."""
+
+    def hangs(environ: Any, start: Any, app: Any) -> Any:
+        thawed.wait(30)
+        return app(environ, start)
+
+    return hangs
+
+
+def test_whether_the_store_is_whole_is_asked_every_ten_seconds_at_most(
+    index: LiveIndex, clock: Clock, bucket: Bucket, server: S3Server
+) -> None:
+    publish(bucket, "a")
+    heads = index.serving()
+    server.requests.clear()
+    assert all(index.intact(heads) for _ in range(20))
+    assert [r.partition(" ")[0] for r in server.requests] == ["GET", "HEAD"]
+    broken_artefact(server, bucket, "missing")
+    clock.now += 10
+    index.intact(heads)
+    settle()
+    assert not index.intact(heads)
+    # A generation that takes over is looked at at once.
+    publish(bucket, "b")
+    later(index, clock)
+    assert index.intact(index.serving())
+
+
+def test_a_store_that_hangs_is_asked_by_one_thread_and_waited_for_by_none(
+    index: LiveIndex, clock: Clock, bucket: Bucket, server: S3Server
+) -> None:
+    publish(bucket, "a")
+    heads, thawed = index.serving(), threading.Event()
+    assert index.intact(heads)
+    server.faults.append(held(thawed))
+    clock.now += 10
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(lambda _: index.intact(heads), range(64)))
+        assert [t.name for t in threading.enumerate()].count("chapterverse-intact") == 1
+    finally:
+        thawed.set()
+    settle()
+
+
+def test_a_store_that_never_answered_is_not_said_to_be_whole(
+    index: LiveIndex, bucket: Bucket, server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chapterverse_api.freshness._PATIENCE", 0.1)
+    publish(bucket, "a")
+    heads, thawed = index.serving(), threading.Event()
+    server.faults.append(held(thawed))
+    assert not index.intact(heads)
+    thawed.set()
+    settle()
+    assert index.intact(heads)
+
+
+def test_a_look_that_nobody_foresaw_to_fail_is_told(
+    index: LiveIndex,
+    bucket: Bucket,
+    reader: S3Store,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    publish(bucket, "a")
+    monkeypatch.setattr(reader, "intact", lambda _: 1 / 0)
+    with caplog.at_level(logging.ERROR, "chapterverse"):
+        assert not index.intact(index.serving())
+    assert [json.loads(r.message)["type"] for r in caplog.records] == ["ZeroDivisionError"]
+
+
 # The service
 
 
@@ -560,3 +791,14 @@ def test_status_tells_what_is_wrong_with_the_index(
     assert names(service.snapshot()) == ["a"]
     with pytest.raises(ChapterVerseError, match="no such version"):
         service.snapshot("9")
+
+
+def test_status_asks_the_store_once_in_a_while(bucket: Bucket, reader: S3Store, server: S3Server) -> None:
+    settings = Settings(store=str(bucket), site="docs")
+    publish(bucket, "a")
+    service = Service(settings, reader, None, open_generator(settings))
+    server.requests.clear()
+    for _ in range(20):
+        assert service.status().degraded == []
+    # A listing, the head, its object again, and what is asked of the artefact.
+    assert len(server.requests) == 4, server.requests

@@ -135,10 +135,15 @@ def test_a_stream_ends_a_second_before_the_function_would_be_killed(process: Env
     )
 
 
-@pytest.mark.parametrize("milliseconds", ["", "soon", "1", "-1", "1e99"])
-def test_a_deadline_that_says_nothing_ends_nothing(process: Environment, milliseconds: str) -> None:
+@pytest.mark.parametrize(
+    "milliseconds", ["", "soon", "1", "-1", "1e99", "9999999999999", "9" * 30, "9" * 400, "9" * 5000], ids=len
+)
+def test_a_deadline_that_can_not_be_ends_nothing_and_is_told_once(process: Environment, milliseconds: str) -> None:
     invocation = process.answer(asking("/cookies"), **{"Lambda-Runtime-Deadline-Ms": milliseconds})
     assert (read(invocation)[1], invocation.trailers) == (b"ok", {})
+    (line,) = [json.loads(line) for line in process.lines() if "deadline" in line]
+    assert (line["event"], line["code"]) == ("error", "runtime_api")
+    assert "15 minutes" in line["message"]
 
 
 def test_a_stream_that_has_its_end_gets_no_second_one(process: Environment) -> None:
@@ -216,11 +221,12 @@ def test_a_handler_that_can_not_be_imported_is_told_to_lambda_and_to_the_log(tmp
         assert environment.process.wait(60) == 1
         kind, body = environment.api.failed["/init/error"]
         assert environment.api.history == ["POST /init/error"]
-        (line,) = [json.loads(line) for line in environment.lines() if line.startswith("{")]
+        (line,) = [json.loads(line) for line in environment.lines()]
     assert kind == "Runtime.ImportModuleError"
     message = "The handler broken.handler can't be loaded (ModuleNotFoundError): No module named 'no_such_package'"
     assert json.loads(body) == {"errorMessage": message, "errorType": kind, "stackTrace": []}
     assert (line["code"], line["message"]) == ("init_failed", message)
+    assert (line["type"], line["where"]) == ("ModuleNotFoundError", "broken.py:1")
 
 
 @pytest.mark.parametrize(
@@ -238,6 +244,7 @@ def test_whatever_else_is_wrong_with_a_handler_is_told_too(tmp_path: Path, handl
     with started(tmp_path, handler, LAMBDA_TASK_ROOT=f"{tmp_path}:{ROOT / 'tests'}") as environment:
         assert environment.process.wait(60) == 1
         assert environment.api.failed["/init/error"][0] == kind
+        assert [json.loads(line)["code"] for line in environment.lines()] == ["init_failed"]
 
 
 SNAP_START = {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}

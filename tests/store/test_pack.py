@@ -208,6 +208,8 @@ HOSTILE = {
     "not UTF-8": file(b"\xff\xfe"),
     "a lone surrogate": file(b"\xed\xa0\x80"),
     "folder up": folder(".."),
+    "too deep a folder": b"".join(folder("/".join("d" * depth)) for depth in range(1, 18)),
+    "too long a name": file("a" * 5000),
     "file twice": file("a") + file("a"),
     "folder twice": folder("a") + folder("a"),
     "file in a file": file("a") + file("a/b"),

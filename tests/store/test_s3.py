@@ -249,6 +249,26 @@ def test_desks_of_the_dead_are_cleared_away_and_those_of_the_living_stay(store: 
     assert not list(root.glob("*.new"))
 
 
+def test_a_desk_that_can_not_be_cleared_away_keeps_nobody_out(
+    store: S3Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(store, "a")
+    (root,) = tmp_path.glob("chapterverse-*")
+    (root / "deep.new").mkdir()
+    os.utime(root / "deep.new", (0, 0))
+    remove = shutil.rmtree
+
+    def too_deep(folder: Path, ignore_errors: bool = False) -> None:
+        if folder.name == "deep.new":
+            raise RecursionError
+        remove(folder, ignore_errors)
+
+    # As Python 3.11 does where folders lie a thousand deep.
+    monkeypatch.setattr(shutil, "rmtree", too_deep)
+    publish(store, "b")
+    assert [path.name for path in root.glob("*.new")] == ["deep.new"]
+
+
 # Races
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
 from fastapi import APIRouter, Request
 
 from chapterverse_api.contract import Health, ServiceStatus
@@ -9,6 +11,11 @@ from chapterverse_api.refusals import documented
 from chapterverse_api.routes import service
 
 router = APIRouter()
+
+#: Threads for the status, apart from those that answers are made in: anybody may ask for it as often as they like, and
+#: where the store hangs each would wait.
+_THREADS = 4
+_threads = RunVar[CapacityLimiter]("chapterverse-status")
 
 
 @router.get("/health", responses=documented(403))
@@ -18,6 +25,15 @@ async def health() -> Health:
 
 
 @router.get("/status", responses=documented(403, 500, 503))
-def status(request: Request) -> ServiceStatus:
+async def status(request: Request) -> ServiceStatus:
     """Return the indexes that are served, the models in use, and the parts that are degraded."""
-    return service(request).status()
+    return await to_thread.run_sync(lambda: service(request).status(), limiter=_limiter())
+
+
+def _limiter() -> CapacityLimiter:
+    # It belongs to an event loop, so it is made from within.
+    try:
+        return _threads.get()
+    except LookupError:
+        _threads.set(CapacityLimiter(_THREADS))
+        return _threads.get()

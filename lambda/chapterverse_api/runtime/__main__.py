@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from io import TextIOWrapper
+from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 # Nothing of the application: an import of it that fails must find somebody to tell.
@@ -51,12 +52,18 @@ def _started(api: RuntimeApi) -> Loop | None:
         if not isinstance(handler, LambdaHandler):
             raise TypeError(f"{name} is no LambdaHandler.")
     except BaseException as error:
-        traceback.print_exc()
-        message = f"The handler {name} can't be loaded ({type(error).__name__}): {error}"
-        log.event("error", turn_id=None, code="init_failed", message=message)
+        kind = type(error).__name__
+        message = f"The handler {name} can't be loaded ({kind}): {error}"
+        log.event("error", turn_id=None, code="init_failed", type=kind, where=_where(error), message=message)
         api.fail_init(_kind(error), message)
         return None
     return Loop(api, handler)
+
+
+def _where(error: BaseException) -> str | None:
+    """Return the file and the line that it came from; the import system's own, which all have, are left out."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
 
 
 def _kind(error: BaseException) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPMessage
 from typing import Any
 
+from chapterverse_api import log
+
 _ROOT = "/2018-06-01/runtime"
 _TYPE, _BODY = "Lambda-Runtime-Function-Error-Type", "Lambda-Runtime-Function-Error-Body"
 _STREAMING = {
@@ -20,8 +22,8 @@ _STREAMING = {
     "Transfer-Encoding": "chunked",
     "Trailer": f"{_TYPE}, {_BODY}",
 }
-#: Seconds: no function may run for longer.
-_LONGEST = 900
+#: Seconds: no function may run for longer, and clocks may differ by so much.
+_LONGEST, _SKEW = 900, 60
 
 
 class RuntimeFault(Exception):
@@ -60,6 +62,7 @@ class RuntimeApi:
         """Take HOST:PORT, as `AWS_LAMBDA_RUNTIME_API` says it; nothing is sent yet."""
         # Sets TCP_NODELAY by itself: without it a chunk waits for the acknowledgment of the one before.
         self._http = HTTPConnection(address)
+        self._warned = False
 
     def next(self) -> Invocation:
         """Return the next invocation, however long it takes to come."""
@@ -70,7 +73,7 @@ class RuntimeApi:
         return Invocation(
             request_id,
             body,
-            _deadline(headers["Lambda-Runtime-Deadline-Ms"]),
+            self._deadline(headers["Lambda-Runtime-Deadline-Ms"]),
             headers["Lambda-Runtime-Trace-Id"],
             headers["Lambda-Runtime-Invoked-Function-Arn"],
             headers["Lambda-Runtime-Invocation-Id"],
@@ -127,6 +130,22 @@ class RuntimeApi:
         except (OSError, HTTPException) as error:
             raise self._broken(error) from error
 
+    def _deadline(self, milliseconds: str | None) -> float:
+        now = time.time()
+        try:
+            said = int(milliseconds or "")
+        except ValueError:
+            said = 0
+        # As whole numbers: one of a few hundred digits is no float. One that is over before the work begins, or is
+        # later than any can be, was told by another clock, and no answer can be made to fit it.
+        if now * 1000 < said <= (now + _LONGEST + _SKEW) * 1000:
+            return said / 1000
+        if not self._warned:
+            self._warned = True
+            message = "The Runtime API sent an invocation without a deadline that can be: 15 minutes are taken for it."
+            log.event("error", turn_id=None, code="runtime_api", message=message)
+        return now + _LONGEST
+
     def _ask(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[HTTPMessage, bytes]:
@@ -159,16 +178,6 @@ def _path(invocation: Invocation, end: str) -> str:
 
 def _echo(invocation: Invocation) -> dict[str, str]:
     return {"Lambda-Runtime-Invocation-Id": invocation.invocation_id} if invocation.invocation_id else {}
-
-
-def _deadline(milliseconds: str | None) -> float:
-    now = time.time()
-    try:
-        deadline = int(milliseconds or "") / 1000
-    except ValueError:
-        return now + _LONGEST
-    # One that is over before the work begins was told by another clock: no answer can be made to fit it.
-    return deadline if deadline > now else now + _LONGEST
 
 
 def _described(kind: str, message: str) -> dict[str, Any]:

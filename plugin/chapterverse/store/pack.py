@@ -15,6 +15,7 @@ file, and no entry makes anything but new folders and new plain files.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import struct
@@ -35,6 +36,8 @@ _HOLE = bytes(_STEP)
 #: Deflating must save a quarter, or the block is faster as it is: text does, vectors don't.
 _WORTH = 0.75
 _LARGEST = 1 << 40
+#: Folders in each other; the engine makes six. Whoever removes a tree goes down into it, and Python only so far.
+_DEEPEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,8 @@ def _path(source: _Source) -> str:
         path = raw.decode()
     except UnicodeDecodeError:
         _damaged()
-    if "\0" in path or "\\" in path or any(part in ("", ".", "..") for part in path.split("/")):
+    parts = path.split("/")
+    if "\0" in path or "\\" in path or len(parts) > _DEEPEST or not {"", ".", ".."}.isdisjoint(parts):
         _damaged()
     return path
 
@@ -207,11 +211,15 @@ def _inflated(data: bytes, length: int) -> bytes:
 
 @contextlib.contextmanager
 def _as_damage() -> Iterator[None]:
-    """Paths that collide, or lie in no folder, are the pack's fault and not the disk's."""
+    """Paths that collide, lie in no folder or are too long are the pack's fault and not the disk's."""
     try:
         yield
     except (FileExistsError, FileNotFoundError, NotADirectoryError):
         _damaged()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            _damaged()
+        raise
 
 
 def _damaged() -> NoReturn:

@@ -198,34 +198,38 @@ class S3Store:
                 shutil.rmtree(place, ignore_errors=True)
         with self._desk() as desk:
             folder = desk / "live"
-            self._fetch(self._shelf(scope), record, folder)
             # Opened before it has a name, so that nobody removes it in between.
-            snapshot = ShardSnapshot(record.head, Shard.load(folder, record.head.embedder.size))
+            snapshot = self._fetched(self._shelf(scope), record, folder)
             self._keep(scope, record, folder)
             return snapshot
 
     def _previous(self, shelf: Shelf, standing: Standing, desk: Path) -> ShardSnapshot | None:
         """Return what is live, from a copy that nobody had before: damage to the cache must not be published."""
-        from chapterverse.store.shard import Shard
-
         if standing.record is None:
             return None
-        head, folder = standing.record.head, desk / "live"
+        folder = desk / "live"
         # A download may be cut short; an index that is replaced for that would be embedded again as a whole.
         for _ in range(2):
             with contextlib.suppress(IndexCorrupt):
-                self._fetch(shelf, standing.record, folder)
-                return ShardSnapshot(head, Shard.load(folder, head.embedder.size))
+                return self._fetched(shelf, standing.record, folder)
             shutil.rmtree(folder, ignore_errors=True)
         return None
 
-    def _fetch(self, shelf: Shelf, record: Record, folder: Path) -> None:
-        name, packed = record.artefact.name, record.artefact.packed
+    def _fetched(self, shelf: Shelf, record: Record, folder: Path) -> ShardSnapshot:
+        """Download an artefact and open it. No error names the folder, which has another name at every try."""
+        from chapterverse.store.shard import Shard
+
+        head, name, packed = record.head, record.artefact.name, record.artefact.packed
         try:
             files.need(folder.parent, _EXPANSION * packed.size)
             unpack(self._bucket.stream(shelf.key(name), packed.size), folder, packed)
+            return ShardSnapshot(head, Shard.load(folder, head.embedder.size))
         except IndexCorrupt:
             raise IndexCorrupt(f"{self._bucket}/{shelf.key(name)} is missing or damaged: build it again.") from None
+        except IndexFault as fault:
+            if str(folder) not in str(fault):
+                raise
+            raise IndexFault(str(fault).replace(str(folder), str(self._cache.root))) from None
         except OSError as error:
             raise _no_room(self._cache.root, error) from None
 

@@ -101,7 +101,8 @@ def _boot() -> str:
 
 def _clear(root: Path) -> None:
     for desk in root.glob("*.new"):
-        with contextlib.suppress(OSError):
+        # A release that unpacked folders of any depth may have left some that can't be removed.
+        with contextlib.suppress(OSError, RecursionError):
             if time.time() - desk.stat().st_mtime > _YOUNG and not _locked(desk):
                 shutil.rmtree(desk, ignore_errors=True)
 
