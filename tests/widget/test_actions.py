@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import sleep
 from typing import Any
 
 import pytest
@@ -231,6 +232,19 @@ def test_an_edit_brings_the_selected_text_back(browse: Browse, site: Site) -> No
     expect(page.locator(".answered")).to_have_count(1)
     page.wait_for_function("document.querySelector('chapter-verse').shadowRoot.querySelector('.answered')")
     assert [query["selected_text"] for query in site.asked] == ["Paragraph"] * 2
+
+
+def test_a_selection_goes_with_a_question_that_is_sent_before_it_is_shown(browse: Browse, site: Site) -> None:
+    page = browse()
+    page.route("**/turns.js", lambda route: (sleep(1), route.continue_()))
+    page.locator("#p1").dblclick(position={"x": 30, "y": 8})
+    page.get_by_role("button", name="Ask about this").click()
+    ask(page, "What?").locator(".answered").wait_for()
+    assert [query["selected_text"] for query in site.asked] == ["Paragraph"]
+    page.locator(".copy_answer").wait_for()
+    expect(page.locator("form q")).to_have_count(0)
+    ask(page, "And then?").locator(".answered").wait_for()
+    assert "selected_text" not in site.asked[1]
 
 
 def test_the_pencil_shows_on_hover_and_on_focus_and_always_on_touch(browse: Browse) -> None:

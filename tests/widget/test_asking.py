@@ -181,6 +181,7 @@ def test_nothing_is_loaded_before_the_reader_agrees(browse: Browse, site: Site) 
     assert page.evaluate(loaded) == ["config.js", "launcher.js"]
     expect(page.get_by_role("dialog")).to_have_count(0)
     button.click()
+    page.get_by_role("dialog").wait_for()
     ask(page).locator(".answered").wait_for()
     page.reload()
     expect(page.locator(".answered")).to_be_visible()

@@ -219,8 +219,11 @@ export const createPanel = async (place, launcher, config) => {
       store('chapterverse_open', inline ? '' : '1');
       showScope();
       if (now && panel.start({ text, selection })) return;
-      if (selection?.trim()) await (await import('./turns.js')).quote(panel, selection);
-      if (text) field.value = text;
+      if (selection?.trim()) {
+        panel.selection = selection;
+        await (await import('./turns.js')).quote(panel);
+      }
+      field.value = text || field.value;
       if (focus) field.focus();
     },
 

@@ -74,10 +74,11 @@ export const recent = messages => {
 };
 
 /** @type {Quote} */
-export const quote = async (panel, text) => {
+export const quote = async panel => {
   const { unquote } = await words(panel.config, 'more/');
-  panel.selection = text.trim().slice(0, 5000).toWellFormed();
-  const clip = el('q', { className: 'clip' }, panel.selection);
+  // It may have been sent by now.
+  if (!panel.selection) return;
+  const clip = el('q', { className: 'clip' }, panel.selection = panel.selection.trim().slice(0, 5000).toWellFormed());
   panel.quote?.remove();
   panel.quote = el('div', { className: 'field quote' }, clip, el('button', { type: 'button', className: 'icon', title: unquote, onclick() {
     panel.selection = '';
@@ -191,7 +192,7 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
     };
     edit.ariaPressed = 'true';
     field.value = question.text;
-    if (question.selection) quote(panel, question.selection);
+    if (panel.selection = question.selection ?? '') quote(panel);
     field.focus();
   }, 'false');
 

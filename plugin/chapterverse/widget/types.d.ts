@@ -210,8 +210,8 @@ type Tool = 'copy_answer' | 'share' | 'edit' | 'up' | 'down';
 /** Gives a turn its tools: edit, copy, share, rate, and what to ask next. */
 type Equip = (panel: Panel, turn: Asked) => Promise<void>;
 
-/** Shows above the field what the next question is about. */
-type Quote = (panel: Panel, text: string) => Promise<void>;
+/** Shows above the field what the next question is about: the panel's selection, unless that was sent meanwhile. */
+type Quote = (panel: Panel) => Promise<void>;
 
 /** Goes where a citation leads, and marks the passage that it cites. */
 type Go = (anchor: HTMLAnchorElement) => void;
