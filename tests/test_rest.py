@@ -8,13 +8,14 @@ import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 from threading import Timer
 
 import pytest
 
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.rest import JsonClient, asked_pause, bearer
+from chapterverse.rest import JsonClient, asked_pause, bearer, connections, is_unbilled
 from chapterverse.rest.abort import Abort
 from chapterverse.rest.address import Address
 from chapterverse.rest.connections import Connections, Request
@@ -56,6 +57,18 @@ def test_what_may_pass_is_tried_again(server: LoopbackServer, status: int) -> No
     server.play(failing(status), failing(status))
     assert rest.post("/", {}).status == status
     assert len(server.history) == 4
+
+
+@pytest.mark.parametrize(("status", "sends"), [(429, 2), (503, 2), (408, 1), (500, 1), (502, 1), (504, 1)])
+def test_what_may_be_billed_is_not_sent_again(server: LoopbackServer, status: int, sends: int) -> None:
+    server.play(failing(status))
+    JsonClient(server.url, {}, billed=True).post("/", {})
+    assert len(server.history) == sends
+
+
+def test_only_refusals_cost_nothing() -> None:
+    assert [s for s in (400, 401, 404, 422, 429, 498, 503) if not is_unbilled(s)] == []
+    assert [s for s in (0, 200, 206, 301, 408, 424, 499, 500, 502, 504, 599) if is_unbilled(s)] == []
 
 
 def test_who_has_a_patience_of_its_own_asks_once(server: LoopbackServer) -> None:
@@ -100,6 +113,84 @@ def test_a_connection_that_was_closed_while_idle_is_replaced(server: LoopbackSer
     time.sleep(0.05)
     assert rest.post("/", {}).status == 200
     assert len(server.history) == 2
+
+
+def closing(reply: object) -> bytes:
+    """Take a request, and close the connection without a word."""
+    raise ConnectionResetError
+
+
+def warmed(server: LoopbackServer, *, billed: bool) -> JsonClient:
+    """Return a client with eight open connections."""
+    rest = JsonClient(server.url, {}, billed=billed)
+    server.play(*[Fault(hang=0.3)] * 8)
+    with ThreadPoolExecutor(8) as pool:
+        assert {reply.status for reply in pool.map(lambda _: rest.post("/", {}), range(8))} == {200}
+    assert server.connections == 8
+    server.history.clear()
+    return rest
+
+
+@pytest.mark.parametrize(("billed", "sends"), [(True, 1), (False, 2)])
+def test_what_is_taken_without_a_reply_is_sent_once_more_at_most(
+    server: LoopbackServer, billed: bool, sends: int
+) -> None:
+    rest = warmed(server, billed=billed)
+    server.play(*[Fault(change=closing)] * 20)
+    with pytest.raises(ProviderError, match=r"^127\.0\.0\.1 could not be reached or broke off\.$") as caught:
+        rest.post("/", {})
+    assert not caught.value.unbilled
+    assert len(server.history) == sends
+
+
+def test_a_connection_that_failed_takes_the_idle_ones_with_it(server: LoopbackServer) -> None:
+    rest = warmed(server, billed=False)
+    server.play(Fault(change=closing))
+    assert rest.post("/", {}).status == 200
+    assert server.connections == 9
+    assert rest.post("/", {}).status == 200
+    assert server.connections == 9
+
+
+@pytest.mark.parametrize("seconds", [40, -40])
+def test_a_connection_that_waited_for_long_is_not_used_again(
+    server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    rest = JsonClient(server.url, {}, billed=True)
+    rest.post("/", {})
+    now = time.time()
+    monkeypatch.setattr(connections.time, "time", lambda: now + seconds)
+    assert rest.post("/", {}).status == 200
+    assert server.connections == 2
+
+
+def test_a_billed_request_goes_over_no_connection_that_the_server_closed(server: LoopbackServer) -> None:
+    rest = JsonClient(server.url, {}, billed=True)
+    for _ in range(5):
+        server.play(Fault(close=True))
+        rest.post("/", {})
+        time.sleep(0.05)
+    assert (len(server.history), server.connections) == (5, 5)
+
+
+def test_what_was_not_sent_to_its_end_costs_nothing(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = JsonClient(server.url, {}, billed=True)
+    rest.post("/", {})
+
+    def broken(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    whole = HTTPConnection.request
+    monkeypatch.setattr(HTTPConnection, "request", broken)
+    with pytest.raises(ProviderError) as caught:
+        rest.post("/", {})
+    assert caught.value.unbilled
+    # Over a connection that waited, it is sent anew.
+    monkeypatch.setattr(HTTPConnection, "request", whole)
+    rest.post("/", {})
+    calls = iter([broken, whole])
+    monkeypatch.setattr(HTTPConnection, "request", lambda *a, **k: next(calls)(*a, **k))
+    assert rest.post("/", {}).status == 200
 
 
 @pytest.mark.parametrize("fault", [Fault(hang=10), Fault(drip=0.02)], ids=["silent", "dripping"])
@@ -224,9 +315,9 @@ def test_a_server_may_name_a_time_of_day() -> None:
 
 
 def sent(server: LoopbackServer, data: bytes | Path, stall: float = math.inf) -> int:
-    connections = Connections(Address.of(server.url), 3.0)
+    pool = Connections(Address.of(server.url), 3.0)
     request = Request("POST", "/", time.monotonic() + 30, Abort(), data, {}, stall)
-    exchange = connections.send(request, lambda exchange: exchange)
+    exchange = pool.send(request, lambda exchange: exchange)
     exchange.connection.close()
     return exchange.response.status
 

@@ -106,6 +106,17 @@ class GuardedEmbedder:
         with self.circuit.asking():
             return self.embedder.card
 
+    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+        """Return the card without asking anybody: whoever comes by must not cause a cost that nothing is set aside for.
+
+        Args:
+            indexed: what made the index.
+        """
+        # Which a cold start has no need of.
+        from chapterverse.embedding import Unsized
+
+        return self.embedder.beside(indexed) if isinstance(self.embedder, Unsized) else self.card
+
     @property
     def price(self) -> float:
         return self.embedder.price

@@ -25,12 +25,14 @@ REPORTED = "(What the reader says was answered:)\n"
 
 #: Seconds that a model may take to say what a follow-up means, and what it may say.
 REWRITING_SECONDS = 1.5
-_REWRITTEN_LENGTH = 400
+REWRITTEN_LENGTH = 400
 REWRITTEN_TOKENS = 200
 #: Characters that a rewriting is told of each message: it needs the subject, not the whole.
 _GIST = 600
 #: A message longer than this is no question but what was selected on a page: characters.
 _QUESTION_LENGTH = 300
+#: Characters of earlier questions that may stand before one that leans on them: models are paid for each.
+LEANED_LENGTH = 900
 
 _REWRITE = (
     "You rewrite the last question of a conversation about software documentation so that it can be searched for"
@@ -126,15 +128,16 @@ def standalone(question: str, history: Sequence[Message], languages: Sequence[st
 def leaned(question: str, earlier: Sequence[str], languages: Sequence[str]) -> str:
     """Return the question behind as many of the reader's earlier ones, oldest first, as it leans on."""
     leans = leaning(question, languages) if question else "no"
-    asked = [question]
+    asked, left = [question], LEANED_LENGTH
     for text in reversed(earlier if leans != "no" else ()):
         if text in asked:
             continue
         # A new subject in few words would drown in what was once selected.
         if len(text) > _QUESTION_LENGTH and leans == "short":
             continue
-        asked.insert(0, shortened(text, _QUESTION_LENGTH))
-        if weight("\n".join(asked), languages) >= STANDS_ALONE:
+        asked.insert(0, shortened(text, min(_QUESTION_LENGTH, left)))
+        left -= len(asked[0]) + 1
+        if left <= 0 or weight("\n".join(asked), languages) >= STANDS_ALONE:
             break
     return "\n".join(asked)
 
@@ -158,7 +161,7 @@ def _rewritten(
 
 def _plausible(text: str, known: str, languages: Sequence[str]) -> bool:
     """Return whether a text may be a question about what is known: short, on one line, and of the same matter."""
-    if not text.isprintable() or len(text) > _REWRITTEN_LENGTH:
+    if not text.isprintable() or len(text) > REWRITTEN_LENGTH:
         return False
     if any(address not in known for address in _ADDRESS.findall(text)):
         return False

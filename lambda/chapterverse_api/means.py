@@ -19,10 +19,11 @@ from chapterverse_api.contract import ChatQuery
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Draft, Generator, Said, Task, Writer, open_generator
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.history import REWRITTEN_TOKENS
+from chapterverse_api.history import LEANED_LENGTH, REWRITTEN_LENGTH, REWRITTEN_TOKENS
 from chapterverse_api.passages import BUDGET as SOURCES_TOKENS
 from chapterverse_api.prices import FREE, Price, Prices, thrift_name
 from chapterverse_api.reranking import Reranker
+from chapterverse_api.reranking.ranking import MOST_BYTES, MOST_TEXTS
 from chapterverse_api.spending import Allowance, Worst
 
 if TYPE_CHECKING:
@@ -34,11 +35,16 @@ _BYTES = 2.5
 _FRAME = 200
 #: Bytes of our own rules, without the persona, and of the titles of sources.
 _RULES = 6000
-#: Texts that one price of a search covers, and bytes of 500 tokens, of which a longer text is read in parts:
-#: https://docs.cohere.com/docs/rerank-overview
-_SEARCHED, _PART = 100, 1750
-#: A question has at most a hundred texts, and each of them at most two parts beside a short question, or a few more.
-_MOST_SEARCHES = 4
+#: Bytes of 500 tokens, of which a text that is longer, its question included, is read in parts, and each part is paid
+#: for like a text: https://docs.cohere.com/docs/rerank-overview
+_PART = 1750
+#: Bytes of a character.
+_WIDEST = 4
+#: Bytes that a short text besides the answer is made from: six turns of a conversation, as a rule, or a long question.
+#: Whatever is more loses its middle, for it was not set aside.
+_TOLD = 16_000
+#: Stands where it was.
+_GAP = " … "
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,30 +111,38 @@ def worst_of_turn(query: ChatQuery, prices: Prices, *, keeps: bool) -> Worst:
     """Return the most that answering a question can cost.
 
     Args:
-        keeps: whether a summary of the conversation may have to be written.
+        keeps: whether conversations are kept, so that a summary of this one may have to be written.
     """
     # A token is at least one byte, so whatever a reader may have made up is taken at that.
     own = sum(_length(text) for text in (query.query, query.selected_text))
-    earlier = min(sum(_length(m.content) for m in query.conversation_history), _bytes(prompts.HISTORY_TOKENS))
+    # Of a conversation that is kept the reader need not send anything: it may be as long as a prompt holds.
+    known = keeps and query.thread_id is not None
+    said = sum(_length(m.content) for m in query.conversation_history)
+    earlier = _bytes(prompts.HISTORY_TOKENS) if known else min(said, _bytes(prompts.HISTORY_TOKENS))
     told = own + earlier + _bytes(prompts.SUMMARY_TOKENS)
     context = min(_length(query.user_context), _bytes(prompts.CONTEXT_TOKENS))
     ours = _RULES + _bytes(prompts.PERSONA_TOKENS) + _bytes(SOURCES_TOKENS)
     texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]
-    texts += [(_RULES / _BYTES + told, REWRITTEN_TOKENS)] if query.conversation_history or keeps else []
-    texts += [(_RULES / _BYTES + told, prompts.SUMMARY_TOKENS)] if keeps else []
+    texts += [(_RULES / _BYTES + min(told, _TOLD), REWRITTEN_TOKENS)] if query.conversation_history or known else []
+    texts += [((_RULES + _TOLD) / _BYTES, prompts.SUMMARY_TOKENS)] if known else []
 
     def generated(price: Price) -> float:
         return sum(price.of(read=_FRAME + read, written=written + prices.thoughts) for read, written in texts)
 
-    embedded = prices.embedder.of(read=_FRAME + told)
-    searched = prices.reranker.of(searches=_MOST_SEARCHES)
-    return Worst(embedded + searched + generated(prices.generator), embedded + generated(prices.thrift))
+    # What is searched for is the question, perhaps behind earlier ones, or what a model made of it.
+    leaned = _WIDEST * LEANED_LENGTH if known else min(said + len(query.conversation_history), _WIDEST * LEANED_LENGTH)
+    asked = max(own + leaned, _WIDEST * REWRITTEN_LENGTH if earlier else 0)
+    embedded = prices.embedder.of(read=_FRAME + asked)
+    searched = prices.reranker.of(searches=_most_searches(asked))
+    thrift = embedded + generated(prices.thrift)
+    # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.
+    return Worst(max(embedded + searched + generated(prices.generator), thrift), thrift)
 
 
 def worst_of_search(question: str, prices: Prices) -> Worst:
     """Return the most that a search without an answer can cost."""
     embedded = prices.embedder.of(read=_FRAME + _length(question))
-    return Worst(embedded + prices.reranker.of(searches=_MOST_SEARCHES), embedded)
+    return Worst(embedded + prices.reranker.of(searches=_most_searches(_length(question))), embedded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +209,8 @@ class MeteredGenerator:
                     text = next(steps)
                 except StopIteration as end:
                     draft: Draft = end.value
-                    written = task.usage.written or _tokens(*(span.text for span in draft))
+                    # Where nobody tells what was billed, there may have been thoughts besides what was said.
+                    written = task.usage.written or _tokens(*(span.text for span in draft)) + self.thoughts
                     return draft
                 except ProviderError as error:
                     billed = began or not error.unbilled
@@ -210,7 +225,7 @@ class MeteredGenerator:
 
 @dataclass(frozen=True, slots=True)
 class MeteredWriter:
-    """A writer whose tokens are counted. Implements `chapterverse_api.generation.Writer`."""
+    """A writer whose tokens are counted, and bounded. Implements `chapterverse_api.generation.Writer`."""
 
     writer: Writer
     price: Price
@@ -218,6 +233,8 @@ class MeteredWriter:
     thoughts: int = 0
 
     def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+        most = _TOLD // max(1, len(messages))
+        messages = [Said(said.role, _without_middle(said.content, most)) for said in messages]
         read = _tokens(instructions, *(said.content for said in messages))
         with _charging(lambda: self.allowance.add_generated(self.price, read, tokens + self.thoughts)):
             return self.writer.write(instructions, messages, tokens=tokens, cutoff=cutoff)
@@ -257,5 +274,20 @@ def _bytes(tokens: int) -> int:
 
 def _searches(question: str, texts: Sequence[str]) -> int:
     """Return how many searches are billed: a text that is longer than a part is read in several."""
-    parts = sum(1 + (_length(question) + _length(text)) // _PART for text in texts)
-    return math.ceil(parts / _SEARCHED)
+    asked = _length(question)
+    parts = sum(1 + (asked + min(_length(text), MOST_BYTES)) // _PART for text in texts)
+    return math.ceil(parts / MOST_TEXTS)
+
+
+def _most_searches(asked: int) -> int:
+    """Return how many searches a question of so many bytes can be billed as: it has at most a hundred texts."""
+    return 1 + (asked + MOST_BYTES) // _PART
+
+
+def _without_middle(text: str, most: int) -> str:
+    """Return a text of at most so many bytes: its beginning and its end, in equal parts."""
+    data = text.encode(errors="replace")
+    half = (most - len(_GAP.encode())) // 2
+    if len(data) <= most:
+        return text
+    return data[:half].decode(errors="ignore") + _GAP + data[-half:].decode(errors="ignore")

@@ -69,6 +69,9 @@ _RERANKERS = {
 _UNKNOWN = Price(read=5, written=25, search=2500)
 _UNKNOWN_EMBEDDER = Price(read=0.2)
 
+#: No model costs as much, in US dollars for a million tokens.
+_MOST = 1e6
+
 #: Before the name of a model on Bedrock: through which regions it is asked.
 _GEOGRAPHY = re.compile(r"(us|eu|apac|global)\.")
 
@@ -162,7 +165,10 @@ def _agreed(text: str) -> dict[str, Price]:
             read, written = (float(n) for n in (said.split("/") if "/" in said else (said, said)))
         except ValueError:
             raise _unreadable() from None
-        if name.strip() not in {"embedder", "reranker", "generator", "thrift"} or not 0 <= min(read, written) < 1e6:
+        # Each by itself: NaN is neither less nor more than anything, so the least of two may hide it.
+        if name.strip() not in {"embedder", "reranker", "generator", "thrift"} or not all(
+            0 <= price < _MOST for price in (read, written)
+        ):
             raise _unreadable()
         found[name.strip()] = Price(search=1000 * read) if name.strip() == "reranker" else Price(read, written)
     return found

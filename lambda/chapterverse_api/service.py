@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from chapterverse.embedding import Embedder, open_embedder
@@ -178,8 +177,10 @@ class Service:
         heads, sound, embedder = list[Head](), False, self.settings.embedder
         with contextlib.suppress(ChapterVerseError):
             heads = self._of_site(self._index.serving())
-            embedder = self._card.name
-            sound = all(h.embedder.fingerprint == self._card.fingerprint for h in heads) and self._index.intact(heads)
+            cards = [self._card(h) for h in heads]
+            embedder = cards[0].name if cards else embedder
+            fits = all(h.embedder.fingerprint == card.fingerprint for h, card in zip(heads, cards, strict=True))
+            sound = fits and self._index.intact(heads)
         sound = sound and self._index.trouble is None
         degraded = ([] if heads and sound else ["index"]) + [part for part, c in self._circuits.items() if c.open]
         degraded += [] if self.budget.level == "full" else ["budget"]
@@ -227,9 +228,8 @@ class Service:
         return [h for h in heads if self.settings.site in ("", h.site)]
 
     def _check_embedder(self, head: Head) -> None:
-        # A model that can't be asked what it is can't be asked for a vector either: words are left.
         with contextlib.suppress(ProviderError):
-            _check(head, self._card)
+            _check(head, self._card(head))
 
     @property
     def _pinned(self) -> Scope | None:
@@ -301,9 +301,9 @@ class Service:
         circuits |= {"embedder": self.embedder.circuit} if self.embedder else {}
         return circuits | ({"reranker": self.reranker.circuit} if self.reranker else {})
 
-    @cached_property
-    def _card(self) -> EmbedderCard:
-        return self.embedder.card if self.embedder else EmbedderCard()
+    def _card(self, head: Head) -> EmbedderCard:
+        """Return what the embedder is beside what made an index: nobody is asked, as nothing is set aside for it."""
+        return self.embedder.beside(head.embedder) if self.embedder else EmbedderCard()
 
 
 def _near(candidate: Candidate) -> float:

@@ -6,7 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api import quill
+from chapterverse.embedding import open_embedder
 from chapterverse.errors import AnswerWithheld, ProviderError
+from chapterverse.model import EmbedderCard
+from chapterverse.settings import Settings
 from chapterverse_api.circuit import (
     FAILURES,
     REST_SECONDS,
@@ -18,6 +21,7 @@ from chapterverse_api.circuit import (
 )
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Said
+from fakes.openai_server import OpenAIServer
 
 
 class Clock:
@@ -173,7 +177,12 @@ def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_
 def test_an_embedder_behind_a_circuit() -> None:
     model = quill.Terms()
     guarded = GuardedEmbedder(model)
-    assert guarded.card == model.card
+    assert guarded.card == guarded.beside(EmbedderCard("other", 3)) == model.card
+    with OpenAIServer(key="") as server:
+        opened = open_embedder(Settings(embedder="openai:local-model", openai_url=server.url))
+        assert opened
+        assert GuardedEmbedder(opened).beside(EmbedderCard("openai:local-model", 64)).size == 64
+        assert server.history == []
     assert guarded.price == model.price
     assert guarded.embed_query("cache") == model.embed_query("cache")
     assert guarded.embed_documents(["cache"]) == model.embed_documents(["cache"])

@@ -9,7 +9,7 @@ from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Said, Writer
 from chapterverse_api.guard.transcript import Signer
-from chapterverse_api.history import REPORTED, Condensed, Conversation, condense, standalone
+from chapterverse_api.history import REPORTED, Condensed, Conversation, condense, leaned, standalone
 from chapterverse_api.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, estimate
 from chapterverse_api.records import Thread, Turn
 
@@ -126,10 +126,15 @@ def test_a_question_that_was_refused_leads_nobody_astray() -> None:
 def test_a_selection_of_earlier_does_not_drown_a_new_subject() -> None:
     selection = "Caches are kept below .cache and hold renders. " * 40
     assert standalone("How do I theme?", said(selection, "So.")) == "How do I theme?"
-    leaned = standalone("why?", said(selection, "So."))
-    assert leaned.startswith("Caches are kept below .cache and hold renders.")
-    assert leaned.endswith("\nwhy?")
-    assert len(leaned) <= 310
+    words = standalone("why?", said(selection, "So."))
+    assert words.startswith("Caches are kept below .cache and hold renders.")
+    assert words.endswith("\nwhy?")
+    assert len(words) <= 310
+
+
+def test_earlier_questions_add_so_much_and_no_more() -> None:
+    earlier = ["and " + "it " * 90] * 3 + ["so " + "that " * 50] * 3 + ["or " + "they " * 50]
+    assert len(leaned("and it?", [f"{n} {text}" for n, text in enumerate(earlier)], ["en"])) <= 900 + len("and it?")
 
 
 @pytest.mark.parametrize("text", [" " * 4000, "。" * 4000, "a" * 4000, "\n" * 4000, "?" * 4000])

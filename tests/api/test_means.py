@@ -21,14 +21,17 @@ from chapterverse_api.circuit import Circuit, GuardedReranker
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.cutoff import Cutoff, Left
 from chapterverse_api.limiter.memory import MemoryLimiter
-from chapterverse_api.means import Means, worst_of_search, worst_of_turn
+from chapterverse_api.means import (
+    Means,
+    worst_of_turn,
+)
 from chapterverse_api.prices import Price, Prices
 from chapterverse_api.reranking import open_reranker
 from chapterverse_api.service import Service
 from chapterverse_api.spending import Allowance, DailyBudget
-from fakes.cohere_chat import ChatReply
+from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer
-from fakes.loopback import Fault
+from fakes.loopback import Answer, Fault, failing
 
 QUESTION = "How do I clear the cache?"
 SAID = "`quill cache clean` removes every entry."
@@ -202,7 +205,12 @@ def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path
     assert allowance.input_tokens > 500
 
 
-@pytest.mark.parametrize(("fault", "billed"), [(Fault(hang=0.1, cut=True), True), (Fault(status=400), False)])
+@pytest.mark.parametrize(
+    ("fault", "billed"),
+    [(Fault(hang=0.1, cut=True), True), (Fault(status=400), False), (failing(503), False)]
+    # A model may have done its work by then.
+    + [(failing(status), True) for status in (408, 500, 502, 504)],
+)
 def test_a_failure_is_counted_unless_it_is_known_to_be_free(
     index: Path, cohere: CohereServer, fault: Fault, billed: bool
 ) -> None:
@@ -212,6 +220,8 @@ def test_a_failure_is_counted_unless_it_is_known_to_be_free(
     assert answered(asked, QUESTION, allowance)[-1].status == "degraded"
     assert (allowance.output_tokens == 600) is billed
     assert (allowance.micros > 0) is billed
+    # And what may be billed was sent once.
+    assert len(cohere.history) == 1 or not billed
 
 
 def test_what_was_never_sent_costs_nothing(index: Path, cohere: CohereServer) -> None:
@@ -244,15 +254,58 @@ def test_the_worst_is_more_than_any_real_turn_costs(index: Path, cohere: CohereS
         assert worst.thrift < worst.full
 
 
-def test_a_summary_that_may_be_due_is_set_aside_too(index: Path) -> None:
-    query, prices = ChatQuery(query=QUESTION), Prices(generator=Price(1, 1), thrift=Price(1, 1))
-    assert worst_of_turn(query, prices, keeps=True).full > worst_of_turn(query, prices, keeps=False).full + 300
+class Silent(CohereServer):
+    """Its summaries fail, so that there is more and more to make the next one from."""
+
+    def _chat(self, request: ChatRequest) -> Answer:
+        if not request.stream:
+            self.replies.appendleft(ChatReply(""))
+        return super()._chat(request)
 
 
-def test_a_search_reserves_no_answer() -> None:
-    prices = Prices(embedder=Price(1), reranker=Price(search=10), generator=Price(100, 100))
-    worst = worst_of_search("four", prices)
-    assert (worst.full, worst.thrift) == (204 + 40, 204)
+@pytest.fixture
+def silent() -> Iterator[Silent]:
+    with Silent() as running:
+        yield running
+
+
+def test_a_long_conversation_that_is_kept_costs_no_more_than_was_set_aside(
+    index: Path, silent: Silent, tmp_path: Path
+) -> None:
+    cohere = silent
+    asked = service(index, cohere, records=f"sqlite:{tmp_path / 'records'}", reranker="none")
+    prices, spent = asked.prices, counted(asked, 50_000_000)
+    before = 0
+    for number in range(9):
+        lines = "" if number == 8 else ("─" * 120 + " ") * 14
+        query = ChatQuery(query=f"{QUESTION} {number}? {lines}"[:1900], thread_id="t1")
+        assert [*asked.chat(query)]
+        worst = worst_of_turn(query, prices, keeps=True).full
+        assert spent() - before <= worst
+        before = spent()
+    told = [len(r.body["messages"][-1]["content"].encode()) for r in cohere.history if not r.body["stream"]]
+    assert 15_000 < max(told) <= 16_000
+
+
+def test_the_dearer_of_two_generators_is_set_aside(index: Path, cohere: CohereServer) -> None:
+    query = ChatQuery(query=QUESTION)
+    prices = Prices(embedder=Price(1), generator=Price(1, 1), thrift=Price(5, 5))
+    worst = worst_of_turn(query, prices, keeps=False)
+    assert worst.full == worst.thrift > worst_of_turn(query, Prices(generator=Price(1, 1)), keeps=False).full
+    asked = service(
+        index,
+        cohere,
+        generator="cohere:command-r7b-12-2024",
+        thrift_generator="cohere:command-a-03-2025",
+        reranker="none",
+    )
+    spent = counted(asked, 40_000)
+    for _ in range(3):
+        ask(asked, QUESTION)
+    assert asked.budget._limiter.reserve("docs#1970-01-01", 39_000, 40_000, 0.0)
+    before = spent()
+    assert ask(asked, QUESTION).status == "degraded"
+    assert spent() == before
 
 
 @dataclass

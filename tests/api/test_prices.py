@@ -68,7 +68,10 @@ def test_a_model_on_bedrock_costs_the_same_through_every_region(name: str) -> No
 
 
 @pytest.mark.parametrize(
-    "said", ["generator", "generator=", "generator=a/b", "model=1/2", "generator=-1/2", "generator=nan", "reranker=1e9"]
+    "said",
+    ["generator", "generator=", "generator=a/b", "model=1/2", "generator=-1/2", "generator=nan", "reranker=1e9"]
+    # The second number too.
+    + [f"generator=0.15/{n}" for n in ("nan", "inf", "1e300", "-1")],
 )
 def test_prices_that_can_not_be_read_are_told(said: str) -> None:
     with pytest.raises(ConfigurationError, match=r"CHAPTERVERSE_PRICES can't be read: write it as generator="):

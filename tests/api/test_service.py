@@ -7,12 +7,14 @@ import pytest
 
 from api import quill
 from api.quill import ask
+from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMismatch, IndexMissing, InputError
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from chapterverse_api.contract import RetrievalRequest
 from chapterverse_api.ranking import WEIGHTS
 from chapterverse_api.service import Service, open_service
+from fakes.openai_server import OpenAIServer
 
 QUESTION = "How do I clear the cache?"
 
@@ -53,6 +55,22 @@ def test_retrieve_by_vector_scores_by_nearness(tmp_path: Path) -> None:
     assert found.retrieved_chunks[0].section_heading == "Uninstalling"
     best = found.retrieved_chunks[0]
     assert best.score == best.components["cosine"] == pytest.approx(0.3333)
+
+
+def test_who_only_comes_by_has_no_embedder_asked_for_its_size(tmp_path: Path) -> None:
+    with OpenAIServer(key="") as server:
+        settings = Settings(embedder="openai:local-model", openai_url=server.url)
+        embedder = open_embedder(settings)
+        published = quill.publish(tmp_path, embedder=embedder)
+        server.history.clear()
+        # The one that answers is another process', which never asked before.
+        opened = quill.service(published.override(embedder=settings.embedder), embedder=open_embedder(settings))
+        assert opened.status().models["embedder"] == "openai:local-model"
+        assert opened.status().status == "ok"
+        assert opened.snapshot().head.embedder.size == 64
+        assert server.history == []
+        assert opened.search(QUESTION, 1, {})
+        assert len(server.history) == 1
 
 
 def test_search_returns_unexpanded_rows(service: Service) -> None:

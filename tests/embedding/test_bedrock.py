@@ -180,7 +180,7 @@ def test_a_broken_reply_is_asked_for_again(server: BedrockServer, fault: Fault) 
 
 
 def test_a_question_is_tried_twice_and_waits_little(server: BedrockServer) -> None:
-    server.play(failing(500))
+    server.play(failing(503))
     assert len(embedder().embed_query("one")) == 1024
     server.play(rate_limited(30))
     with pytest.raises(ProviderError, match="rate limit"):

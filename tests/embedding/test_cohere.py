@@ -248,7 +248,17 @@ def test_a_reply_that_is_no_vector_is_refused_for_a_question(server: CohereServe
         embedder(server).embed_query("one")
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 500, 502, 504])
+def test_a_question_that_may_be_billed_is_not_tried_again(server: CohereServer, status: int) -> None:
+    server.play(failing(status))
+    with pytest.raises(ProviderError) as caught:
+        embedder(server).embed_query("one")
+    assert caught.value.retryable
+    assert not caught.value.unbilled
+    assert len(server.history) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
 def test_a_question_is_tried_twice(server: CohereServer, status: int) -> None:
     server.play(failing(status))
     assert len(embedder(server).embed_query("one")) == 1024

@@ -12,6 +12,12 @@ from chapterverse.errors import KeyRefused, ProviderError
 LIMITS = {"x-endpoint-monthly-call-limit": "1000", "x-trial-endpoint-call-limit": "10"}
 
 
+@pytest.mark.parametrize(("status", "free"), [(400, True), (429, True), (503, True), (200, False), (408, False)])
+def test_only_a_refusal_is_known_to_cost_nothing(status: int, free: bool) -> None:
+    assert Refusals().error(status, {}, {}).unbilled is free
+    assert not any(Refusals().error(status, {}, {}).unbilled for status in (500, 502, 504, 599))
+
+
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 501, 503, 504, 599])
 def test_what_passes_may_be_tried_again_when_it_says(status: int) -> None:
     error = Refusals().error(status, {"message": "s3cret"}, {"retry-after": "7"})

@@ -6,15 +6,17 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chapterverse.embedding import open_embedder
+from chapterverse.embedding import Unsized, open_embedder
 from chapterverse.embedding.openai import OpenAIEmbedder
 from chapterverse.embedding.patience import Patience
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.model import EmbedderCard
 from chapterverse.rest import JsonClient
 from chapterverse.settings import Settings
 from chapterverse.sync import index
@@ -125,6 +127,31 @@ def test_the_size_of_an_unknown_model_is_learned_once() -> None:
         assert len(local.embed_query("one")) == 64
         assert len(server.history) == 2
         assert "authorization" not in server.history[0].headers
+
+
+def test_beside_an_index_nobody_is_asked_for_the_size() -> None:
+    with OpenAIServer(key="") as server:
+        local = embedder(server, "local-model", key="")
+        assert isinstance(local, Unsized)
+        # Made by another model, so that this one's size is nobody's question.
+        assert local.beside(EmbedderCard("openai:other", 3)) == EmbedderCard(
+            "openai:local-model", 0, 0, "openai:local-model"
+        )
+        made = EmbedderCard("openai:local-model", 64, 0, "openai:local-model")
+        assert local.beside(made) == made == local.card
+        assert server.history == []
+        assert len(local.embed_query("one")) == 64
+        assert len(server.history) == 1
+        # The index was made anew after the server had changed what it calls by that name.
+        assert local.beside(replace(made, size=32)).size == 32
+        with pytest.raises(ProviderError, match="no vector of 32 numbers"):
+            local.embed_query("one")
+
+
+def test_an_index_tells_nothing_of_a_known_model(server: OpenAIServer) -> None:
+    for model, size in ((SMALL, 1536), (f"{SMALL}/512", 512)):
+        assert embedder(server, model).beside(EmbedderCard(f"openai:{model}", 3)).size == size
+    assert server.history == []
 
 
 def test_a_size_that_cannot_be_learned_is_the_services_failure() -> None:
@@ -302,7 +329,7 @@ def test_a_wrong_setting_is_one_sentence(settings: dict[str, str], sentence: str
 def test_neither_side_loads_an_sdk(server: OpenAIServer) -> None:
     program = f"""
 import sys
-from chapterverse.embedding import open_embedder
+from chapterverse.embedding import Unsized, open_embedder
 from chapterverse.settings import Settings
 from chapterverse.sync import index
 from chapterverse.target import Target

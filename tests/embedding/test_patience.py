@@ -79,6 +79,15 @@ def test_what_will_not_pass_is_told_at_once() -> None:
     assert clock.slept == []
 
 
+def test_what_may_have_been_billed_is_not_asked_for_again() -> None:
+    clock, refused, lost = Clock(), busy(0), ProviderError("lost", retryable=True)
+    refused.unbilled = True
+    patience = Patience(sleep=clock.sleep, once=True)
+    assert patience.ask(failing(refused, refused)) == "done"
+    with pytest.raises(ProviderError, match="lost"):
+        patience.ask(failing(refused, lost))
+
+
 def test_the_pace_is_kept_in_every_window() -> None:
     clock = Clock()
     pace = Pace(2000, 60, clock=clock, sleep=clock.sleep)

@@ -113,12 +113,14 @@ class BedrockServer(LoopbackServer):
     Attributes:
         scripts: what a language model says to the next conversations, one each.
         stop: why it stops.
+        thoughts: tokens that it thinks before each answer, and bills.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.scripts: deque[Script] = deque()
         self.stop = "end_turn"
+        self.thoughts = 0
 
     def answer(self, request: Request) -> Answer:
         if not request.headers.get("authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
@@ -153,7 +155,8 @@ class BedrockServer(LoopbackServer):
                 piece()
         yield event("contentBlockStop", {"contentBlockIndex": 0})
         yield event("messageStop", {"stopReason": self.stop})
-        usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+        written = sum(tokens(piece) for piece in script if isinstance(piece, str)) + self.thoughts
+        usage = {"inputTokens": 1, "outputTokens": written, "totalTokens": 1 + written}
         yield event("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})
 
     def failure(self, refusal: Refusal) -> Answer:

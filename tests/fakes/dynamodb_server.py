@@ -107,6 +107,17 @@ def refused(code: str, status: str = "400 Bad Request") -> Fault:
     return answer
 
 
+def said(body: object, status: str = "200 OK") -> Fault:
+    """Answer with this, and do nothing."""
+
+    def answer(environ: Environ, start: Any, table: Application) -> Iterable[bytes]:
+        raw = json.dumps(body).encode()
+        start(status, [("Content-Type", "application/x-amz-json-1.0"), ("Content-Length", str(len(raw)))])
+        return [raw]
+
+    return answer
+
+
 def unanswered(environ: Environ, start: Any, table: Application) -> Iterable[bytes]:
     """Do what was asked, and lose the answer."""
     b"".join(table(environ, lambda *_: None))

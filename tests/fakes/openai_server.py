@@ -51,6 +51,7 @@ _CHAT_MODELS: dict[str, dict[str, str]] = {
     },
     "local-model": {},
     "strict-model": {"max_completion_tokens": "Extra inputs are not permitted."},
+    "old-model": {"stream_options": "Extra inputs are not permitted."},
 }
 
 #: What a model says, piece by piece; something to call stands for what happens between two pieces.
@@ -64,6 +65,14 @@ class ChatMessage(BaseModel):
     content: str
 
 
+class StreamOptions(BaseModel):
+    """`ChatCompletionStreamOptions` of the same description."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    include_usage: bool = False
+
+
 class ChatRequest(BaseModel):
     """`CreateChatCompletionRequest` of the API's published description, for texts."""
 
@@ -72,6 +81,7 @@ class ChatRequest(BaseModel):
     model: str
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
     stream: bool = False
+    stream_options: StreamOptions | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] = 1
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -83,6 +93,7 @@ class OpenAIServer(LoopbackServer):
     Attributes:
         scripts: what the model says to the next chats, one each.
         finish: why it stops.
+        thoughts: tokens that it thinks before each answer, and bills.
         streams: whether a chat comes in pieces when that is asked for.
 
     Args:
@@ -95,6 +106,7 @@ class OpenAIServer(LoopbackServer):
         super().__init__()
         self.scripts: deque[Script] = deque()
         self.finish = "stop"
+        self.thoughts = 0
         self.streams = True
         self._key = key
         self._cuts = cuts
@@ -122,26 +134,35 @@ class OpenAIServer(LoopbackServer):
                 raise Refusal(400, f"Unsupported parameter: '{name}' is not supported with this model. {reason}")
         script = self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
         if request.stream and self.streams:
-            return self._stream(script)
+            return self._stream(
+                script, counts=request.stream_options is not None and request.stream_options.include_usage
+            )
         text = "".join(piece for piece in script if isinstance(piece, str))
         message = {"role": "assistant", "content": text}
         return {
             "id": "fake",
             "object": "chat.completion",
             "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": tokens(text), "total_tokens": 1 + tokens(text)},
+            "usage": self._usage(text),
         }
 
-    def _stream(self, script: Script) -> Iterator[bytes]:
+    def _usage(self, text: str) -> dict[str, int]:
+        written = tokens(text) + self.thoughts
+        return {"prompt_tokens": 1, "completion_tokens": written, "total_tokens": 1 + written}
+
+    def _stream(self, script: Script, *, counts: bool) -> Iterator[bytes]:
+        said = ""
         yield chunk({"role": "assistant", "content": ""})
         for piece in script:
             if isinstance(piece, str):
+                said += piece
                 yield chunk({"content": piece})
             else:
                 piece()
         yield chunk({}, self.finish)
-        # As with `include_usage`, which some servers take for granted.
-        yield event({"id": "fake", "object": "chat.completion.chunk", "choices": [], "usage": {"total_tokens": 1}})
+        if counts:
+            usage = self._usage(said)
+            yield event({"id": "fake", "object": "chat.completion.chunk", "choices": [], "usage": usage})
         yield b"data: [DONE]\n\n"
 
     def _embed(self, request: EmbeddingRequest) -> dict[str, Any]:

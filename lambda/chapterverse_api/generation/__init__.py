@@ -17,6 +17,9 @@ from chapterverse.knowledge import Persona
 from chapterverse.settings import Settings
 from chapterverse_api.cutoff import Cutoff
 
+#: More is no number of tokens.
+_MOST_TOKENS = 10_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -63,6 +66,13 @@ class Usage:
 
     read: float = 0.0
     written: float = 0.0
+
+    def take(self, read: object, written: object, total: object) -> None:
+        """Take what a service says, where it can be so; some leave billed thoughts out of all but the total."""
+        asked, said, both = (n if type(n) is int and 0 < n < _MOST_TOKENS else 0 for n in (read, written, total))
+        # One of them alone may count anything.
+        if asked and said:
+            self.read, self.written = asked, max(said, both - asked)
 
 
 @dataclass(frozen=True, slots=True)

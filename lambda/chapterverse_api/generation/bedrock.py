@@ -19,7 +19,7 @@ from chapterverse.embedding.bedrock_runtime import Runtime
 from chapterverse.embedding.slices import RefusedError
 from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
 from chapterverse_api.cutoff import TOTAL_SECONDS, Cutoff
-from chapterverse_api.generation import Draft, Said, Task
+from chapterverse_api.generation import Draft, Said, Task, Usage
 from chapterverse_api.generation.numbered import numbered
 from chapterverse_api.generation.spoken import spoken, written
 from chapterverse_api.prompts import ANSWER_TOKENS, conversation, instructions
@@ -67,7 +67,7 @@ class BedrockGenerator:
         """Yield the draft as it is written; see `Generator`."""
         nonce = secrets.token_hex(8)
         request = self._request(instructions(task, nonce), conversation(task, nonce))
-        with closing(self._texts(request, task.cutoff)) as texts:
+        with closing(self._texts(request, task.cutoff, task.usage)) as texts:
             return (yield from numbered(spoken(texts), task.passages))
 
     def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
@@ -93,19 +93,19 @@ class BedrockGenerator:
         asked = {**request, "inferenceConfig": {"maxTokens": tokens, **temperature}}
         return self._runtime.converse(self._client, asked, cutoff.left, cutoff.closing)
 
-    def _texts(self, request: dict[str, Any], cutoff: Cutoff) -> Steps[str, None, bool]:
+    def _texts(self, request: dict[str, Any], cutoff: Cutoff, usage: Usage) -> Steps[str, None, bool]:
         """Yield the text as it comes; return whether the limit ended it."""
         try:
-            return (yield from self._streamed(request, self._temperature, cutoff))
+            return (yield from self._streamed(request, self._temperature, cutoff, usage))
         except RefusedError:
             if not self._temperature:
                 raise
-        cut = yield from self._streamed(request, {}, cutoff)
+        cut = yield from self._streamed(request, {}, cutoff, usage)
         self._temperature = {}
         return cut
 
     def _streamed(
-        self, request: dict[str, Any], temperature: dict[str, float], cutoff: Cutoff
+        self, request: dict[str, Any], temperature: dict[str, float], cutoff: Cutoff, usage: Usage
     ) -> Steps[str, None, bool]:
         asked = {**request, "inferenceConfig": {"maxTokens": ANSWER_TOKENS, **temperature}}
         reason, begun = None, False
@@ -115,7 +115,9 @@ class BedrockGenerator:
                     begun = True
                     if text := _text(_part(_part(event, "contentBlockDelta"), "delta")):
                         yield text
-                    reason = _part(event, "messageStop").get("stopReason")
+                    reason = _part(event, "messageStop").get("stopReason", reason)
+                    said = _part(_part(event, "metadata"), "usage")
+                    usage.take(said.get("inputTokens"), said.get("outputTokens"), said.get("totalTokens"))
         except RefusedError:
             # What came before it can't be asked for once more.
             if begun:

@@ -57,7 +57,7 @@ class CohereGenerator:
         """
         url, key = access(settings, "generator")
         headers = bearer(key, "COHERE_API_KEY")
-        return cls(model or DEFAULT_MODEL, JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS))
+        return cls(model or DEFAULT_MODEL, JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, billed=True))
 
     @property
     def name(self) -> str:

@@ -12,18 +12,19 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Generator as Steps
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import AnswerWithheld, ConfigurationError, KeyRefused, ProviderError
-from chapterverse.rest import JsonClient, Reply, Stream, bearer
+from chapterverse.rest import Event, JsonClient, Reply, Stream, bearer, is_unbilled
+from chapterverse.rest.body import parsed
 from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Draft, Said, Task
+from chapterverse_api.generation import Draft, Said, Task, Usage
 from chapterverse_api.generation.numbered import numbered
 from chapterverse_api.generation.spoken import spoken, written
 from chapterverse_api.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions
@@ -33,6 +34,9 @@ _PATH = "/v1/chat/completions"
 #: Near to what is most likely, as an answer quotes.
 _TEMPERATURE = 0.1
 
+
+#: Seconds for what a stream says behind the answer of the tokens it took.
+_USAGE_SECONDS = 1.0
 
 _PROVIDER = "The model service"
 
@@ -59,27 +63,27 @@ class _Manner:
         limit: its name for the most tokens of an answer.
         renamed: whether that is the second name tried.
         temperature: whether it may be told one; the models that may not are those that reason.
-        streams: whether it sends this answer in pieces; what it sent whole may have been an accident, so that is
-            not remembered.
+        counts: whether it may be asked for the tokens that a stream took: thoughts are billed, and nobody sees them.
     """
 
     limit: str
     renamed: bool = False
     temperature: bool = True
-    streams: bool = True
+    counts: bool = True
 
-    def fields(self, tokens: int) -> dict[str, Any]:
+    def fields(self, tokens: int, *, streams: bool) -> dict[str, Any]:
+        asked: dict[str, Any] = {"stream_options": {"include_usage": True}} if streams and self.counts else {}
         if self.temperature:
-            return {self.limit: tokens, "temperature": _TEMPERATURE}
-        return {self.limit: tokens + THOUGHT_TOKENS}
+            return {self.limit: tokens, "temperature": _TEMPERATURE, **asked}
+        return {self.limit: tokens + THOUGHT_TOKENS, **asked}
 
     def after(self, reply: Stream | Reply) -> _Manner | None:
-        """Return what to try after a reply that was no answer; None where another manner would not mend it."""
-        if reply.status == 200 and self.streams:
-            return replace(self, streams=False)
+        """Return what to try after a refusal; None where another manner would not mend it."""
         if reply.status not in _MALFORMED:
             return None
         said = json.dumps(reply.body)
+        if self.counts and "stream_options" in said:
+            return replace(self, counts=False)
         if not self.renamed and self.limit in said:
             other = "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
             return replace(self, limit=other, renamed=True)
@@ -106,7 +110,7 @@ class OpenAIGenerator:
                 "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini."
             )
         url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
-        rest = JsonClient(url, bearer(key, "OPENAI_API_KEY") if key else {})
+        rest = JsonClient(url, bearer(key, "OPENAI_API_KEY") if key else {}, billed=True)
         is_openai = urlsplit(url).hostname == "api.openai.com"
         if is_openai and not key:
             raise ConfigurationError(
@@ -128,35 +132,42 @@ class OpenAIGenerator:
         """
         nonce = secrets.token_hex(8)
         said = conversation(task, nonce)
-        with closing(self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.cutoff)) as texts:
+        asked = self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.cutoff, task.usage)
+        with closing(asked) as texts:
             return (yield from numbered(spoken(texts), task.passages))
 
     def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
         """Return a short text; see `Writer`."""
-        return written(self._texts(instructions, messages, tokens, cutoff, in_pieces=False))
+        return written(self._texts(instructions, messages, tokens, cutoff))
 
     def _texts(
-        self, instructions: str, messages: Sequence[Said], tokens: int, cutoff: Cutoff, *, in_pieces: bool = True
+        self,
+        instructions: str,
+        messages: Sequence[Said],
+        tokens: int,
+        cutoff: Cutoff,
+        usage: Usage | None = None,
     ) -> Steps[str, None, bool]:
-        """Yield the text as it comes; return whether the limit ended it."""
+        """Yield the text, as it comes where its usage is to be filled in; return whether the limit ended it."""
         said = [
             {"role": "system", "content": instructions},
             *({"role": m.role, "content": m.content} for m in messages),
         ]
         manner = self._manner
         while True:
-            streams = in_pieces and manner.streams
-            asked = {"model": self._model, "messages": said, "stream": streams, **manner.fields(tokens)}
+            streams = usage is not None
+            fields = manner.fields(tokens, streams=streams)
+            asked = {"model": self._model, "messages": said, "stream": streams, **fields}
             reply: Stream | Reply
-            if streams:
+            if usage is not None:
                 with self._rest.stream(_PATH, asked, seconds=cutoff.left, closing=cutoff.closing) as reply:
-                    if reply.status == 200 and "json" not in reply.headers.get("content-type", ""):
+                    if reply.status == 200:
                         self._manner = manner
-                        return (yield from _streamed(reply))
+                        return (yield from _told(reply, usage))
             else:
                 reply = self._rest.post(_PATH, asked, seconds=cutoff.left, closing=cutoff.closing)
                 if reply.status == 200:
-                    self._manner = replace(manner, streams=True)
+                    self._manner = manner
                     return (yield from _whole(reply.body))
             changed = manner.after(reply)
             if changed is None:
@@ -164,19 +175,49 @@ class OpenAIGenerator:
             manner = changed
 
 
-def _streamed(stream: Stream) -> Steps[str, None, bool]:
+def _told(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
+    """Yield the text of a reply, in pieces or whole as the server likes it: to ask again would be to pay again."""
+    if "json" not in stream.headers.get("content-type", ""):
+        return (yield from _streamed(stream, usage))
+    body = parsed(stream.whole())
+    _count(body, usage)
+    return (yield from _whole(body))
+
+
+def _streamed(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
     """Yield the text of a stream that ends with a reason, with `[DONE]`, or else has failed."""
-    for event in stream.events():
+    events = stream.events()
+    for event in events:
         if event.data.strip() == "[DONE]":
             return False
         # Some servers give their chunks a name.
-        choice = _choice(event.data if event.name != "error" else "")
+        chunk = _chunk(event.data if event.name != "error" else "")
+        _count(chunk, usage)
+        choice = _first(chunk)
         if text := _text(choice.get("delta")):
             yield text
-        # What may follow counts tokens.
         if reason := choice.get("finish_reason"):
-            return _is_cut(reason)
+            cut = _is_cut(reason)
+            _count_rest(stream, events, usage)
+            return cut
     raise _broken()
+
+
+def _count_rest(stream: Stream, events: Iterator[Event], usage: Usage) -> None:
+    """Read what follows the answer: it counts tokens, and where it breaks off the answer is whole all the same."""
+    stream.hurry(_USAGE_SECONDS)
+    with suppress(ProviderError):
+        for event in events:
+            if event.data.strip() == "[DONE]":
+                return
+            _count(_chunk(event.data), usage)
+
+
+def _count(reply: Any, usage: Usage) -> None:
+    """Fill in what a reply, or a piece of one, says of its tokens."""
+    said = reply.get("usage") if isinstance(reply, dict) else None
+    if isinstance(said, dict):
+        usage.take(said.get("prompt_tokens"), said.get("completion_tokens"), said.get("total_tokens"))
 
 
 def _whole(body: Any) -> Steps[str, None, bool]:
@@ -185,9 +226,9 @@ def _whole(body: Any) -> Steps[str, None, bool]:
     return _is_cut(choice.get("finish_reason"))
 
 
-def _choice(data: str) -> dict[str, Any]:
+def _chunk(data: str) -> Any:
     try:
-        return _first(json.loads(data))
+        return json.loads(data)
     # Brackets nested a hundred thousand deep are no reply either.
     except (ValueError, RecursionError):
         raise _broken() from None
@@ -240,5 +281,5 @@ def _failure(reply: Stream | Reply) -> ProviderError:
     message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
     retryable = status in _PASSING or status >= 500
     failure = KeyRefused(message) if status in {401, 403} else ProviderError(message, retryable=retryable)
-    failure.unbilled = status >= 400
+    failure.unbilled = is_unbilled(status)
     return failure

@@ -14,8 +14,9 @@ from typing import Protocol
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
 
-#: Seconds for which an account is kept after the last reservation.
-ACCOUNT_SECONDS = 2 * 24 * 60 * 60
+#: Seconds for which an account is kept after the last reservation. A clock that is days ahead for a moment must not end
+#: the account of today, for the clock comes back and would find nothing spent; to keep one for a month costs 100 bytes.
+ACCOUNT_SECONDS = 32 * 24 * 60 * 60
 
 
 class LimiterFault(ChapterVerseError):

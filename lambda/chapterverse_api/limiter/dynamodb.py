@@ -15,6 +15,7 @@ request of the same client came between the two, or one was held up in the netwo
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +36,9 @@ ABANDONED = 3600
 _DAY = 24 * 60 * 60
 _OPEN = "open@"
 _FAILED = "ConditionalCheckFailedException"
+
+#: A whole number as DynamoDB writes it.
+_WHOLE = re.compile(r"-?[0-9]{1,38}")
 
 #: An item as DynamoDB writes it: {"spent": {"N": "17"}}.
 Item = Mapping[str, Mapping[str, str]]
@@ -85,10 +89,13 @@ class DynamoLimiter:
             return None
         key, ours = f"requests#{client}#{int(now // _DAY)}", secrets.token_hex(8)
         written, item = self._apply(_counting(key, ours, windows, now))
+        ours_is_last = item.get("last") == {"S": ours}
         if written:
+            if not ours_is_last:
+                raise _malformed()
             self._sweep(key, (name for name in item if _is_past(name, now)))
             return None
-        if item.get("last") == {"S": ours}:
+        if ours_is_last:
             return None
         full = [window for window in windows if _number(item, _counter(window, now)) >= window.limit]
         return max((window.left(now) for window in full), default=1.0)
@@ -105,11 +112,15 @@ class DynamoLimiter:
             {":micros": micros, ":room": cap - micros, ":expires": int(now) + ACCOUNT_SECONDS},
         )
         written, item = self._apply(step)
+        reserved, spent = _OPEN + ours in item, _number(item, "spent")
+        # Money is set aside where the table shows it, whatever the status of the reply.
+        if (written and not reserved) or (reserved and (_number(item, _OPEN + ours) != micros or spent < micros)):
+            raise _malformed()
+        if not reserved:
+            return None
         if written:
             self._sweep(key, sorted(name for name in item if _is_abandoned(name, now)))
-        elif _OPEN + ours not in item:
-            return None
-        return Reservation(ours, account, micros, _number(item, "spent") - micros)
+        return Reservation(ours, account, micros, spent - micros)
 
     def settle(self, reservation: Reservation, micros: int) -> None:
         step = _Update(
@@ -132,29 +143,36 @@ class DynamoLimiter:
             found = self._service.call("DynamoDB_20120810.GetItem", request)
         except AwsFault as error:
             raise self._explained(error) from error
-        return _number(found.get("Item", {}), "spent")
+        return _number(_item(found, "Item"), "spent")
 
     def first(self, token: str, until: float, now: float) -> bool:
+        ours = secrets.token_hex(8)
         step = _Update(
             f"token#{token}",
             "SET #owner = :id, #expires = :expires",
             # DynamoDB removes what has expired within days, not at once.
             "attribute_not_exists(#expires) OR #expires <= :now OR #owner = :id",
             {"#owner": "owner", "#expires": "expires"},
-            {":id": secrets.token_hex(8), ":expires": math.ceil(until), ":now": int(now)},
+            {":id": ours, ":expires": math.ceil(until), ":now": int(now)},
         )
-        written, _ = self._apply(step)
+        written, item = self._apply(step)
+        if written and item.get("owner") != {"S": ours}:
+            raise _malformed()
         return written
 
     def _apply(self, step: _Update) -> tuple[bool, Item]:
-        """Return whether the condition held, and the item: after it if so, else as it is."""
+        """Return whether the condition held, and the item: after it if so, else as it is.
+
+        Raises:
+            LimiterFault: the table can't be used, or what answers is no table.
+        """
         try:
             done = self._service.call("DynamoDB_20120810.UpdateItem", step.request(self._table))
         except AwsFault as error:
             if error.code == _FAILED:
-                return False, error.body.get("Item", {})
+                return False, _item(error.body, "Item")
             raise self._explained(error) from error
-        return True, done.get("Attributes", {})
+        return True, _item(done, "Attributes")
 
     def _sweep(self, key: str, stale: Iterable[str]) -> None:
         """Remove attributes that nothing needs any more, once there are many; twice is as good as once."""
@@ -206,13 +224,40 @@ def _counter(window: Window, now: float) -> str:
 def _is_past(name: str, now: float) -> bool:
     """Return whether this is a counter whose window is over, also for a machine whose clock is a little late."""
     seconds, _, start = name.partition("@")
-    return seconds.isdecimal() and int(start) + 2 * int(seconds) <= now
+    return seconds.isdecimal() and start.isdecimal() and int(start) + 2 * int(seconds) <= now
 
 
 def _is_abandoned(name: str, now: float) -> bool:
     """Return whether this is what a process set aside that was killed; its money stays spent."""
-    return name.startswith(_OPEN) and int(name.removeprefix(_OPEN).partition("-")[0]) + ABANDONED <= now
+    began = name.removeprefix(_OPEN).partition("-")[0]
+    return name.startswith(_OPEN) and began.isdecimal() and int(began) + ABANDONED <= now
+
+
+def _item(reply: Mapping[str, object], name: str) -> Item:
+    """Return the item of a reply; an empty one where it holds none.
+
+    Raises:
+        LimiterFault: what it holds is none.
+    """
+    item = reply.get(name, {})
+    if not isinstance(item, dict) or not all(isinstance(value, dict) for value in item.values()):
+        raise _malformed()
+    return item
 
 
 def _number(item: Item, name: str) -> int:
-    return int(item[name]["N"]) if name in item else 0
+    """Return a whole number of an item, 0 where it has none of that name.
+
+    Raises:
+        LimiterFault: something else stands there.
+    """
+    if name not in item:
+        return 0
+    said = item[name].get("N")
+    if not isinstance(said, str) or not _WHOLE.fullmatch(said):
+        raise _malformed()
+    return int(said)
+
+
+def _malformed() -> LimiterFault:
+    return LimiterFault("DynamoDB answered with something that is no reply: check AWS_ENDPOINT_URL.")

@@ -45,7 +45,7 @@ class SqliteLimiter:
     def admit(self, client: str, windows: Sequence[Window], now: float) -> float | None:
         with self._transaction() as db:
             counted = db.execute("SELECT seconds, start, count FROM limiter_requests WHERE client = ?", (client,))
-            counts = {(length, start): count for length, start, count in counted}
+            counts = {(length, start): _whole(count) for length, start, count in counted}
             full = [w for w in windows if counts.get((w.seconds, w.start(now)), 0) >= w.limit]
             if not full and windows:
                 # One window longer than it lasts, for a process whose clock is a little late.
@@ -77,7 +77,8 @@ class SqliteLimiter:
     def settle(self, reservation: Reservation, micros: int) -> None:
         with self._transaction() as db:
             open_ = db.execute("DELETE FROM limiter_reservations WHERE id = ? RETURNING micros", (reservation.id,))
-            for (reserved,) in open_.fetchall():
+            for (micros_reserved,) in open_.fetchall():
+                reserved = _whole(micros_reserved)
                 db.execute(
                     "UPDATE limiter_accounts SET spent = spent - ? WHERE account = ?",
                     (reserved - min(micros, reserved), reservation.account),
@@ -182,7 +183,18 @@ class SqliteLimiter:
 
 def _spent(db: sqlite3.Connection, account: str) -> int:
     row = db.execute("SELECT spent FROM limiter_accounts WHERE account = ?", (account,)).fetchone()
-    return int(row[0]) if row else 0
+    return _whole(row[0]) if row else 0
+
+
+def _whole(value: object) -> int:
+    """Return a count; whatever else stands in its place, as SQLite lets it, says that others wrote the file.
+
+    Raises:
+        sqlite3.DatabaseError: it is none.
+    """
+    if type(value) is not int or value < 0:
+        raise sqlite3.DatabaseError
+    return value
 
 
 def _sweep(db: sqlite3.Connection, now: float, *tables: str) -> None:

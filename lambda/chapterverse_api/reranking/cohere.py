@@ -41,7 +41,7 @@ class CohereReranker:
         """
         url, key = access(settings, "reranker")
         headers = bearer(key, "COHERE_API_KEY")
-        rest = JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, total_seconds=_SECONDS)
+        rest = JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, total_seconds=_SECONDS, billed=True)
         return cls(model or DEFAULT_MODEL, rest)
 
     @property

@@ -10,11 +10,17 @@ from chapterverse.errors import ProviderError
 #: Texts of one request: a question with so many is one search for Cohere and for Bedrock, by which they charge.
 MOST_TEXTS = 100
 
+#: Bytes of a text that a model is sent: a chunk of 512 tokens has more only where it is all blanks or lines, which say
+#: nothing, and each further part of a text is paid for like one more text.
+MOST_BYTES = 3400
+
 Send = Callable[[Sequence[str]], list[float]]
 
 
 def rank(texts: Sequence[str], send: Send) -> list[float]:
     """Return one score a text, in order; a blank one is never sent, as models refuse those, and has 0.
+
+    Of a text that is too long the beginning is sent.
 
     Args:
         send: one request of at most 100 texts.
@@ -23,12 +29,18 @@ def rank(texts: Sequence[str], send: Send) -> list[float]:
         ProviderError: as `send` says.
     """
     scores = [0.0] * len(texts)
-    sent = [i for i, text in enumerate(texts) if text.strip()]
+    begun = list(map(_beginning, texts))
+    sent = [i for i, text in enumerate(begun) if text.strip()]
     for start in range(0, len(sent), MOST_TEXTS):
         part = sent[start : start + MOST_TEXTS]
-        for i, score in zip(part, send([texts[i] for i in part]), strict=True):
+        for i, score in zip(part, send([begun[i] for i in part]), strict=True):
             scores[i] = score
     return scores
+
+
+def _beginning(text: str) -> str:
+    data = text.encode(errors="replace")
+    return text if len(data) <= MOST_BYTES else data[:MOST_BYTES].decode(errors="ignore")
 
 
 def checked(reply: Any, count: int, provider: str) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import EmbedderCard
@@ -36,6 +36,15 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a question. Raises `ProviderError` as above."""
+        ...
+
+
+@runtime_checkable
+class Unsized(Protocol):
+    """An embedder that may have to ask for a vector, which costs money, to know the size of its vectors."""
+
+    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+        """Return the card as far as it is known without asking; an index that this model made tells the size."""
         ...
 
 

@@ -18,10 +18,14 @@ from typing import Any
 from chapterverse.embedding.patience import BusyError, Patience
 from chapterverse.embedding.slices import RefusedError
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.rest import Closing, asked_pause
+from chapterverse.rest import Closing, asked_pause, is_unbilled
+from chapterverse.rest.connections import IDLE_SECONDS
 
-#: How a question is tried: twice, with a short wait between, as a reader is waiting too.
-QUESTION = Patience(tries=2, seconds=1.0, longest=0.25)
+#: How a question is tried: twice, with a short wait between, as a reader is waiting too, and billed at most once.
+QUESTION = Patience(tries=2, seconds=1.0, longest=0.25, once=True)
+
+#: Seconds for what a stream says behind the answer of the tokens it took.
+_USAGE_SECONDS = 1.0
 
 #: A cross-region inference profile is the model's id behind a geography: "us.cohere.embed-v4:0".
 _PROFILE = re.compile(r"(?P<geography>[a-z][a-z-]*\.)?(?P<model>cohere\..*)")
@@ -77,6 +81,7 @@ class Runtime:
 
     part: str
     session: Any = field(repr=False)
+    _used: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def open(cls, part: str) -> Runtime:
@@ -123,6 +128,7 @@ class Runtime:
         Raises:
             ProviderError: there are no credentials; Bedrock could not be reached, refused, or sent no JSON.
         """
+        self._wake(client)
         with self._told(_REASONS):
             reply = client.invoke_model(
                 modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
@@ -133,12 +139,14 @@ class Runtime:
         """Send a conversation and return the reply; else as `events`."""
 
         def asked(_: _Wait) -> Iterator[Any]:
-            yield QUESTION.ask(lambda: self._called(client.converse, request))
+            yield QUESTION.ask(lambda: self._called(client, "converse", request))
 
         return next(_Wait(seconds).results(asked, closing))
 
     def events(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Generator[Any]:
         """Send a conversation and yield the events of its stream as they come, up to and with `messageStop`.
+
+        What follows that is `metadata`, with the tokens that are billed; it is waited for a second, and then left.
 
         boto3 can't be interrupted, so it waits in a thread of its own, and the caller can leave at any time. Then that
         thread's connection is shut, by which the service learns that nobody listens; before the stream has begun, or
@@ -154,7 +162,7 @@ class Runtime:
         """
 
         def asked(wait: _Wait) -> Iterator[Any]:
-            stream = QUESTION.ask(lambda: self._called(client.converse_stream, request))["stream"]
+            stream = QUESTION.ask(lambda: self._called(client, "converse_stream", request))["stream"]
             # Closing it from here would wait for the read that is to be ended.
             wait.shut = getattr(getattr(stream, "_raw_stream", None), "shutdown", None)
             try:
@@ -164,16 +172,32 @@ class Runtime:
                 stream.close()
 
         wait = _Wait(seconds)
-        for event in wait.results(asked, closing):
-            yield event
-            if isinstance(event, dict) and "messageStop" in event:
-                wait.is_whole = True
-                return
-        raise _broken()
+        try:
+            for event in wait.results(asked, closing):
+                yield event
+                said = event if isinstance(event, dict) else {}
+                if "messageStop" in said:
+                    wait.is_whole = True
+                    wait.hurry(_USAGE_SECONDS)
+                elif wait.is_whole and "metadata" in said:
+                    return
+        except ProviderError:
+            if not wait.is_whole:
+                raise
+        if not wait.is_whole:
+            raise _broken()
 
-    def _called(self, operation: Callable[..., Any], request: Mapping[str, Any]) -> Any:
+    def _called(self, client: Any, operation: str, request: Mapping[str, Any]) -> Any:
+        self._wake(client)
         with self._told(_CONVERSE_REASONS):
-            return operation(**request)
+            return getattr(client, operation)(**request)
+
+    def _wake(self, client: Any) -> None:
+        """Close connections that waited for long, for the reason that `rest.connections` names; others are made."""
+        now = time.time()
+        if not 0 <= now - self._used.get(id(client), now) < IDLE_SECONDS:
+            client.close()
+        self._used[id(client)] = now
 
     @contextmanager
     def _told(self, reasons: Mapping[str, str]) -> Iterator[None]:
@@ -188,6 +212,10 @@ class Runtime:
         # boto3's own errors may quote what was sent or an account's id, so none is left as a cause.
         except aws.ClientError as error:
             raise _failure(error.response, reasons) from None
+        except (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ProxyConnectionError):
+            failure = _broken()
+            failure.unbilled = True
+            raise failure from None
         except (aws.HTTPClientError, aws.ConnectionError, aws.IncompleteReadError, HTTPError, OSError):
             raise _broken() from None
         except aws.ParamValidationError:
@@ -224,6 +252,10 @@ class _Wait:
     def is_over(self) -> bool:
         """Whether nobody takes what is made any more."""
         return self._over.is_set() and not self.is_whole
+
+    def hurry(self, seconds: float) -> None:
+        """Wait no longer than this for the rest."""
+        self._end = min(self._end, time.monotonic() + seconds)
 
     def results(self, make: Callable[[_Wait], Iterator[Any]], closing: Closing) -> Iterator[Any]:
         """Yield what `make` yields in its thread.
@@ -299,5 +331,5 @@ def _failure(response: Any, reasons: Mapping[str, str]) -> ProviderError:
     elif code == "ValidationException":
         failure = RefusedError(message)
     # Inside a stream there is no status, and what came before it is billed.
-    failure.unbilled = status >= 400
+    failure.unbilled = is_unbilled(status)
     return failure

@@ -75,7 +75,7 @@ class CohereEmbedder:
         """
         choice = Choice.of(model or DEFAULT_MODEL, MODELS, "Cohere")
         url, key = access(settings, "embedder")
-        return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY")))
+        return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY"), billed=True))
 
     @property
     def card(self) -> EmbedderCard:

@@ -10,7 +10,7 @@ from typing import Any
 from chapterverse.embedding.patience import BusyError
 from chapterverse.embedding.slices import RefusedError
 from chapterverse.errors import KeyRefused, ProviderError
-from chapterverse.rest import asked_pause
+from chapterverse.rest import asked_pause, is_unbilled
 
 _REASONS = {
     400: "refused the request as malformed",
@@ -51,7 +51,7 @@ class Refusals:
         Cohere's own message is left out: it may quote what was sent, and ours are printed and logged.
         """
         meaning = self._meaning(status, body, headers)
-        meaning.unbilled = status >= 400
+        meaning.unbilled = is_unbilled(status)
         return meaning
 
     def _meaning(self, status: int, body: Any, headers: Mapping[str, str]) -> ProviderError:

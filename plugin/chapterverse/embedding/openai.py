@@ -24,7 +24,7 @@ from chapterverse.embedding.reply import checked
 from chapterverse.embedding.slices import RefusedError, embed_in_slices
 from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError
 from chapterverse.model import EmbedderCard
-from chapterverse.rest import JsonClient, Reply, bearer
+from chapterverse.rest import JsonClient, Reply, bearer, is_unbilled
 from chapterverse.rest.versions import unversioned
 from chapterverse.settings import Settings
 
@@ -116,7 +116,8 @@ class OpenAIEmbedder:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {known.size} numbers.")
         url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
         headers = bearer(key, "OPENAI_API_KEY") if key else {}
-        asking, building = JsonClient(url, headers), JsonClient(url, headers, total_seconds=_BUILD_SECONDS, tries=1)
+        asking = JsonClient(url, headers, billed=True)
+        building = JsonClient(url, headers, total_seconds=_BUILD_SECONDS, tries=1)
         if not key and urlsplit(url).hostname == "api.openai.com":
             raise ConfigurationError(
                 "The embedder openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL to "
@@ -131,7 +132,15 @@ class OpenAIEmbedder:
         Raises:
             ProviderError: the service can't be asked for it.
         """
-        size = self._learned_size()
+        return self._card(self._learned_size())
+
+    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+        """Return the card without asking; see `Unsized`. Its size is 0 where neither the model nor the index tells."""
+        if not (self._asked_size or self._known) and indexed.name == f"openai:{self._name}":
+            self._size, self._tells = indexed.size, True
+        return self._card(self._size)
+
+    def _card(self, size: int) -> EmbedderCard:
         name = f"{self._name}/{size}" if self._asked_size else self._name
         space = f"{self._name} {self._document}".strip()
         return EmbedderCard(f"openai:{name}", size, self._known.limit if self._known else 0, f"openai:{space}")
@@ -221,11 +230,15 @@ def _failure(reply: Reply) -> ProviderError:
     if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
         status = 402
     message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
+    failure = ProviderError(message)
     if status in _PASSING or status >= 500:
-        return BusyError(message, pause=reply.pause)
-    if status in _KEY_REFUSED:
-        return KeyRefused(message)
-    return RefusedError(message) if status in _REFUSED else ProviderError(message)
+        failure = BusyError(message, pause=reply.pause)
+    elif status in _KEY_REFUSED:
+        failure = KeyRefused(message)
+    elif status in _REFUSED:
+        failure = RefusedError(message)
+    failure.unbilled = is_unbilled(status)
+    return failure
 
 
 def _cosine(a: Vector, b: Vector) -> float:

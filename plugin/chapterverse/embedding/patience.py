@@ -35,12 +35,14 @@ class Patience:
         tries: how often one request is sent.
         seconds: what may be waited for one request in all; a service that asks for more is given up at once.
         longest: the most that is waited between two tries where the service names no time: 1 s, doubled each time.
+        once: whether a request that may have been billed is not sent again: what it costs was set aside once.
     """
 
     tries: int = 6
     seconds: float = 600.0
     longest: float = 60.0
     sleep: Callable[[float], object] = time.sleep
+    once: bool = False
 
     def ask(self, send: Callable[[], T]) -> T:
         """Return what `send` returns.
@@ -53,7 +55,7 @@ class Patience:
             try:
                 return send()
             except ProviderError as error:
-                if not error.retryable:
+                if not error.retryable or (self.once and not error.unbilled):
                     raise
                 pause = self._pause(error, attempt)
                 waited += pause

@@ -7,9 +7,9 @@ Messages name the host and nothing else of an address: the rest may hold what no
 
 from __future__ import annotations
 
-from chapterverse.rest.client import JsonClient, Reply
+from chapterverse.rest.client import JsonClient, Reply, is_unbilled
 from chapterverse.rest.events import Event
 from chapterverse.rest.headers import asked_pause, bearer
 from chapterverse.rest.stream import Closing, Stream
 
-__all__ = ["Closing", "Event", "JsonClient", "Reply", "Stream", "asked_pause", "bearer"]
+__all__ = ["Closing", "Event", "JsonClient", "Reply", "Stream", "asked_pause", "bearer", "is_unbilled"]

@@ -15,7 +15,7 @@ class Abort:
     """The end of one request from outside. `cut` may be called from any thread, and at any time, even afterwards."""
 
     def __init__(self) -> None:
-        #: Whether anything of the request may have reached the server.
+        #: Whether the whole request may have reached the server.
         self.sent = False
         self._cut = Event()
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""The client: requests that are tried again where that may help."""
+"""The client: requests that are tried again where that may help, and where nobody is billed twice for it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ _LONGEST_PAUSE = 1.0
 
 _RETRIED = {429, 500, 502, 503, 504}
 
+#: How a service says that it did not do what it was asked, so that it bills nothing. A timeout (408, 499), a failure
+#: further in (424) and whatever begins with 5 may come when a model has done its work; 503 says that none was begun.
+_UNBILLED = (set(range(400, 500)) - {408, 424, 499}) | {503}
+
+
+def is_unbilled(status: int) -> bool:
+    """Return whether a reply of this status says that the request was refused before it cost anything."""
+    return status in _UNBILLED
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -51,7 +60,7 @@ Said = TypeVar("Said", Reply, Stream)
 
 
 class JsonClient:
-    """Sends JSON to one server; every request must be one that may be sent twice."""
+    """Sends JSON to one server; every request must be one that may be sent twice, or the client `billed`."""
 
     def __init__(
         self,
@@ -61,11 +70,14 @@ class JsonClient:
         connect_seconds: float = CONNECT_SECONDS,
         total_seconds: float = TOTAL_SECONDS,
         tries: int = TRIES,
+        billed: bool = False,
     ) -> None:
         """Prepare, without connecting.
 
         Args:
             tries: how often a request is sent that is answered with 429 or 5xx.
+            billed: whether each request costs money: then it is sent again only where the first is known to have cost
+                nothing, so that one price is all that one request can come to.
 
         Raises:
             ConfigurationError: `base_url` is no http or https address, or a header holds what no header may.
@@ -77,6 +89,8 @@ class JsonClient:
         self._headers = dict(headers)
         self._total_seconds = total_seconds
         self._tries = tries
+        self._billed = billed
+        self._retried = {status for status in _RETRIED if is_unbilled(status)} if billed else _RETRIED
         self._connections = Connections(address, connect_seconds)
 
     def get(self, path: str) -> Reply:
@@ -86,7 +100,7 @@ class JsonClient:
     def post(
         self, path: str, body: Mapping[str, Any], *, seconds: float | None = None, closing: Closing = nullcontext
     ) -> Reply:
-        """Send `body` and return the reply; 429 and 5xx are tried again after a short wait.
+        """Send `body` and return the reply; 429 and 5xx (of a billed client 503) are tried again after a short wait.
 
         Args:
             path: below the base URL.
@@ -104,7 +118,7 @@ class JsonClient:
 
     @contextmanager
     def stream(self, path: str, body: Mapping[str, Any], *, seconds: float, closing: Closing) -> Iterator[Stream]:
-        """Send `body` and give the stream that answers it; 429 and 5xx are tried again, a stream that began is not.
+        """Send `body` and give the stream that answers it; it is tried again as in `post`, but not once it began.
 
         Args:
             path: below the base URL.
@@ -130,7 +144,7 @@ class JsonClient:
     ) -> Request:
         data = None if body is None else encoded(body)
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
-        return Request(method, path, time.monotonic() + seconds, Abort(), data, headers)
+        return Request(method, path, time.monotonic() + seconds, Abort(), data, headers, once=self._billed)
 
     def _reply(self, request: Request) -> Reply:
         return self._said(request, lambda exchange: self._read(exchange, request))
@@ -146,8 +160,10 @@ class JsonClient:
             said = self._connections.send(request, use)
             asked = asked_pause(said.headers)
             pause = _PAUSE if asked is None else asked
-            if said.status not in _RETRIED or pause > min(_LONGEST_PAUSE, request.left):
+            if said.status not in self._retried or pause > min(_LONGEST_PAUSE, request.left):
                 return said
+            # What was refused is as good as never sent.
+            request.abort.sent = not is_unbilled(said.status)
             with self._connections.told(request):
                 request.abort.wait(pause)
         return self._connections.send(request, use)

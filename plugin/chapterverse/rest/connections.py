@@ -1,4 +1,9 @@
-"""Open connections to one server, shared by threads; every read from them ends in time."""
+"""Open connections to one server, shared by threads; every read from them ends in time.
+
+A connection that waited may be closed by now, which shows when it is used: the request is gone, and nobody says whether
+the server got it. What costs money must not be sent again then, and a reader wants an answer all the same. So a
+connection is used again only when it waited for seconds, not minutes, and nothing has come over it, not even its end.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,6 +31,10 @@ T = TypeVar("T")
 #: How a connection that the server has closed fails.
 _CLOSED = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
+#: Seconds that a connection may have waited. A machine that was halted meanwhile, as on Lambda, doesn't learn that the
+#: server closed it; services keep theirs for a minute and more.
+IDLE_SECONDS = 30.0
+
 _PIECE = 256 * 1024
 
 
@@ -37,6 +46,7 @@ class Request:
         deadline: when all of it must be over, replies and pauses included, by `time.monotonic`.
         abort: ends it from another thread.
         data: the body; a path is a file that is sent piece by piece.
+        once: whether the server may bill it: it is not sent again unless it is sure that the server never had it whole.
         stall: seconds without a byte after which nothing more is waited for.
     """
 
@@ -47,6 +57,7 @@ class Request:
     data: bytes | Path | None = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     stall: float = math.inf
+    once: bool = False
 
     @property
     def left(self) -> float:
@@ -56,12 +67,15 @@ class Request:
     def write(self, connection: http.client.HTTPConnection, path: str) -> None:
         """Send all of it."""
         connection.sock.settimeout(_left(self.deadline, self.stall))
+        body: bytes | Iterator[bytes] | None
+        if isinstance(self.data, Path):
+            body = self._pieces(self.data, connection.sock)
+            headers = {**self.headers, "Content-Length": str(self.data.stat().st_size)}
+        else:
+            body, headers = self.data, dict(self.headers)
+        connection.request(self.method, path, body=body, headers=headers)
+        # One that was not sent to its end is none for any server.
         self.abort.sent = True
-        if not isinstance(self.data, Path):
-            connection.request(self.method, path, body=self.data, headers=dict(self.headers))
-            return
-        headers = {**self.headers, "Content-Length": str(self.data.stat().st_size)}
-        connection.request(self.method, path, body=self._pieces(self.data, connection.sock), headers=headers)
 
     def _pieces(self, path: Path, sock: socket.socket) -> Iterator[bytes]:
         with path.open("rb") as file:
@@ -84,7 +98,8 @@ class Connections:
     def __init__(self, address: Address, connect_seconds: float) -> None:
         self._address = address
         self._connect_seconds = connect_seconds
-        self._idle: deque[http.client.HTTPConnection] = deque()
+        # Each with the time of day at which it began to wait: that goes on while a machine is halted.
+        self._idle: deque[tuple[http.client.HTTPConnection, float]] = deque()
         # Nobody has to close them: those that are idle go with this.
         weakref.finalize(self, _close, self._idle)
 
@@ -101,12 +116,15 @@ class Connections:
             ProviderError: the server could not be reached, broke off or took too long, or the request was aborted.
         """
         with self.told(request):
-            while connection := self._idle_connection(request):
+            if connection := self._idle_connection(request):
                 try:
                     return self._exchange(connection, request, use)
                 except _CLOSED:
-                    # The server closed it while it was idle, as they do; that says nothing about a fresh one.
-                    continue
+                    # Closed while it was idle, or by what was sent: who knows, and who is billed for it?
+                    if request.once and request.abort.sent:
+                        raise
+                    # What happened to it may have happened to all, and once more is enough to find out.
+                    _close(self._idle)
             return self._exchange(self._connect(request), request, use)
 
     def give_back(self, exchange: Exchange, request: Request) -> None:
@@ -116,7 +134,7 @@ class Connections:
         if request.abort.is_cut or exchange.response.will_close or not exchange.response.isclosed():
             exchange.connection.close()
         else:
-            self._idle.append(exchange.connection)
+            self._idle.append((exchange.connection, time.time()))
 
     @contextmanager
     def told(self, request: Request) -> Iterator[None]:
@@ -134,12 +152,17 @@ class Connections:
             raise failure from error
 
     def _idle_connection(self, request: Request) -> http.client.HTTPConnection | None:
+        """Return the connection that was used last, if it is sure to be open; None where there is none like that."""
         request.abort.check()
-        # Asked and taken in one step: another thread may take the last one in between.
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return None
+        while True:
+            # Asked and taken in one step: another thread may take the last one in between.
+            try:
+                connection, since = self._idle.pop()
+            except IndexError:
+                return None
+            if 0 <= time.time() - since < IDLE_SECONDS and _is_quiet(connection):
+                return connection
+            connection.close()
 
     def _connect(self, request: Request) -> http.client.HTTPConnection:
         address, seconds = self._address, max(0.001, min(self._connect_seconds, request.left))
@@ -207,9 +230,23 @@ class _Timed(io.RawIOBase):
         super().close()
 
 
-def _close(connections: deque[http.client.HTTPConnection]) -> None:
-    while connections:
-        connections.pop().close()
+def _close(idle: deque[tuple[http.client.HTTPConnection, float]]) -> None:
+    with suppress(IndexError):
+        while True:
+            idle.pop()[0].close()
+
+
+def _is_quiet(connection: http.client.HTTPConnection) -> bool:
+    """Whether nothing came over it since its last reply: what comes then is its end."""
+    try:
+        connection.sock.settimeout(0)
+        # The plain socket's method, as that of a TLS socket knows no flags.
+        socket.socket.recv(connection.sock, 1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _left(deadline: float, stall: float) -> float:

@@ -63,6 +63,24 @@ class Stream:
             if total > MOST_BYTES or parser.held > _MOST_HELD:
                 raise too_large(self._connections.host)
 
+    def whole(self) -> bytes:
+        """Return all of it, from a server that sends no events.
+
+        Raises:
+            ProviderError: as `events`.
+        """
+        raw = bytearray()
+        for piece in self.pieces():
+            raw += piece
+            if len(raw) > MOST_BYTES:
+                raise too_large(self._connections.host)
+        return bytes(raw)
+
+    def hurry(self, seconds: float) -> None:
+        """Give the reads that are still to come no more than this."""
+        if self._is_open:
+            self._exchange.response.hurry(seconds)
+
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes as they come, however many they are.
 

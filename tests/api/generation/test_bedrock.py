@@ -17,9 +17,10 @@ from api.generation.drafts import cited, damaged, drafted, outcome, seconds_to_l
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse_api import prompts
 from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Said, Span, Writer
+from chapterverse_api.generation import Said, Span, Usage, Writer
 from chapterverse_api.generation.bedrock import BedrockGenerator
 from embedding.providers import aws_environment
+from fakes.bags import tokens
 from fakes.bedrock_server import BedrockServer, event, exception
 from fakes.loopback import Fault, failing, rate_limited
 
@@ -56,6 +57,36 @@ def test_an_answer_comes_without_its_marks_and_with_what_they_say(server: Bedroc
     made = BedrockGenerator.open(NOVA)
     assert isinstance(made, Writer)
     assert cited(drafted(made)) == [("Make a new key. ", ("1",)), ("It has 32 characters.", ("2", "1"))]
+
+
+def test_thoughts_that_nobody_sees_are_counted(server: BedrockServer) -> None:
+    server.thoughts, asked = 400, task(usage=Usage())
+    drafted(BedrockGenerator.open(NOVA), asked)
+    assert (asked.usage.read, asked.usage.written) == (1, 400 + tokens("It has 32 characters [1]."))
+
+
+@pytest.mark.parametrize(
+    "behind", [[], [exception("throttlingException")], [b"garbage"], [event("metadata", {"usage": {"inputTokens": 1}})]]
+)
+def test_what_follows_the_answer_takes_nothing_from_it(server: BedrockServer, behind: list[bytes]) -> None:
+    asked = task(usage=Usage())
+    server.play(playing(said("A key [1]."), stopped(), *behind))
+    assert cited(drafted(BedrockGenerator.open(NOVA), asked)) == [("A key.", ("1",))]
+    assert (asked.usage.read, asked.usage.written) == (0, 0)
+
+
+def test_a_service_that_falls_silent_behind_the_answer_is_not_waited_for(server: BedrockServer) -> None:
+    gate = Event()
+
+    def frames(_: object) -> Iterator[bytes]:
+        yield from (said("A key [1]."), stopped())
+        gate.wait(20)
+
+    server.play(Fault(change=frames))
+    start = time.monotonic()
+    assert drafted(BedrockGenerator.open(NOVA), task(10))
+    assert time.monotonic() - start < 3
+    gate.set()
 
 
 def test_the_request(server: BedrockServer) -> None:
@@ -209,9 +240,18 @@ def test_a_refusal_says_what_to_do(server: BedrockServer, fault: Fault, sentence
 
 
 def test_a_passing_failure_is_tried_again_before_the_first_word(server: BedrockServer) -> None:
-    server.play(failing(500))
+    server.play(failing(503))
     assert drafted(BedrockGenerator.open(NOVA))
     assert len(server.history) == 2
+
+
+@pytest.mark.parametrize("fault", [failing(500), failing(408), Fault(424, code="ModelErrorException")])
+def test_what_may_be_billed_is_not_tried_again(server: BedrockServer, fault: Fault) -> None:
+    server.play(fault)
+    with pytest.raises(ProviderError) as caught:
+        drafted(BedrockGenerator.open(NOVA))
+    assert not caught.value.unbilled
+    assert len(server.history) == 1
 
 
 def test_a_reader_who_leaves_ends_the_wait(server: BedrockServer) -> None:

@@ -411,7 +411,17 @@ def test_a_refusal_is_final_and_says_what_to_do(server: CohereServer, fault: Fau
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 500, 502, 504])
+def test_what_may_be_billed_is_not_tried_again(server: CohereServer, status: int) -> None:
+    server.play(failing(status))
+    with pytest.raises(ProviderError) as caught:
+        drafted(generator(server))
+    assert caught.value.retryable
+    assert not caught.value.unbilled
+    assert len(server.history) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
 def test_it_is_tried_twice(server: CohereServer, status: int) -> None:
     server.play(failing(status))
     assert drafted(generator(server))

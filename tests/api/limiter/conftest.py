@@ -19,6 +19,12 @@ Open = Callable[[], Limiter]
 
 
 @pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder on a disk: in memory the clients are done before anybody can kill them."""
+    return tmp_path_factory.mktemp("limits")
+
+
+@pytest.fixture
 def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoServer]:
     """The server, which this process's environment names."""
     server = dynamodb_server.shared()

@@ -132,6 +132,15 @@ def test_an_account_is_kept_for_as_long_as_it_says(place: Open) -> None:
     assert limiter.spent("docs#1") == 7
 
 
+def test_a_clock_that_was_days_ahead_finds_what_was_spent(place: Open) -> None:
+    limiter = place()
+    assert limiter.reserve("docs#1", 7, 10, MIDNIGHT)
+    for day in range(30):
+        assert limiter.reserve(f"docs#{day + 2}", 1, 10, MIDNIGHT + day * DAY)
+    assert limiter.reserve("docs#1", 7, 10, MIDNIGHT) is None
+    assert limiter.spent("docs#1") == 7
+
+
 def test_amounts_are_exact_far_beyond_any_bill(place: Open) -> None:
     limiter, most = place(), 2**62
     reserved = limiter.reserve("docs", most - 1, most, MIDNIGHT)

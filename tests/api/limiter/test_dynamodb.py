@@ -8,9 +8,10 @@ from api.limiter.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
 from chapterverse.aws import AwsFault, AwsService
 from chapterverse.errors import ConfigurationError
 from chapterverse_api.limiter import ACCOUNT_SECONDS, LimiterFault, Reservation, Window
+from chapterverse_api.limiter import dynamodb as dynamodb_module
 from chapterverse_api.limiter.dynamodb import ABANDONED, STALE, DynamoLimiter
 from fakes import dynamodb_server
-from fakes.dynamodb_server import DynamoServer, Fault, doubled, refused, unanswered
+from fakes.dynamodb_server import DynamoServer, Fault, doubled, refused, said, unanswered
 
 WINDOWS = [Window(10, MINUTE), Window(60, HOUR), Window(200, DAY)]
 
@@ -85,6 +86,75 @@ def test_what_arrives_twice_counts_once(dynamodb: DynamoServer, limiter: DynamoL
     again()
     assert not limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
     assert not dynamodb.faults
+
+
+NONE = "DynamoDB answered with something that is no reply: check AWS_ENDPOINT_URL."
+
+
+def attributes(**said: Any) -> dict[str, Any]:
+    return {"Attributes": said}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"Attributes": None},
+        {"Attributes": []},
+        {"Attributes": {"spent": 5}},
+        attributes(),
+        attributes(spent={"N": "7"}),
+        attributes(**{"spent": {"N": "7"}, "open@1-0": {"N": "7"}, "last": {"S": "other"}, "owner": {"S": "other"}}),
+    ],
+)
+def test_a_reply_that_does_not_show_what_was_written_permits_nothing(
+    dynamodb: DynamoServer, limiter: DynamoLimiter, body: dict[str, Any]
+) -> None:
+    for step in (
+        lambda: limiter.reserve("docs", 7, 10, MIDNIGHT),
+        lambda: limiter.admit("a", WINDOWS, MIDNIGHT),
+        lambda: limiter.first("t", MIDNIGHT + 300, MIDNIGHT),
+    ):
+        dynamodb.faults.append(said(body))
+        with pytest.raises(LimiterFault) as caught:
+            step()
+        assert str(caught.value) == NONE
+
+
+@pytest.mark.parametrize("spent", [{"N": "x"}, {"N": "1.5"}, {"N": 7}, {"S": "7"}, {"N": "6"}, {"N": "-9"}, {}])
+def test_a_sum_that_is_none_permits_nothing(
+    dynamodb: DynamoServer, limiter: DynamoLimiter, monkeypatch: pytest.MonkeyPatch, spent: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(dynamodb_module.secrets, "token_hex", lambda _: "00")
+    ours = f"open@{int(MIDNIGHT)}-00"
+    for reply in (
+        said(attributes(spent=spent, **{ours: {"N": "7"}})),
+        said(attributes(spent={"N": "7"}, **{ours: spent})),
+        said({"__type": "x#ConditionalCheckFailedException", "Item": {"spent": spent, ours: {"N": "7"}}}, "400 Bad"),
+    ):
+        dynamodb.faults.append(reply)
+        with pytest.raises(LimiterFault) as caught:
+            limiter.reserve("docs", 7, 10, MIDNIGHT)
+        assert str(caught.value) == NONE
+    if spent not in ({"N": "6"}, {"N": "-9"}):
+        dynamodb.faults.append(said({"Item": {"spent": spent}}))
+        with pytest.raises(LimiterFault):
+            limiter.spent("docs")
+
+
+@pytest.mark.parametrize("item", [None, [1], {"spent": 1}, {"60@0": {"N": "x"}}])
+def test_an_item_that_is_none_is_told(dynamodb: DynamoServer, limiter: DynamoLimiter, item: object) -> None:
+    dynamodb.faults.append(said({"__type": "x#ConditionalCheckFailedException", "Item": item}, "400 Bad Request"))
+    with pytest.raises(LimiterFault) as caught:
+        limiter.admit("a", [Window(1, MINUTE)], 0.0)
+    assert str(caught.value) == NONE
+
+
+def test_names_that_are_none_of_ours_are_left(dynamodb: DynamoServer, limiter: DynamoLimiter, table: str) -> None:
+    for key, names in (("account#docs", ["open@", "open@x-y"]), (f"requests#a#{int(MIDNIGHT // DAY)}", ["9@x", "60@"])):
+        dynamodb.call("PutItem", TableName=table, Item={"pk": {"S": key}, **{name: {"N": "1"} for name in names}})
+    assert limiter.reserve("docs", 7, 10, MIDNIGHT)
+    assert limiter.admit("a", WINDOWS, MIDNIGHT) is None
 
 
 def test_what_a_moments_trouble_refuses_is_asked_again(dynamodb: DynamoServer, limiter: DynamoLimiter) -> None:

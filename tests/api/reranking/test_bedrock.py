@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,20 +100,43 @@ def test_a_reply_that_is_no_ranking_is_refused(server: BedrockServer) -> None:
     assert len(server.history) == len(BAD_RANKINGS)
 
 
-def test_a_broken_reply_is_asked_for_once_more(server: BedrockServer) -> None:
-    asking = replace(BedrockReranker.open(V3), patience=replace(bedrock_runtime.QUESTION, sleep=lambda seconds: None))
+def test_a_broken_reply_is_billed_once_and_not_asked_for_again(server: BedrockServer) -> None:
+    asking = BedrockReranker.open(V3)
     for kind, fault in BROKEN.items():
         server.play(fault)
-        assert len(asking.rerank(QUESTION, TEXTS)) == 3, kind
-        server.play(fault, fault)
-        with pytest.raises(ProviderError, match=r"^Bedrock (could not be reached or broke|answered with something)"):
+        with pytest.raises(
+            ProviderError, match=r"^Bedrock (could not be reached or broke|answered with something)"
+        ) as e:
             asking.rerank(QUESTION, TEXTS)
-    assert len(server.history) == 4 * len(BROKEN)
+        assert not e.value.unbilled, kind
+    assert len(server.history) == len(BROKEN)
+
+
+def test_what_could_not_be_reached_costs_nothing() -> None:
+    with BedrockServer() as gone, aws_environment(gone):
+        asking = BedrockReranker.open(V3)
+    with pytest.raises(ProviderError, match=r"^Bedrock could not be reached or broke off\.$") as caught:
+        asking.rerank(QUESTION, TEXTS)
+    assert caught.value.unbilled
+
+
+def test_a_connection_that_waited_for_long_is_not_used_again(
+    server: BedrockServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = BedrockReranker.open(V3)
+    for _ in range(3):
+        assert asking.rerank(QUESTION, TEXTS)
+    assert server.connections == 1
+    now = time.time()
+    monkeypatch.setattr(bedrock_runtime.time, "time", lambda: now + 40)
+    assert asking.rerank(QUESTION, TEXTS)
+    assert asking.rerank(QUESTION, TEXTS)
+    assert server.connections == 2
 
 
 def test_it_is_tried_twice_and_waits_little(server: BedrockServer) -> None:
     asking = BedrockReranker.open(V3)
-    server.play(failing(500))
+    server.play(failing(503))
     assert len(asking.rerank(QUESTION, TEXTS)) == 3
     server.play(*[rate_limited()] * 20)
     with pytest.raises(ProviderError, match="rate limit") as caught:
@@ -133,7 +156,7 @@ def test_a_silent_service_is_left(server: BedrockServer) -> None:
     with pytest.raises(ProviderError, match="Bedrock could not be reached or broke off") as caught:
         BedrockReranker.open(V3).rerank(QUESTION, TEXTS)
     assert caught.value.retryable
-    assert len(server.history) == 2
+    assert len(server.history) == 1
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,17 @@ def test_a_broken_reply_is_one_sentence(server: CohereServer, fault: Fault) -> N
         reranker(server).rerank(QUESTION, TEXTS)
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 500, 502, 504])
+def test_what_may_be_billed_is_not_tried_again(server: CohereServer, status: int) -> None:
+    server.play(failing(status))
+    with pytest.raises(ProviderError) as caught:
+        reranker(server).rerank(QUESTION, TEXTS)
+    assert caught.value.retryable
+    assert not caught.value.unbilled
+    assert len(server.history) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
 def test_it_is_tried_twice(server: CohereServer, status: int) -> None:
     server.play(failing(status))
     assert len(reranker(server).rerank(QUESTION, TEXTS)) == 3

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.reranking.ranking import checked, rank
+from chapterverse_api.reranking.ranking import MOST_BYTES, checked, rank
 
 
 def reply(*results: tuple[Any, Any]) -> dict[str, Any]:
@@ -35,6 +35,19 @@ def test_what_else_a_reply_holds_does_not_matter() -> None:
 def test_anything_else_is_refused(found: Any) -> None:
     with pytest.raises(ProviderError, match=r"^Quill answered with something that is no ranking of 2 texts\.$"):
         checked(found, 2, "Quill")
+
+
+def test_of_a_text_that_is_too_long_the_beginning_is_sent() -> None:
+    sent: list[str] = []
+
+    def send(texts: Sequence[str]) -> list[float]:
+        sent.extend(texts)
+        return [1.0] * len(texts)
+
+    # A character is not cut in two, and what begins with nothing is nothing.
+    texts = ["x" * MOST_BYTES, "─" * 2000, "é" * MOST_BYTES, " " * MOST_BYTES + "x", "\ud800" * 9000]
+    assert rank(texts, send) == [1.0, 1.0, 1.0, 0.0, 1.0]
+    assert sent == ["x" * MOST_BYTES, "─" * (MOST_BYTES // 3), "é" * (MOST_BYTES // 2), "?" * MOST_BYTES]
 
 
 def test_texts_are_sent_in_hundreds_and_blank_ones_not_at_all() -> None:
