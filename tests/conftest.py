@@ -1,10 +1,13 @@
-"""What tests share: a browser and a Node."""
+"""What tests share: a folder in memory, a browser and a Node."""
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +22,10 @@ ROOT = Path(__file__).parents[1]
 # Our own pull requests are built there too, and no test may depend on whether it is one.
 os.environ.pop("GITHUB_EVENT_NAME", None)
 
+# Where Python may not keep what it compiled, each of hundreds of programs would compile its libraries anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
@@ -27,6 +34,12 @@ ARGUMENTS = (
     "--disable-sync",
     "--no-first-run",
 )
+
+_MEMORY = Path("/dev/shm")
+#: Bytes that must be free there: an index is 90 MB in memory, and a test makes a few.
+_ENOUGH = 4 << 30
+#: Now, as some tests set it.
+_ELSEWHERE = "TMPDIR" in os.environ
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,8 +54,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_drives_a_browser)
 
 
+def pytest_collection_finish() -> None:
+    """Spare the collector a look at thousands of tests and their libraries, which live to the end, at every round."""
+    gc.collect()
+    gc.freeze()
+
+
 def _drives_a_browser(item: pytest.Item) -> bool:
     return "chromium" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of the test's own, in memory where there is enough: an index syncs a thousand times to a disk.
+
+    It is removed at once. To look at what a test left, name a folder by TMPDIR: then all is there, as pytest keeps it.
+    """
+    if not _in_memory():
+        yield tmp_path_factory.mktemp("test")
+        return
+    made = Path(tempfile.mkdtemp(prefix="test-", dir=_MEMORY))
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def _in_memory() -> bool:
+    if _ELSEWHERE or not os.access(_MEMORY, os.W_OK):
+        return False
+    # Some tests run programs that they write.
+    allowed = not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
+    return allowed and shutil.disk_usage(_MEMORY).free > _ENOUGH
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,6 @@ def assert_linear(work: Callable[[int], object], small: int, large: int) -> None
 
 
 def _seconds(work: Callable[[int], object], size: int) -> float:
-    gc.collect()
     gc.disable()
     started = time.process_time()
     try:

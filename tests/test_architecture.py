@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +25,12 @@ OPEN_TO_SERVICE = {
 NOT_ON_THE_LAMBDA = {
     "boto3", "botocore", "cohere", "qdrant_client", "mkdocs", "typer", "rich", "markdown_it", "tiktoken",
 }  # fmt: skip
+
+#: What nothing loads before it is used.
+VENDORS = {"cohere", "qdrant_client", "fastembed"}
+
+#: What many modules load, rightly: imported once for all of them, as it takes nine tenths of the time.
+WARM = ("fastapi", "markdown_it", "mdit_py_plugins", "opentelemetry", "pydantic", "typer", "yaml")
 
 #: Modules may be named for a noun; these are names for a drawer.
 DRAWERS = {"base", "helper", "helpers", "manager", "managers", "util", "utils"}
@@ -110,12 +114,39 @@ print(json.dumps(sorted({{name.partition(".")[0] for name in set(sys.modules) - 
     return set(json.loads(done.stdout)) - sys.stdlib_module_names
 
 
+def loaded_by_each(modules: Iterable[str], *path: Path) -> dict[str, set[str]]:
+    """Return the same for many modules, but for what `WARM` loads: each is imported into a fork of one interpreter."""
+    program = f"""
+import gc, importlib, json, os, sys, traceback
+# A collection would copy the memory of the fork, and there is little to collect.
+gc.disable()
+sys.path[:0] = {[str(p) for p in path]}
+for name in {WARM}:
+    importlib.import_module(name)
+before = set(sys.modules)
+for module in {[*modules]}:
+    if not os.fork():
+        try:
+            importlib.import_module(module)
+            print(json.dumps([module, sorted({{n.partition(".")[0] for n in set(sys.modules) - before}})]), flush=True)
+        except BaseException:
+            sys.stderr.write(f"{{module}} can't be imported by itself:\\n{{traceback.format_exc()}}")
+        os._exit(0)
+    os.wait()
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
+    assert not done.stderr, done.stderr
+    assert done.returncode == 0
+    return {module: set(found) - sys.stdlib_module_names for module, found in map(json.loads, done.stdout.splitlines())}
+
+
 @pytest.fixture(scope="module")
 def loaded() -> dict[str, set[str]]:
-    """What each module of both packages loads, each in an interpreter of its own."""
+    """What each module of both packages loads, each imported by itself."""
     names = [*modules(LIBRARY), *modules(SERVICE)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(names, pool.map(loaded_by, names), strict=True))
+    found = loaded_by_each(names)
+    assert [*found] == names
+    return found
 
 
 def test_both_packages_are_found() -> None:
@@ -132,16 +163,16 @@ def test_files_are_short_and_named_for_a_noun() -> None:
     assert len((LIBRARY / "mkdocs.py").read_text(encoding="utf-8").splitlines()) < MOST_LINES_OF_PLUGIN
 
 
-def test_the_library_alone_loads_nothing(loaded: dict[str, set[str]]) -> None:
-    assert loaded["chapterverse"] == {"chapterverse"}
+def test_the_library_alone_loads_nothing() -> None:
+    assert loaded_by("chapterverse") == {"chapterverse"}
 
 
-def test_the_handler_loads_nothing_heavy(loaded: dict[str, set[str]]) -> None:
-    assert loaded["chapterverse_api.handler"] & NOT_ON_THE_LAMBDA == set()
+def test_the_handler_loads_nothing_heavy() -> None:
+    assert loaded_by("chapterverse_api.handler") & NOT_ON_THE_LAMBDA == set()
 
 
 def test_no_module_loads_a_vendor_sdk(loaded: dict[str, set[str]]) -> None:
-    assert {name for name, heavy in loaded.items() if heavy & {"cohere", "qdrant_client", "fastembed"}} == set()
+    assert {name for name, heavy in loaded.items() if heavy & VENDORS} == set()
 
 
 def test_only_the_plugin_loads_mkdocs(loaded: dict[str, set[str]]) -> None:
@@ -222,3 +253,15 @@ def test_a_heavy_import_is_seen(tmp_path: Path) -> None:
     (tmp_path / "heavy").mkdir()
     (tmp_path / "heavy" / "part.py").write_text("", encoding="utf-8")
     assert loaded_by("light", tmp_path) == {"light", "heavy"}
+    assert loaded_by_each(["heavy", "light"], tmp_path) == {"heavy": {"heavy"}, "light": {"light", "heavy"}}
+
+
+def test_what_is_imported_beforehand_hides_nothing_that_is_forbidden() -> None:
+    assert set().union(*map(loaded_by, WARM)) & {*VENDORS, "mkdocs", "chapterverse", "chapterverse_api"} == set()
+
+
+def test_a_module_that_cannot_be_imported_by_itself_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text("import second\nvalue = 1", encoding="utf-8")
+    (tmp_path / "second.py").write_text("from first import value", encoding="utf-8")
+    with pytest.raises(AssertionError, match="first can't be imported by itself"):
+        loaded_by_each(["second", "first"], tmp_path)

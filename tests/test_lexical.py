@@ -253,7 +253,7 @@ def test_a_question_to_no_language_has_no_words() -> None:
     "pattern", ["a.", "a-'", "aB", "a_", "字", "'", "--", "a...", "é", "x+", "a/b:", "1a", "\u0301", "’a"]
 )
 def test_hostile_text_takes_linear_time(pattern: str) -> None:
-    assert_linear(lambda size: assert_sound(document_vector((), (pattern * size)[:size])), 20_000, 200_000)
+    assert_linear(lambda size: assert_sound(document_vector((), (pattern * size)[:size])), 10_000, 100_000)
 
 
 def test_long_tokens_are_not_remembered() -> None:

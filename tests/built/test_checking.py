@@ -45,16 +45,22 @@ def write(site: Path, path: str, body: str = "<p>Tea.</p>", head: str = "") -> P
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
-    """A site with nothing wrong: widget, address, index."""
+def unindexed(tmp_path: Path) -> Path:
+    """A site with nothing wrong but that it has no index."""
     site = tmp_path / "site"
     write(site, "index.html", '<p>Tea for <a href="brew/#green">all</a>.</p>')
     write(
         site, "brew/index.html", '<h2 id="green">Green</h2><p>Eighty degrees.</p><h2 id="black">Black</h2><p>Hot.</p>'
     )
     inject(site, widget_files("/"))
-    index(site)
     return site
+
+
+@pytest.fixture
+def site(unindexed: Path) -> Path:
+    """A site with nothing wrong: widget, address, index."""
+    index(unindexed)
+    return unindexed
 
 
 def settings(site: Path, **more: str) -> Settings:
@@ -172,11 +178,11 @@ def test_links_to_anchors(tmp_path: Path, href: str, dead: bool) -> None:
     assert all(f.file == "index.html" and href in f.says for f in findings.of("dead_anchor"))
 
 
-def test_links_of_many_pages_to_one_dead_anchor_are_told_once(site: Path) -> None:
+def test_links_of_many_pages_to_one_dead_anchor_are_told_once(unindexed: Path) -> None:
     for n in range(12):
-        write(site, f"p{n:02}.html", '<p><a href="brew/#gone">x</a></p>')
-    inject(site, widget_files("/"))
-    assert says(found(site, with_index=False))["dead_anchor"] == [
+        write(unindexed, f"p{n:02}.html", '<p><a href="brew/#gone">x</a></p>')
+    inject(unindexed, widget_files("/"))
+    assert says(found(unindexed, with_index=False))["dead_anchor"] == [
         "p00.html and 11 more links to brew/#gone, and brew/index.html has no such id."
     ]
 
@@ -317,12 +323,12 @@ KEY = "c4nary/Zx9+Qw8=Er7&Ty6"
     ],
 )
 @pytest.mark.parametrize("path", ["index.html", "_static/app.js", ".env", "search/search_index.json", "b.wasm"])
-def test_a_secret_of_the_environment_is_found_in_any_file_and_form(site: Path, path: str, form: str) -> None:
-    file = site / path
+def test_a_secret_of_the_environment_is_found_in_any_file_and_form(unindexed: Path, path: str, form: str) -> None:
+    file = unindexed / path
     file.parent.mkdir(exist_ok=True)
     before = file.read_bytes() if file.exists() else b"\0" if path.endswith("wasm") else b""
     file.write_bytes(before + b"\n\n<!-- " + form.encode() + b" -->")
-    findings = found(site, {"COHERE_API_KEY": KEY, "PATH": "/usr/bin"}, with_index=False)
+    findings = found(unindexed, {"COHERE_API_KEY": KEY, "PATH": "/usr/bin"}, with_index=False)
     (leak,) = findings.of("secret")
     assert leak.says.endswith("holds the value of COHERE_API_KEY.")
     assert leak.file == path
@@ -356,9 +362,9 @@ def claims(text: str) -> str:
         (f"-----BEGIN PRIVATE KEY-----\\n{R}{R}", "a private key"),
     ],
 )
-def test_keys_are_known_by_their_looks(site: Path, text: str, what: str) -> None:
-    (site / "notes.txt").write_text(f"one\ntwo {text} three")
-    (leak,) = found(site, with_index=False).of("secret")
+def test_keys_are_known_by_their_looks(unindexed: Path, text: str, what: str) -> None:
+    (unindexed / "notes.txt").write_text(f"one\ntwo {text} three")
+    (leak,) = found(unindexed, with_index=False).of("secret")
     assert leak.says == f"notes.txt line 2 holds {what}."
 
 
@@ -380,26 +386,26 @@ def test_keys_are_known_by_their_looks(site: Path, text: str, what: str) -> None
         claims('{"sub":"1234567890","name":"John Doe","iat":1516239022}'),
     ],
 )
-def test_examples_are_no_keys(site: Path, text: str) -> None:
-    (site / "notes.txt").write_text(text)
-    assert says(found(site, {"HOME_PASSWORD": "", "API_TOKEN_FILE": "/run/secrets"}, with_index=False)) == {}
+def test_examples_are_no_keys(unindexed: Path, text: str) -> None:
+    (unindexed / "notes.txt").write_text(text)
+    assert says(found(unindexed, {"HOME_PASSWORD": "", "API_TOKEN_FILE": "/run/secrets"}, with_index=False)) == {}
 
 
-def test_a_secret_in_a_large_file_is_found_wherever_it_lies(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_in_a_large_file_is_found_wherever_it_lies(unindexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from chapterverse.built import leaks
 
     monkeypatch.setattr(leaks, "_WINDOW", 1000)
     monkeypatch.setattr(leaks, "_OVERLAP", 100)
     for at in (0, 960, 990, 1000, 5555):
-        (site / "big.txt").write_text("\n" * at + KEY + "\n" * (9000 - at))
-        (leak,) = found(site, {"QDRANT_API_KEY": KEY}, with_index=False).of("secret")
+        (unindexed / "big.txt").write_text("\n" * at + KEY + "\n" * (9000 - at))
+        (leak,) = found(unindexed, {"QDRANT_API_KEY": KEY}, with_index=False).of("secret")
         assert leak.says == f"big.txt line {at + 1} holds the value of QDRANT_API_KEY."
 
 
-def test_a_link_out_of_the_site_is_told(site: Path) -> None:
-    (site / "leak.txt").symlink_to("/proc/self/environ")
-    (site / "fine.txt").symlink_to("index.html")
-    assert says(found(site, with_index=False)) == {
+def test_a_link_out_of_the_site_is_told(unindexed: Path) -> None:
+    (unindexed / "leak.txt").symlink_to("/proc/self/environ")
+    (unindexed / "fine.txt").symlink_to("index.html")
+    assert says(found(unindexed, with_index=False)) == {
         "link_out": ["leak.txt is a link that leads out of its folder: remove it."]
     }
 

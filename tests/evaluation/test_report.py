@@ -217,22 +217,23 @@ def test_without_jinja_it_says_what_to_install() -> None:
     assert done.stdout == 'A report needs Jinja, which is missing: pip install "chapterverse[eval]".\n', done.stderr
 
 
-@pytest.fixture
-def shown(chromium: Browser, tmp_path: Path, hostile: str) -> Browser:
-    (tmp_path / "report.html").write_text(document(run(*ROWS * 3), Bar("mrr", 0.5), before=run(*ROWS[:2])), "utf-8")
-    (tmp_path / "hostile.html").write_text(hostile, "utf-8")
-    (tmp_path / "answers.html").write_text(document(ANSWERED, before=ANSWERED), "utf-8")
-    return chromium
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> Path:
+    folder = tmp_path_factory.mktemp("reports")
+    (folder / "report.html").write_text(document(run(*ROWS * 3), Bar("mrr", 0.5), before=run(*ROWS[:2])), "utf-8")
+    (folder / "hostile.html").write_text(hostile, "utf-8")
+    (folder / "answers.html").write_text(document(ANSWERED, before=ANSWERED), "utf-8")
+    return folder
 
 
 @pytest.mark.parametrize("name", ["report", "hostile", "answers"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 320])
-def test_it_can_be_read_by_everyone(shown: Browser, tmp_path: Path, name: str, scheme: str, width: int) -> None:
+def test_it_can_be_read_by_everyone(chromium: Browser, reports: Path, name: str, scheme: str, width: int) -> None:
     # What axe itself brings along would be stopped by the page's policy.
-    context = shown.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
+    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
     page = context.new_page()
-    page.goto((tmp_path / f"{name}.html").as_uri())
+    page.goto((reports / f"{name}.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.evaluate(AXE.read_text())
     found = page.evaluate("axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] })")
@@ -240,14 +241,14 @@ def test_it_can_be_read_by_everyone(shown: Browser, tmp_path: Path, name: str, s
     context.close()
 
 
-def test_its_own_policy_lets_its_style_through_and_nothing_else(shown: Browser, tmp_path: Path) -> None:
-    context = shown.new_context()
+def test_its_own_policy_lets_its_style_through_and_nothing_else(chromium: Browser, reports: Path) -> None:
+    context = chromium.new_context()
     page, said, asked = context.new_page(), [], []
     page.on("console", lambda message: said.append(message.text))
     page.on("dialog", lambda dialog: said.append(dialog.message))
     page.on("request", lambda request: asked.append(request.url))
     for name in ("report", "hostile"):
-        page.goto((tmp_path / f"{name}.html").as_uri())
+        page.goto((reports / f"{name}.html").as_uri())
         assert page.locator("main").evaluate("node => getComputedStyle(node).maxWidth") == "1088px"
     assert said == []
     assert [url.rpartition("/")[2] for url in asked] == ["report.html", "hostile.html"]

@@ -11,7 +11,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,11 @@ class S3Server(MotoServer):
             tempfile.tempdir = None
 
     def client(self) -> Any:
+        """Return boto3's client, one for all: to make one takes longer than most tests."""
+        return self._client
+
+    @cached_property
+    def _client(self) -> Any:
         where = self.environment
         return boto3.session.Session().client(
             "s3",

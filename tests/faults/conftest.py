@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from faults.ground import Nurseries
+from faults.ground import Nurseries, folder_in_memory
 from faults.nursery import Nursery
 
 
@@ -21,8 +19,5 @@ def nurseries() -> Iterator[Nurseries]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: a kill loses nothing that was written, synced to a disk or not."""
-    memory = Path("/dev/shm")
-    made = Path(tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK) else None))
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
+    with folder_in_memory() as made:
+        yield made

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import queue
 import random
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,6 +24,17 @@ from faults.steps import Step, Strike
 
 T = TypeVar("T")
 _names = itertools.count()
+
+
+@contextlib.contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """Make a folder in memory where there is one: a kill loses nothing that was written, synced to a disk or not."""
+    memory = Path("/dev/shm")
+    made = Path(tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK) else None))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 class Nurseries:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from faults.ground import Ground, Nurseries
+from faults.ground import Ground, Nurseries, folder_in_memory
 from faults.kinds import Qdrant
 from faults.planted import EMBEDDED, SERVED
 from faults.scenarios import SCENARIOS
@@ -19,9 +17,8 @@ from faults.steps import Strike
 
 @pytest.fixture(scope="module")
 def ground(nurseries: Nurseries) -> Iterator[Ground]:
-    folder = Path(tempfile.mkdtemp())
-    yield Ground.laid(SCENARIOS["rename"], folder, nurseries)
-    shutil.rmtree(folder)
+    with folder_in_memory() as folder:
+        yield Ground.laid(SCENARIOS["rename"], folder, nurseries)
 
 
 def telling(ground: Ground) -> list[int]:

@@ -120,15 +120,19 @@ class Handler(BaseHTTPRequestHandler):
             self._head(204, {})
 
     def _say(self, reply: Reply) -> None:
+        if reply.status == 204:
+            # Not even the end of a body: what comes after it would be taken for the start of the next reply.
+            return self._head(204, {"Content-Type": reply.content_type, **reply.headers})
         self._head(reply.status, {"Content-Type": reply.content_type, "Transfer-Encoding": "chunked", **reply.headers})
         for part in reply.parts:
             if isinstance(part, Event):
                 part.wait(20)
             elif not self._chunk(part):
-                return
+                return None
         self.close_connection = reply.cut
         if not reply.cut:
             self._chunk(b"")
+        return None
 
     def _head(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)

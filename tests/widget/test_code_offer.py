@@ -169,6 +169,7 @@ def test_a_long_block_is_cut_and_still_ends_as_a_block(browse: Browse, site: Sit
     tab = browse("/tagged.html")
     tab.locator("pre").hover()
     button(tab).click()
+    expect(tab.get_by_role("textbox", name="Ask a question")).to_be_focused()
     tab.get_by_role("button", name="Send").click()
     expect(tab.locator(".answered")).to_be_visible()
     sent: Any = site.asked[0]["selected_text"]
