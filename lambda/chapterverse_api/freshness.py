@@ -276,7 +276,10 @@ def _told(trouble: Exception | None) -> str:
 
 
 class _Memo:
-    """Heads that are asked for once in a while, also where that fails: readers who ask on must not be so many looks."""
+    """Heads that are asked for once in a while, also where that fails: readers who ask on must not be so many looks.
+
+    While one of them looks, which may take long, the others take what was seen before.
+    """
 
     def __init__(self, look: Callable[[], list[Head]], max_age: float, clock: Callable[[], float]) -> None:
         self._look = look
@@ -284,17 +287,24 @@ class _Memo:
         self._clock = clock
         self._lock = Lock()
         self._since = float("-inf")
-        self._found: list[Head] = []
+        self._found: list[Head] | None = None
         self._failure: Exception | None = None
 
     def value(self) -> list[Head]:
-        with self._lock:
-            if not 0 <= self._clock() - self._since < self._max_age:
-                self._since = self._clock()
-                try:
-                    self._found, self._failure = self._look(), None
-                except Exception as error:
-                    self._failure = error
-            if self._failure:
-                raise self._failure.with_traceback(None)
-            return self._found
+        known = self._found is not None or self._failure is not None
+        if self._lock.acquire(blocking=not known):
+            try:
+                self._update()
+            finally:
+                self._lock.release()
+        if failure := self._failure:
+            raise failure.with_traceback(None)
+        return self._found or []
+
+    def _update(self) -> None:
+        if not 0 <= self._clock() - self._since < self._max_age:
+            self._since = self._clock()
+            try:
+                self._found, self._failure = self._look(), None
+            except Exception as error:
+                self._failure = error

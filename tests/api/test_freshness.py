@@ -41,7 +41,7 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.store.shard import Shard
 from chapterverse.target import Target
-from chapterverse_api.freshness import LiveIndex
+from chapterverse_api.freshness import LiveIndex, _Memo
 from chapterverse_api.generation import open_generator
 from chapterverse_api.service import Service
 from fakes.docs import SCOPE, point, prose
@@ -228,6 +228,28 @@ def test_readers_who_ask_at_once_share_one_download(
     assert {tuple(n) for n in before} <= {("a",), ("a", "b")}
     assert names(asked(index)) == ["a", "b"]
     assert len([r for r in server.requests if ".pack" in r and r.startswith("GET")]) == 1
+
+
+def test_while_one_reader_looks_the_others_take_what_was_seen(clock: Clock) -> None:
+    looks, began, hangs = list[int](), threading.Event(), threading.Event()
+
+    def look() -> list[Head]:
+        looks.append(1)
+        if looks[1:]:
+            began.set()
+            hangs.wait(20)
+        return []
+
+    memo = _Memo(look, 10.0, clock)
+    assert memo.value() == []
+    clock.now += 11
+    with ThreadPoolExecutor(2) as readers:
+        first = readers.submit(memo.value)
+        assert began.wait(5)
+        assert readers.submit(memo.value).result(timeout=5) == []
+        assert not first.done()
+        hangs.set()
+    assert len(looks) == 2
 
 
 def test_a_version_that_is_new_is_there_after_a_look(index: LiveIndex, clock: Clock, bucket: Bucket) -> None:

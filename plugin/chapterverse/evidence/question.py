@@ -157,9 +157,9 @@ def _mean(shares: Sequence[float]) -> float:
 def _match(word: Sequence[Terms], held: Mapping[int, float]) -> float:
     """Return 1 where the whole word occurs in any of its forms, else the greatest share of its parts that do."""
     share = 0.0
-    for whole, *parts in word:
-        if whole in held:
+    for terms in word:
+        if terms[0] in held:
             return 1.0
-        if parts:
+        if parts := terms[1:]:
             share = max(share, sum(t in held for t in parts) / len(parts))
     return share

@@ -75,7 +75,7 @@ class EdgeStore:
             Manifest.load(folder).check(folder)
         except IndexMissing:
             return True
-        except (IndexCorrupt, FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+        except (IndexCorrupt, FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
             return False
         except OSError as error:
             reason = error.strerror
