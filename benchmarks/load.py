@@ -1,10 +1,12 @@
 """What a server bears: `load.py [--minutes 10] [--seconds 20] [--connections 16] [--workers 2]`.
 
-Makes a site of a few thousand chunks and serves it by uvicorn, a process for each core. A stand-in for Cohere on
-loopback, in a process of its own, lets each embedding, ranking and answer wait 50 ms. wrk asks over HTTP/1.1 for so
-many seconds, and then for so many minutes while the service's resident memory is read each second. Linux only, since
-that is read from /proc. Prints the figures, with the processor's time that a request took in the service, which other
-work on the machine changes least, and exits with 3 where a bar is missed:
+Makes a site of a few thousand chunks and serves it by uvicorn, a process for each core. Each has a listening socket of
+its own at the one port (SO_REUSEPORT), among which the system divides the connections: of one that they share, a single
+process takes all that come at once. A stand-in for Cohere on loopback, in a process of its own, lets each embedding,
+ranking and answer wait 50 ms. wrk asks over HTTP/1.1 for so many seconds, and then for so many minutes while the
+service's resident memory is read each second. Linux only, since that is read from /proc. Prints the figures, with the
+processor's time that a request took in the service, which other work on the machine changes least, and exits with 3
+where a bar is missed:
 
     answers    the whole path, three provider calls each: at least 60 a second, p99 at most twice the median
     refusals   a foreign origin, turned away by the guard: at least 1,000 a second
@@ -31,6 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+import uvicorn
 from answering import made, run
 
 ANSWERS, SPREAD, REFUSALS, GROWTH = 60, 2.0, 1000, 1.05
@@ -42,8 +45,6 @@ _HERE = Path(__file__).parent
 #: Settings of the service: models that cost money, and none of the limits that are there to stop such a flood.
 _MODELS = {"EMBEDDER": "cohere:embed-english-light-v3.0", "RERANKER": "cohere", "GENERATOR": "cohere"}
 _OPEN = {"RATES": "off", "DAILY_BUDGET_USD": "off"}
-_UVICORN = [sys.executable, "-m", "uvicorn", "--factory", "chapterverse_api.app:create_app"]
-_UVICORN += ["--no-access-log", "--lifespan=off", "--ws=none"]
 
 #: wrk measures itself in microseconds. `BODIES` holds a body in each line.
 _SCRIPT = """
@@ -87,26 +88,21 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Processes of ours that listen at an address: one, and those that it started."""
+    """Processes of ours that listen at one address."""
 
     address: str
-    pid: int
-
-    @property
-    def _pids(self) -> list[str]:
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-        return [str(self.pid), *children.split()]
+    pids: tuple[int, ...]
 
     @property
     def cpu(self) -> float:
         """Seconds of the processor that they took so far (`man 5 proc`: fields 14 and 15 of stat, in ticks)."""
-        stats = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self._pids)
+        stats = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.pids)
         return sum(int(fields[11]) + int(fields[12]) for fields in stats) / os.sysconf("SC_CLK_TCK")
 
     @property
     def memory(self) -> float:
         """Resident megabytes; what they share counts for each."""
-        found = re.findall(r"VmRSS:\s+(\d+)", "".join(Path(f"/proc/{pid}/status").read_text() for pid in self._pids))
+        found = re.findall(r"VmRSS:\s+(\d+)", "".join(Path(f"/proc/{pid}/status").read_text() for pid in self.pids))
         return sum(map(int, found)) / 1e3
 
 
@@ -117,7 +113,11 @@ def main() -> int:
     parser.add_argument("--connections", type=int, default=CONNECTIONS)
     parser.add_argument("--workers", type=int, default=2, help="processes of uvicorn")
     parser.add_argument("--chunks", type=int, default=CHUNKS)
+    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve:
+        serve(options.serve)
+        return 0
     if not shutil.which("wrk"):
         sys.exit("wrk is missing: install the package wrk, of Debian, Ubuntu or Homebrew.")
     with tempfile.TemporaryDirectory(prefix="load-") as name, ExitStack() as stack:
@@ -127,8 +127,9 @@ def main() -> int:
         provider = stack.enter_context(server(folder, [sys.executable, str(_HERE / "load_provider.py")]))
         os.environ |= environment(provider.address)
         run("index", "pages", "--source", "--base-url", "https://docs.example/", folder=name)
-        command = [*_UVICORN, f"--workers={options.workers}", f"--port={free_port()}"]
-        service = stack.enter_context(server(folder, command))
+        command = [sys.executable, __file__, f"--serve={free_port()}"]
+        workers = [stack.enter_context(server(folder, command)) for _ in range(options.workers)]
+        service = Server(workers[0].address, tuple(pid for worker in workers for pid in worker.pids))
         check(service, bodies[:20])
         answers = wrk(folder, service, options.connections, options.seconds)
         refusals = wrk(folder, service, FOREIGNERS, options.seconds, origin="https://elsewhere.example")
@@ -144,8 +145,19 @@ def environment(provider: str) -> dict[str, str]:
     return {**named, "CHAPTERVERSE_COHERE_URL": provider, "COHERE_API_KEY": "stand-in"}
 
 
+def serve(port: int) -> None:
+    """Run the service on a socket of its own at a port that others listen at too."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        sock.bind(("127.0.0.1", port))
+        sock.listen(1024)
+        print(f"http://127.0.0.1:{port}", file=sys.stderr, flush=True)
+        app = "chapterverse_api.app:create_app"
+        config = uvicorn.Config(app, factory=True, access_log=False, lifespan="off", ws="none")
+        uvicorn.Server(config).run([sock])
+
+
 def free_port() -> int:
-    # uvicorn with several workers doesn't say which port it was given.
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]
@@ -155,7 +167,7 @@ def free_port() -> int:
 @contextmanager
 def server(folder: Path, command: Sequence[str]) -> Iterator[Server]:
     """Start a server, which says its address on standard error, and wait until it listens there."""
-    said = folder / "said"
+    said = Path(tempfile.mkstemp(dir=folder)[1])
     with said.open("w") as out:
         process = subprocess.Popen(command, cwd=folder, stderr=out)
     try:
@@ -166,7 +178,7 @@ def server(folder: Path, command: Sequence[str]) -> Iterator[Server]:
             if process.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"{' '.join(command)} did not start: {said.read_text()}")
             time.sleep(0.05)
-        yield Server(found[0], process.pid)
+        yield Server(found[0], (process.pid,))
     finally:
         process.terminate()
         process.wait(30)
