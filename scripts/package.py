@@ -1,4 +1,4 @@
-"""Packs what AWS Lambda runs:  package.py [--machine aarch64|x86_64] [--out FOLDER] [--without-pyc]
+"""Packs what AWS Lambda runs:  package.py [--machine aarch64|x86_64] [--out FOLDER] [--without-pyc] [--add PROGRAM]
 
 Makes the folder `dist/lambda` and the file `dist/lambda.zip`, the same bytes from the same sources, without Docker and
 without SAM: wheels of `requirements/lambda.txt`, both packages, and `infra/bootstrap` at the root. Lambda downloads and
@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
 import elf
@@ -46,18 +46,18 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 def main() -> None:
     asked = _arguments()
     python = None if asked.without_pyc else _python()
-    _check()
+    _check(asked.add)
     shutil.rmtree(asked.out, ignore_errors=True)
     asked.out.mkdir(parents=True)
     _install(asked.out, asked.machine)
     if python:
         _compile(asked.out, python, "-b")
         _drop(asked.out, "*.py")
-    _copy(asked.out)
+    _copy(asked.out, asked.add)
     if python:
         _compile(asked.out, python)
     packed = asked.out.with_suffix(".zip")
-    _pack(asked.out, packed)
+    _pack(asked.out, packed, {BOOTSTRAP.name, *(program.name for program in asked.add)})
     _weigh(asked.out, packed, asked.machine)
 
 
@@ -66,12 +66,25 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--machine", choices=(DEPLOYED, "x86_64"), default=DEPLOYED)
     parser.add_argument("--out", type=Path, default=OUT, help="folder to make anew; the zip stands beside it")
     parser.add_argument("--without-pyc", action="store_true", help="ship sources alone: twice the cold start")
+    parser.add_argument(
+        "--add",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="PROGRAM",
+        help="a file for the root that Lambda may run, such as run.sh of the Web Adapter; as often as needed",
+    )
     return parser.parse_args()
 
 
-def _check() -> None:
+def _check(added: Sequence[Path]) -> None:
     if not BOOTSTRAP.is_file():
         sys.exit("There is no infra/bootstrap, which streaming needs: this checkout is not whole.")
+    for program in added:
+        if not program.is_file():
+            sys.exit(f"There is no file {program} to add: name one from the root of the repository.")
+        if program.name == BOOTSTRAP.name:
+            sys.exit(f"{program} would take the place of our own bootstrap: give it another name.")
 
 
 def _python() -> Path:
@@ -134,10 +147,11 @@ def _drop(folder: Path, pattern: str) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _copy(folder: Path) -> None:
+def _copy(folder: Path, added: Sequence[Path]) -> None:
     for source in SOURCES:
         shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns(*BUILD_SIDE))
-    shutil.copy(BOOTSTRAP, folder / BOOTSTRAP.name)
+    for program in (BOOTSTRAP, *added):
+        shutil.copy(program, folder / program.name)
 
 
 def _compile(folder: Path, python: Path, *where: str) -> None:
@@ -149,10 +163,11 @@ def _compile(folder: Path, python: Path, *where: str) -> None:
         sys.exit(f"A file could not be compiled:\n{done.stdout}{done.stderr}")
 
 
-def _pack(folder: Path, packed: Path) -> None:
+def _pack(folder: Path, packed: Path, programs: Set[str]) -> None:
+    """Write the zip; the files of these names, in its root, may be run."""
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in _files(folder):
-            mode = 0o755 if path.name == BOOTSTRAP.name else 0o644
+            mode = 0o755 if path.parent == folder and path.name in programs else 0o644
             path.chmod(mode)
             member = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
             member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, (stat.S_IFREG | mode) << 16

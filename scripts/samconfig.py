@@ -1,11 +1,12 @@
 """What is deployed and where: `infra/samconfig.toml`, which SAM reads too, written after five questions.
 
-SAM's own `--guided` would ask for every parameter of the template. The others keep their defaults until somebody writes
-them into the file, as `"Name=value"` in `parameter_overrides`.
+SAM's own `--guided` would ask for every parameter of the template. The others have their defaults while no line of
+`parameter_overrides`, `"Name=value"`, says otherwise: each deployment passes all of them, see `overrides`.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import environment
 
@@ -52,18 +54,56 @@ def read() -> SamConfig | None:
     if not PATH.exists():
         return None
     try:
-        found = tomllib.loads(PATH.read_text("utf-8"))["default"]
-        parameters = found.get("global", {}).get("parameters", {}) | found["deploy"]["parameters"]
+        parameters = _parameters()
         return SamConfig(parameters["stack_name"], parameters["region"], parameters.get("profile", ""))
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, UnicodeDecodeError):
         sys.exit(f"{PATH} names no stack_name and region in [default.deploy.parameters]: mend it, or move it away.")
+    except OSError as failure:
+        sys.exit(f"{PATH} can't be read ({failure.strerror}): mend its rights, or name another file in CONFIG.")
+
+
+def _parameters() -> dict[str, Any]:
+    found = tomllib.loads(PATH.read_text("utf-8"))["default"]
+    parameters: dict[str, Any] = found.get("global", {}).get("parameters", {}) | found["deploy"]["parameters"]
+    return parameters
+
+
+def overrides(template: Path) -> list[str]:
+    """Return `Name="value"` of every parameter of the template, by the file or by the template's default.
+
+    Left to itself SAM passes over a name that the template doesn't know, cuts a value at its first space, and lets
+    CloudFormation keep the last value of a parameter whose line was removed. Exits with one sentence on such a name.
+    """
+    from samtranslator.yaml_helper import yaml_parse
+
+    known = {name: str(says["Default"]) for name, says in yaml_parse(template.read_text("utf-8"))["Parameters"].items()}
+    lines = _parameters().get("parameter_overrides", [])
+    another = re.compile(rf"\s({'|'.join(known)})=")
+    if not isinstance(lines, list) or not all(isinstance(n, str) and "=" in n and not another.search(n) for n in lines):
+        sys.exit(f'{PATH} must have parameter_overrides as a list of "Name=value", one parameter in each.')
+    said = {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
+    for name in said.keys() - known.keys():
+        near = difflib.get_close_matches(name, known, n=1)
+        rest = f"did you mean {near[0]}?" if near else "see Parameters in infra/template.yaml."
+        sys.exit(f"{PATH} sets {name}, which is no parameter: {rest}")
+    return [f'{name}="{_escaped(value)}"' for name, value in (known | said).items()]
+
+
+def _escaped(value: str) -> str:
+    """Return what SAM reads as this value between quotation marks; a pair that is there already is its own notation."""
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        return value[1:-1]
+    return value.replace('"', '\\"')
 
 
 def write(region: str) -> SamConfig:
     """Ask, write the file and return what it says; `region` is offered."""
+    # Before the questions, so that no answer is lost.
+    if not PATH.parent.is_dir():
+        sys.exit(f"There is no folder {PATH.parent} for {PATH.name}: make it, or name a file elsewhere in CONFIG.")
     try:
         stack, region = _ask(STACK, "chapterverse"), _ask(REGION, region)
-        overrides = {"Site": _ask(SITE, "docs"), "AllowedOrigins": _ask(ORIGINS, ""), "AlarmEmail": _ask(EMAIL, "")}
+        answers = {"Site": _ask(SITE, "docs"), "AllowedOrigins": _ask(ORIGINS, ""), "AlarmEmail": _ask(EMAIL, "")}
     except EOFError:
         sys.exit(f"There is no {PATH} yet, and nobody to ask: run make deploy in a terminal first.")
     parameters = {
@@ -73,10 +113,13 @@ def write(region: str) -> SamConfig:
         "resolve_s3": True,
         "capabilities": "CAPABILITY_IAM",
         "confirm_changeset": True,
-        "parameter_overrides": [f"{name}={value}" for name, value in overrides.items() if value],
+        "parameter_overrides": [f"{name}={value}" for name, value in answers.items() if value],
     }
     lines = (f"{name} = {json.dumps(value)}\n" for name, value in parameters.items())
-    PATH.write_text(f"version = 0.1\n\n[default.deploy.parameters]\n{''.join(lines)}", "utf-8")
+    try:
+        PATH.write_text(f"version = 0.1\n\n[default.deploy.parameters]\n{''.join(lines)}", "utf-8")
+    except OSError as failure:
+        sys.exit(f"{PATH} can't be written ({failure.strerror}): mend the rights, or name another file in CONFIG.")
     print(f"Saved in {PATH}, which holds no secret: keep it in your repository.")
     return SamConfig(stack, region)
 

@@ -6,6 +6,8 @@ SAM=PROGRAM takes another SAM, CONFIG=FILE another stack than the one of `infra/
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import getpass
 import json
 import os
@@ -21,6 +23,9 @@ from samconfig import SamConfig
 
 TEMPLATE = environment.ROOT / "infra" / "template.yaml"
 PACKAGE = environment.ROOT / "dist" / "lambda.zip"
+
+#: A first deployment that failed ends so, and CloudFormation takes no second one onto it.
+ROLLED_BACK = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 
 NEXT = """
 The chat answers at {Endpoint}
@@ -44,19 +49,31 @@ def deploy() -> None:
     if not PACKAGE.exists():
         sys.exit(f"There is no {PACKAGE.name} in dist: run make deploy, which packs it first.")
     config = samconfig.read() or samconfig.write(session.region_name or "eu-central-1")
+    overrides = samconfig.overrides(TEMPLATE)
+    if (_find(session, config) or {}).get("StackStatus") in ROLLED_BACK:
+        _unfinished(config, rolled_back=True)
+    # Without a terminal, as in CI, nobody could say yes: whoever committed the file did.
+    confirm = () if sys.stdin.isatty() else ("--no-confirm-changeset",)
+    before = _waiting(session, config)
     # Where nothing changed there is nothing to do, and that is no failure.
-    _sam("deploy", "--template-file", str(TEMPLATE), "--no-fail-on-empty-changeset")
+    how = ("--template-file", str(TEMPLATE), "--no-fail-on-empty-changeset", *confirm)
+    _sam("deploy", *how, "--parameter-overrides", *overrides)
     outputs = {"Publisher": "none: set GitHubRepository and deploy again"} | _outputs(session, config)
+    # SAM ends well when its question is answered by no, and leaves what it would have done waiting.
+    if "Endpoint" not in outputs or _waiting(session, config) - before:
+        sys.exit("Nothing was deployed: run make deploy again, and answer its question with y.")
     print(NEXT.format(**outputs, region=config.region, config=samconfig.PATH))
 
 
 def destroy() -> None:
     config = _deployed()
     session = _session(config)
-    store = _outputs(session, config).get("IndexStore", "")
-    print(
-        f"This removes the stack {config.stack} in {config.region}: the function, its counters, its keys and {store}."
-    )
+    outputs = _outputs(session, config)
+    store = outputs.get("IndexStore", "")
+    # A Qdrant server is not of the stack, and stays.
+    index = f", its keys and {store}" if store.startswith("s3://") else " and its keys"
+    what = f"the function, its counters{index}" if outputs else "what its deployment made before it ended"
+    print(f"This removes the stack {config.stack} in {config.region}: {what}.")
     try:
         answer = input("Type the name of the stack to remove it: ").strip()
     except EOFError:
@@ -64,26 +81,72 @@ def destroy() -> None:
     if answer != config.stack:
         sys.exit("Nothing was removed.")
     if store.startswith("s3://"):
-        # A bucket that holds something is not deleted with its stack.
-        session.resource("s3").Bucket(store.removeprefix("s3://").partition("/")[0]).object_versions.delete()
+        _empty(session, store.removeprefix("s3://").partition("/")[0])
     profile = ("--profile", config.profile) if config.profile else ()
     _sam("delete", "--no-prompts", "--stack-name", config.stack, "--region", config.region, *profile)
     print(f"Removed. {samconfig.PATH} is still there for another time.")
 
 
 def secret(name: str) -> None:
-    if not re.fullmatch("[A-Z][A-Z0-9_]{2,60}", name):
-        sys.exit("Name the variable that the key is for, such as make secret NAME=COHERE_API_KEY.")
+    _check(name)
     config = _deployed()
     session = _session(config)
-    arn = _outputs(session, config)["Secret"]
+    arn = _outputs(session, config).get("Secret")
+    if not arn:
+        stack = _find(session, config) or {}
+        _unfinished(config, rolled_back=stack.get("StackStatus") in ROLLED_BACK)
     if ":ssm:" in arn:
         sys.exit("The keys are in a parameter of your own: change it in Parameter Store.")
     client = session.client("secretsmanager", region_name=config.region)
-    value = getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.readline()
-    held = json.loads(client.get_secret_value(SecretId=arn)["SecretString"])
-    client.put_secret_value(SecretId=arn, SecretString=json.dumps(held | {name: value.strip()}))
+    held = _held(client, arn)
+    value = (getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.readline()).strip()
+    if not value:
+        sys.exit(f"No key was given, so {name} stays as it is.")
+    client.put_secret_value(SecretId=arn, SecretString=json.dumps(held | {name: value}))
     print(f"{name} is set; the function reads it within a quarter of an hour.")
+
+
+def _check(name: str) -> None:
+    """Exit with one sentence unless the function reads a secret of that name: it would say nothing of any other."""
+    sys.path.insert(0, str(environment.ROOT / "plugin"))
+    from chapterverse.settings import secret_fields
+
+    known = sorted(secret_fields())
+    # What is no name may be a key, and is not repeated.
+    if not re.fullmatch("[A-Z][A-Z0-9_]{2,60}", name):
+        sys.exit("Name the variable that the key is for, such as make secret NAME=COHERE_API_KEY.")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        rest = f"did you mean {near[0]}?" if near else f"it reads {', '.join(known)}."
+        sys.exit(f"{name} is no key that the function reads: {rest}")
+
+
+def _held(client: Any, arn: str) -> dict[str, Any]:
+    """Return the names and keys that a secret holds, or exit with one sentence."""
+    gone = (client.exceptions.ResourceNotFoundException, client.exceptions.InvalidRequestException)
+    try:
+        held = json.loads(client.get_secret_value(SecretId=arn)["SecretString"])
+    except gone:
+        sys.exit("The stack's secret was deleted: restore it in Secrets Manager, or name one of your own in SecretArn.")
+    except (KeyError, ValueError):
+        held = None
+    if not isinstance(held, dict):
+        sys.exit("The stack's secret holds no JSON object of names and keys: mend it in Secrets Manager.")
+    return held
+
+
+def _empty(session: Any, bucket: str) -> None:
+    """Delete all that a bucket holds, as one that holds something is not deleted with its stack."""
+    # One that somebody deleted by hand is no reason to keep the rest.
+    with contextlib.suppress(session.client("s3").exceptions.NoSuchBucket):
+        session.resource("s3").Bucket(bucket).object_versions.delete()
+
+
+def _unfinished(config: SamConfig, rolled_back: bool) -> NoReturn:
+    stack = config.stack
+    if rolled_back:
+        sys.exit(f"The first deployment of the stack {stack} was rolled back: run make destroy, then make deploy.")
+    sys.exit(f"The first deployment of the stack {stack} was not finished: run make deploy.")
 
 
 def _deployed() -> SamConfig:
@@ -101,7 +164,10 @@ def _session(config: SamConfig) -> Any:
     except exceptions.ClientError as refused:
         code = refused.response["Error"]["Code"]
         sys.exit(f"AWS refused the credentials ({code}): sign in again, or set others, and run it once more.")
-    except (exceptions.NoCredentialsError, exceptions.ProfileNotFound, exceptions.PartialCredentialsError):
+    except exceptions.ProfileNotFound:
+        profile = config.profile or os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE")
+        sys.exit(f"There is no profile {profile} in the settings of AWS: `aws configure list-profiles` names those.")
+    except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError):
         sys.exit(
             "There are no AWS credentials: run `aws configure` or `aws sso login`, or set AWS_PROFILE, or "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
@@ -112,14 +178,40 @@ def _session(config: SamConfig) -> Any:
 
 
 def _outputs(session: Any, config: SamConfig) -> dict[str, str]:
-    from botocore.exceptions import ClientError
-
-    try:
-        client = session.client("cloudformation", region_name=config.region)
-        (stack,) = client.describe_stacks(StackName=config.stack)["Stacks"]
-    except ClientError:
+    stack = _find(session, config)
+    if stack is None:
         sys.exit(f"There is no stack {config.stack} in {config.region}: nothing was deployed, or it is gone.")
     return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+
+
+def _find(session: Any, config: SamConfig) -> dict[str, Any] | None:
+    from botocore.exceptions import ClientError
+
+    client = session.client("cloudformation", region_name=config.region)
+    try:
+        (stack,) = client.describe_stacks(StackName=config.stack)["Stacks"]
+    except ClientError as refused:
+        # That is how CloudFormation says that there is none; anything else is a failure.
+        if refused.response["Error"]["Code"] != "ValidationError":
+            raise
+        return None
+    found: dict[str, Any] = stack
+    return found
+
+
+def _waiting(session: Any, config: SamConfig) -> set[str]:
+    """Return the change sets of the stack that nobody executed."""
+    from botocore.exceptions import ClientError
+
+    pages = session.client("cloudformation", region_name=config.region).get_paginator("list_change_sets")
+    try:
+        found = [change for page in pages.paginate(StackName=config.stack) for change in page["Summaries"]]
+    except ClientError as refused:
+        # There is no stack yet; and a role that may deploy need not have the right to list.
+        if refused.response["Error"]["Code"] not in ("ValidationError", "AccessDenied"):
+            raise
+        return set()
+    return {change["ChangeSetId"] for change in found if change.get("ExecutionStatus") == "AVAILABLE"}
 
 
 def _sam(command: str, *arguments: str) -> None:
@@ -159,7 +251,11 @@ def _usage() -> NoReturn:
 
 if __name__ == "__main__":
     _enter()
+    from botocore.exceptions import BotoCoreError, ClientError
+
     try:
         main(sys.argv[1:])
     except KeyboardInterrupt:
         sys.exit("\nStopped.")
+    except (BotoCoreError, ClientError) as refused:
+        sys.exit(f"AWS did not do it: {refused}")

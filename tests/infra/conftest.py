@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from infra.desk import Desk
 
 ROOT = Path(__file__).parents[2]
 #: Runs a program of `infra/lint.txt` or `infra/checkov.txt`: the set's name, the program and its arguments.
@@ -33,3 +37,14 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Tool:
 def _programs(name: str) -> Path:
     command = [sys.executable, ROOT / "scripts" / "tools.py", name]
     return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+
+
+@pytest.fixture
+def desk(tool: Tool, tmp_path: Path) -> Iterator[Desk]:
+    # Only here, as it loads moto.
+    from infra.desk import made
+
+    # The stand-in and the scripts run by the Python of the tools, which `tool` made.
+    assert tool("lint", "python", "--version").returncode == 0
+    with made(tmp_path, ROOT / ".cache" / "infra" / "lint" / "bin" / "python") as desk:
+        yield desk

@@ -58,5 +58,18 @@ def test_rows_are_of_the_prices(section: str, seconds: float, writes: int) -> No
             assert [float(a) for a in amounts] == pytest.approx(expected, abs=0.0051), name
 
 
+def test_the_tables_ceiling_is_that_of_the_template() -> None:
+    template = (ROOT / "infra" / "template.yaml").read_text("utf-8")
+    ((reads, writes),) = re.findall(
+        r"OnDemandThroughput: \{ MaxReadRequestUnits: (\d+), MaxWrite\w+: (\d+) \}", template
+    )
+    ((quote, model),) = re.findall(r"^\| DynamoDB \| (\d) writes \| (\d) writes \|", PAGE, re.MULTILINE)
+    answers = f"{int(writes) // int(model)} answers of models, or {int(writes) // int(quote)} in quotes"
+    assert f"| the table | {writes} writes a second by the template: {answers} |" in PAGE
+    # A ceiling for a flood, in the template's own words.
+    assert f"{int(writes) // int(model)} answers of models a second at {model} writes each" in template
+    assert int(reads) >= int(writes)
+
+
 def test_every_metric_is_paid_for() -> None:
     assert [float(a) for a in rows("cohere")["Metrics"]] == pytest.approx([len(metrics.UNITS) * METRIC] * 4)

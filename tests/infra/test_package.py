@@ -76,6 +76,15 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
     return Package(folder, Path(found), done.stdout)
 
 
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """Something of an operator's own for the root of the package, whose rights are of no matter."""
+    file = tmp_path / "run.sh"
+    file.write_text("#!/bin/sh\nexec python -m uvicorn\n", "utf-8")
+    file.chmod(0o600)
+    return file
+
+
 def _script(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], cwd=SCRIPTS, capture_output=True, text=True)
 
@@ -173,6 +182,30 @@ def test_nothing_of_a_build_is_in_it(package: Package) -> None:
 def test_the_bootstrap_may_be_run_from_the_zip(package: Package) -> None:
     with ZipFile(package.folder.with_suffix(".zip")) as archive:
         assert archive.getinfo("bootstrap").external_attr >> 16 & 0o111
+
+
+@pytest.mark.parametrize("name", ["missing.sh", "bootstrap"])
+def test_a_program_that_can_not_be_added_is_one_sentence(program: Path, name: str) -> None:
+    if name == "bootstrap":
+        program.rename(program.with_name(name))
+    done = _script("package.py", "--out", str(program.parent / "out"), "--add", str(program.with_name(name)))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.startswith(("There is no file", str(program.with_name("bootstrap"))))
+
+
+@pytest.mark.slow
+def test_the_deployed_package_is_for_its_machine_and_no_heavier_than_allowed(program: Path) -> None:
+    out = program.parent / "lambda"
+    # As `make package`, with nothing said of the machine; it exits with 1 where it is too heavy.
+    done = _script("package.py", "--out", str(out), "--add", str(program))
+    assert done.returncode == 0, done.stderr
+    machines = {file.read_bytes()[18:20] for file in out.rglob("*.so*")}
+    # System V ABI, e_machine: 183 is AArch64.
+    assert machines == {(183).to_bytes(2, "little")}
+    with ZipFile(out.with_suffix(".zip")) as archive:
+        runnable = {m.filename for m in archive.infolist() if m.external_attr >> 16 & 0o111}
+        assert runnable == {"bootstrap", "run.sh"}
+        assert archive.read("run.sh") == program.read_bytes()
 
 
 def test_the_bootstrap_starts_from_the_folder_and_asks_for_an_event(package: Package) -> None:

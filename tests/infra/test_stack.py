@@ -1,122 +1,20 @@
-"""`make deploy`, `make secret` and `make destroy`, with real boto3 against moto and a stand-in for `sam`."""
+"""`make deploy`, with real boto3 against moto and a stand-in for `sam`."""
 
 from __future__ import annotations
 
+import ast
 import json
-import subprocess
-import sys
+import re
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
+import yaml
 
 from fakes import s3_server
 from infra.conftest import ROOT, Tool
-
-STACK = "chat"
-ANSWERS = f"{STACK}\neu-central-1\ndocs\nhttps://docs.example.com\n\n"
-#: What the stand-in for SAM makes of the stack: as much of the template as the scripts look at.
-TEMPLATE = {
-    "Resources": {
-        "Bucket": {"Type": "AWS::S3::Bucket", "Properties": {"VersioningConfiguration": {"Status": "Enabled"}}},
-    },
-    "Outputs": {
-        "Endpoint": {"Value": "https://abc.lambda-url.eu-central-1.on.aws"},
-        "IndexStore": {"Value": {"Fn::Sub": "s3://${Bucket}/index"}},
-        "IndexSite": {"Value": "docs"},
-        "Secret": {"Value": "ARN"},
-        "FunctionName": {"Value": "chat-Function-1"},
-        "LogGroup": {"Value": "/chapterverse/chat"},
-    },
-}
-SAM = """#!{python}
-import json, sys, uuid, boto3
-with open({log!r}, "a") as log:
-    log.write(json.dumps(sys.argv[1:]) + "\\n")
-client = boto3.client("cloudformation", region_name="eu-central-1")
-if sys.argv[1] == "deploy":
-    keys = json.dumps({{"COHERE_API_KEY": "", "CHAPTERVERSE_SIGNING_KEY": "generated"}})
-    secrets = boto3.client("secretsmanager", region_name="eu-central-1")
-    arn = secrets.create_secret(Name=str(uuid.uuid4()), SecretString=keys)["ARN"]
-    client.create_stack(StackName={stack!r}, TemplateBody={template!r}.replace("ARN", arn))
-else:
-    client.delete_stack(StackName={stack!r})
-"""
-
-
-@dataclass(frozen=True)
-class Desk:
-    """What an operator has: a terminal, credentials, a folder for the settings."""
-
-    folder: Path
-    environment: dict[str, str]
-
-    def run(self, *arguments: str, typed: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, ROOT / "scripts" / "stack.py", *arguments],
-            input=typed,
-            capture_output=True,
-            text=True,
-            env=self.environment | environment,
-        )
-
-    def said(self, *arguments: str, typed: str = "", **environment: str) -> str:
-        """Return the one sentence of a run that failed."""
-        done = self.run(*arguments, typed=typed, **environment)
-        assert done.returncode == 1, done
-        assert done.stderr.count("\n") == 1, done.stderr
-        return done.stderr
-
-    @property
-    def calls(self) -> list[list[str]]:
-        """What SAM was told."""
-        log = self.folder / "sam.log"
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-
-    @property
-    def config(self) -> Path:
-        return self.folder / "samconfig.toml"
-
-    def client(self, service: str) -> Any:
-        where = {"endpoint_url": self.environment["AWS_ENDPOINT_URL"], "region_name": "eu-central-1"}
-        return boto3.client(service, aws_access_key_id="testing", aws_secret_access_key="testing-secret", **where)
-
-    def output(self, name: str) -> str:
-        (stack,) = self.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
-        return next(str(o["OutputValue"]) for o in stack["Outputs"] if o["OutputKey"] == name)
-
-
-@pytest.fixture
-def desk(tool: Tool, tmp_path: Path) -> Iterator[Desk]:
-    # The stand-in and the scripts run by the Python of the tools, which `tool` made.
-    python = ROOT / ".cache" / "infra" / "lint" / "bin" / "python"
-    assert tool("lint", "python", "--version").returncode == 0
-    sam = tmp_path / "sam"
-    names = {"python": python, "log": str(tmp_path / "sam.log"), "stack": STACK, "template": json.dumps(TEMPLATE)}
-    sam.write_text(SAM.format(**names), "utf-8")
-    sam.chmod(0o755)
-    server = s3_server.shared()
-    made = {"HOME": str(tmp_path), "SAM": str(sam), "CONFIG": str(tmp_path / "samconfig.toml"), "PATH": "/usr/bin:/bin"}
-    desk = Desk(tmp_path, server.environment | {"AWS_EC2_METADATA_DISABLED": "true"} | made)
-    yield desk
-    desk.client("cloudformation").delete_stack(StackName=STACK)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def package() -> Iterator[None]:
-    """Something to upload: the scripts look whether it is there, and only SAM would read it."""
-    file = ROOT / "dist" / "lambda.zip"
-    if file.exists():
-        yield
-        return
-    file.parent.mkdir(exist_ok=True)
-    file.touch()
-    yield
-    file.unlink()
+from infra.desk import ANSWERS, STACK, Desk
+from test_site_example_truth import normal, sentences
 
 
 def test_deploy_asks_once_saves_the_answers_and_says_what_comes_next(desk: Desk) -> None:
@@ -153,6 +51,87 @@ def test_a_second_deploy_asks_nothing(desk: Desk) -> None:
     assert len(desk.calls) == 2
 
 
+def test_only_a_terminal_is_asked_whether_to_go_on(desk: Desk) -> None:
+    desk.configure()
+    assert desk.run("deploy").returncode == 0
+    assert "--no-confirm-changeset" in desk.calls[-1]
+    assert desk.typed_at("deploy").returncode == 0
+    assert "--no-confirm-changeset" not in desk.calls[-1]
+
+
+def test_no_is_said_to_have_done_nothing(desk: Desk) -> None:
+    desk.configure()
+    nothing = "Nothing was deployed: run make deploy again, and answer its question with y.\n"
+    assert desk.said("deploy", DECLINED="1") == nothing
+    desk.client("cloudformation").delete_stack(StackName=STACK)
+    assert "The chat answers at" in desk.run("deploy").stdout
+    assert desk.said("deploy", DECLINED="1") == nothing
+    # What still waits from then is no matter of the next run, which changes nothing.
+    assert "The chat answers at" in desk.run("deploy").stdout
+
+
+def test_every_parameter_is_passed_so_that_no_last_value_stays(desk: Desk, tool: Tool) -> None:
+    deployed = ROOT / "infra" / "template.yaml"
+    parameters = yaml.load(deployed.read_text("utf-8"), Loader=yaml.BaseLoader)["Parameters"]
+    defaults = {name: says["Default"] for name, says in parameters.items()}
+    said = {"Generator": "cohere", "AllowedOrigins": "https://a.example, https://b.example", "Prices": 'a="1"'}
+    desk.configure(*(f"{name}={value}" for name, value in said.items()), 'Rates="off"')
+    assert desk.run("deploy").returncode == 0
+    assert desk.passed(tool) == defaults | said | {"Rates": "off"}
+    desk.configure()
+    assert desk.run("deploy").returncode == 0
+    assert desk.passed(tool) == defaults
+
+
+def test_a_misspelt_parameter_is_refused(desk: Desk) -> None:
+    desk.configure("Site=docs", "DailyBudget=7")
+    said = desk.said("deploy")
+    assert said == f"{desk.config} sets DailyBudget, which is no parameter: did you mean DailyBudgetUsd?\n"
+    desk.configure("Colour=red")
+    assert "sets Colour, which is no parameter: see Parameters in infra/template.yaml." in desk.said("deploy")
+    assert desk.calls == []
+
+
+@pytest.mark.parametrize("line", ["Site", "Site=docs Rates=off", "Site docs"])
+def test_a_line_that_sam_would_read_otherwise_is_refused(desk: Desk, line: str) -> None:
+    desk.configure(line)
+    assert 'must have parameter_overrides as a list of "Name=value"' in desk.said("deploy")
+
+
+def test_a_deployment_that_was_rolled_back_says_what_to_do(desk: Desk) -> None:
+    desk.deployed()
+    desk.becomes("ROLLBACK_COMPLETE")
+    cure = "The first deployment of the stack chat was rolled back: run make destroy, then make deploy.\n"
+    assert desk.said("deploy") == cure
+    assert desk.said("secret", "COHERE_API_KEY", typed="key\n") == cure
+    desk.becomes("REVIEW_IN_PROGRESS")
+    begun = "The first deployment of the stack chat was not finished: run make deploy.\n"
+    assert desk.said("secret", "COHERE_API_KEY", typed="key\n") == begun
+    done = desk.run("destroy", typed=f"{STACK}\n")
+    assert done.returncode == 0, done.stderr
+    assert "eu-central-1: what its deployment made before it ended.\n" in done.stdout
+
+
+def test_what_aws_refuses_is_one_sentence_and_no_missing_stack(desk: Desk) -> None:
+    desk.deployed()
+    s3_server.shared().faults.extend([s3_server.well, denied])
+    assert desk.said("destroy").startswith("AWS did not do it: An error occurred (AccessDenied) when calling")
+
+
+def denied(environ: s3_server.Environ, start: Any, bucket: s3_server.Application) -> list[bytes]:
+    """Answer as CloudFormation does to a role without the right."""
+    start("403 Forbidden", [("Content-Type", "text/xml")])
+    return [b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>"]
+
+
+def test_a_folder_that_is_missing_is_one_sentence_before_the_questions(desk: Desk) -> None:
+    missing = desk.folder / "missing" / "preview.toml"
+    done = desk.run("deploy", typed=ANSWERS, CONFIG=str(missing))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"There is no folder {missing.parent} for preview.toml: make it")
+    assert "can't be read (Is a directory)" in desk.said("deploy", CONFIG=str(desk.folder))
+
+
 def test_nobody_to_ask_is_one_sentence(desk: Desk) -> None:
     assert "nobody to ask: run make deploy in a terminal first." in desk.said("deploy")
     assert not desk.config.exists()
@@ -181,7 +160,7 @@ def test_no_network_is_one_sentence(desk: Desk) -> None:
 
 
 def test_an_unknown_profile_is_one_sentence(desk: Desk) -> None:
-    assert "There are no AWS credentials" in desk.said("deploy", AWS_PROFILE="nobody")
+    assert desk.said("deploy", AWS_PROFILE="nobody").startswith("There is no profile nobody in the settings of AWS")
 
 
 def test_a_missing_sam_is_one_sentence(desk: Desk) -> None:
@@ -198,37 +177,20 @@ def test_a_damaged_file_of_answers_is_one_sentence(desk: Desk) -> None:
     assert "names no stack_name and region" in desk.said("deploy")
 
 
-def test_a_key_is_set_and_the_others_stay(desk: Desk) -> None:
-    desk.run("deploy", typed=ANSWERS)
-    done = desk.run("secret", "COHERE_API_KEY", typed="key-of-cohere\n")
-    assert done.returncode == 0, done.stderr
-    assert "key-of-cohere" not in done.stdout + done.stderr
-    held = desk.client("secretsmanager").get_secret_value(SecretId=desk.output("Secret"))["SecretString"]
-    assert json.loads(held) == {"COHERE_API_KEY": "key-of-cohere", "CHAPTERVERSE_SIGNING_KEY": "generated"}
+def exits(script: str) -> set[str]:
+    """Return the sentences that a script ends with, "…" where a value is put in."""
+    tree = ast.parse((ROOT / "scripts" / f"{script}.py").read_text("utf-8"))
+    calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args and ast.unparse(n.func) == "sys.exit")
+    return {normal("".join(sentences(call.args[0]))) for call in calls}
 
 
-@pytest.mark.parametrize("name", ["", "cohere", "COHERE_API_KEY=x"])
-def test_a_key_needs_the_name_of_a_variable(desk: Desk, name: str) -> None:
-    assert "Name the variable that the key is for" in desk.said("secret", *([name] if name else []))
-
-
-def test_nothing_deployed_is_one_sentence(desk: Desk) -> None:
-    assert "so nothing was deployed from here." in desk.said("destroy")
-
-
-def test_destroy_asks_for_the_name_and_then_removes_all(desk: Desk) -> None:
-    desk.run("deploy", typed=ANSWERS)
-    client, bucket = desk.client("s3"), desk.output("IndexStore").split("/")[2]
-    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
-    for body in (b"old", b"new"):
-        client.put_object(Bucket=bucket, Key="index/docs/head.json", Body=body)
-    for typed in ("", "yes\n"):
-        assert desk.said("destroy", typed=typed) == "Nothing was removed.\n"
-    assert len(client.list_object_versions(Bucket=bucket)["Versions"]) == 2
-    assert [call[0] for call in desk.calls] == ["deploy"]
-
-    done = desk.run("destroy", typed=f"{STACK}\n")
-    assert done.returncode == 0, done.stderr
-    assert bucket not in {found["Name"] for found in client.list_buckets()["Buckets"]}
-    assert desk.calls[-1][:5] == ["delete", "--no-prompts", "--stack-name", STACK, "--region"]
-    assert "There is no stack chat in eu-central-1" in desk.said("secret", "COHERE_API_KEY")
+def test_what_the_scripts_say_is_on_the_page_and_the_other_way_round() -> None:
+    page = (ROOT / "site_example" / "docs" / "running" / "deploy.md").read_text("utf-8")
+    table = page.partition("{ #failures }")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ((?!it says|---).+?) \|", table, re.MULTILINE)
+    patterns = {row: ".*".join(map(re.escape, row.replace("3.13", "…").split("…"))) for row in rows}
+    ours = {s for s in exits("stack") | exits("samconfig") if not s.startswith(("Use ", "\nStopped"))}
+    assert len(ours) >= 20
+    said = ours | exits("package")
+    assert [row for row in rows if not any(re.fullmatch(patterns[row], s) for s in said)] == []
+    assert [s for s in ours if not any(re.fullmatch(pattern, s) for pattern in patterns.values())] == []

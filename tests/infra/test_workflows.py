@@ -68,6 +68,21 @@ def test_a_pull_request_gets_no_token_and_no_key(file: Path) -> None:
         assert all("id-token" not in job.get("permissions", {}) for job in workflow["jobs"].values())
 
 
+PAGES = [ROOT / "site_example" / "docs" / "running" / name for name in ("deploy.md", "deploying.md", "cost.md")]
+
+
+@pytest.mark.parametrize("file", [*WORKFLOWS, *PAGES], ids=lambda f: str(f.name))
+def test_nothing_is_installed_by_a_name_that_anybody_may_register(file: Path) -> None:
+    text = file.read_text("utf-8")
+    installs = re.findall(r"(?:run:|\$) pip install (.+)", text)
+    assert len(installs) == text.count("pip install")
+    # Our own package has no release: a commit, or a folder.
+    ours = re.compile(r'"chapterverse\[[a-z,]+\] @ (\$CHAPTERVERSE|git\+https://github\.com/OWNER/NAME@SHA)"|"\.\[')
+    assert [line for line in installs if not ours.match(line)] == []
+    if "$CHAPTERVERSE" in text:
+        assert re.fullmatch(r"git\+https://github\.com/OWNER/NAME@[0-9a-f]{40}", read(file)["env"]["CHAPTERVERSE"])
+
+
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda f: str(f.name))
 def test_commands_are_those_of_our_program(file: Path) -> None:
     known: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group, says Typer; its type does not)
