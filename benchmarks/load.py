@@ -1,4 +1,4 @@
-"""What a server bears: `load.py [--minutes 10] [--seconds 20] [--connections 16] [--workers 2]`.
+"""What a server bears: `load.py [--minutes 10] [--seconds 20] [--connections 32] [--workers 2]`.
 
 Makes a site of a few thousand chunks and serves it by uvicorn, a process for each core. Each has a listening socket of
 its own at the one port (SO_REUSEPORT), among which the system divides the connections: of one that they share, a single
@@ -39,7 +39,7 @@ from answering import made, run
 ANSWERS, SPREAD, REFUSALS, GROWTH = 60, 2.0, 1000, 1.05
 CHUNKS, QUESTIONS = 3000, 400
 #: Enough for both cores to be busy while most requests wait for a provider.
-CONNECTIONS, FOREIGNERS = 16, 64
+CONNECTIONS, FOREIGNERS = 32, 64
 _HERE = Path(__file__).parent
 
 #: Settings of the service: models that cost money, and none of the limits that are there to stop such a flood.
