@@ -169,8 +169,7 @@ export const createPanel = async (place, launcher, config) => {
       // Safari ends a composition before the Enter that ended it.
       if (event.isComposing || event.keyCode === 229) return;
       if (key === 'Escape') close();
-      else if (target !== field) return;
-      else if (key === 'Enter' && !shiftKey) send();
+      else if (target === field && key === 'Enter' && !shiftKey) send();
       else return;
       event.preventDefault();
     },
@@ -210,7 +209,7 @@ export const createPanel = async (place, launcher, config) => {
         const active = /** @type {HTMLElement} */ (document.activeElement);
         opener = active === host || active === document.body ? launcher : active;
         if (phone.matches && !inline) dialog.showModal();
-        dialog.setAttribute('open', '');
+        dialog.open = true;
         if (!panel.session.messages[0]) greet();
         thread.scrollTop = thread.scrollHeight;
         emit('open');
