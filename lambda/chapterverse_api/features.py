@@ -36,7 +36,7 @@ _SHORTEST_STEM = 3
 #: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
 #: again for every chunk.
 _PAIRS = 64
-#: Texts of which it is remembered what they are, whatever is asked.
+#: Texts of which it is remembered how much is code, whatever is asked.
 _READ = 2048
 
 _Terms = tuple[int, ...]
@@ -106,13 +106,8 @@ class Wanted:
         pairs = [pair for pair in self.pairs if not (pair.first.isdisjoint(held) or pair.second.isdisjoint(held))]
         if not pairs:
             return 0.0
-        lower = _lower(text)
+        lower = text.lower()
         return sum(pair.weight for pair in pairs if pair.stands_in(lower)) / self._weight
-
-
-@functools.lru_cache(maxsize=_READ)
-def _lower(text: str) -> str:
-    return text.lower()
 
 
 @functools.lru_cache(maxsize=_READ)

@@ -21,6 +21,7 @@ from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.rest import JsonClient
 from chapterverse.settings import Settings
 from fakes.bags import typed_vector, vector
+from fakes.billing import assert_sent_once
 from fakes.cohere_server import KEY, TRIAL_LIMITS, CohereServer, with_vectors
 from fakes.loopback import Fault, failing, rate_limited
 
@@ -250,12 +251,7 @@ def test_a_reply_that_is_no_vector_is_refused_for_a_question(server: CohereServe
 
 @pytest.mark.parametrize("status", [408, 500, 502, 504])
 def test_a_question_that_may_be_billed_is_not_tried_again(server: CohereServer, status: int) -> None:
-    server.play(failing(status))
-    with pytest.raises(ProviderError) as caught:
-        embedder(server).embed_query("one")
-    assert caught.value.retryable
-    assert not caught.value.unbilled
-    assert len(server.history) == 1
+    assert_sent_once(server, status, lambda: embedder(server).embed_query("one"))
 
 
 @pytest.mark.parametrize("status", [429, 503])

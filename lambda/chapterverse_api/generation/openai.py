@@ -34,7 +34,6 @@ _PATH = "/v1/chat/completions"
 #: Near to what is most likely, as an answer quotes.
 _TEMPERATURE = 0.1
 
-
 #: Seconds for what a stream says behind the answer of the tokens it took.
 _USAGE_SECONDS = 1.0
 
@@ -153,9 +152,8 @@ class OpenAIGenerator:
             {"role": "system", "content": instructions},
             *({"role": m.role, "content": m.content} for m in messages),
         ]
-        manner = self._manner
+        manner, streams = self._manner, usage is not None
         while True:
-            streams = usage is not None
             fields = manner.fields(tokens, streams=streams)
             asked = {"model": self._model, "messages": said, "stream": streams, **fields}
             reply: Stream | Reply

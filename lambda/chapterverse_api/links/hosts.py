@@ -49,7 +49,7 @@ _LAST = re.compile(rf"(?:{_NARROW})?(?:(?:。(?=[A-Za-z0-9])|(?:{_REVERSED_TOPS}
 _JOINT = max(map(len, WIDE_TOP_LEVEL)) + 3
 
 #: Titles, addresses and texts of passages of which it is remembered what addresses they hold.
-_READ = 4096
+_REMEMBERED = 4096
 _SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]")
 _DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
@@ -179,13 +179,13 @@ def _opened(text: str) -> int:
     return len(text) - end + (word.end() if word else 0)
 
 
-@functools.lru_cache(maxsize=_READ)
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _addresses(text: str) -> tuple[tuple[str, str, str], ...]:
     """Return the addresses of a passage: as written, without scheme, and their hosts."""
-    return tuple(_read(text))
+    return tuple(_each_address(text))
 
 
-def _read(text: str) -> Iterator[tuple[str, str, str]]:
+def _each_address(text: str) -> Iterator[tuple[str, str, str]]:
     for match in (m for word in _WORD.findall(text) if _SIGNS.search(word) for m in _ADDRESS.finditer(word)):
         address = match.group().rstrip(_CLOSING)
         bare = re.sub(r"^[a-z][a-z0-9+.-]*:(?://)?|^//", "", address, flags=re.IGNORECASE)

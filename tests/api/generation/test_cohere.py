@@ -23,6 +23,7 @@ from chapterverse_api import prompts
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Draft, Generator, Passage, Said, Span, Task, Writer
 from chapterverse_api.generation.cohere import CohereGenerator
+from fakes.billing import assert_sent_once
 from fakes.cohere_chat import NO_VALID_RESPONSE, ChatReply, Events, citation
 from fakes.cohere_server import KEY, TRIAL_LIMITS, CohereServer
 from fakes.loopback import Fault, failing, rate_limited
@@ -413,12 +414,7 @@ def test_a_refusal_is_final_and_says_what_to_do(server: CohereServer, fault: Fau
 
 @pytest.mark.parametrize("status", [408, 500, 502, 504])
 def test_what_may_be_billed_is_not_tried_again(server: CohereServer, status: int) -> None:
-    server.play(failing(status))
-    with pytest.raises(ProviderError) as caught:
-        drafted(generator(server))
-    assert caught.value.retryable
-    assert not caught.value.unbilled
-    assert len(server.history) == 1
+    assert_sent_once(server, status, lambda: drafted(generator(server)))
 
 
 @pytest.mark.parametrize("status", [429, 503])

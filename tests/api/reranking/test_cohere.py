@@ -17,6 +17,7 @@ from chapterverse.rest import JsonClient
 from chapterverse.settings import Settings
 from chapterverse_api.reranking import open_reranker
 from chapterverse_api.reranking.cohere import CohereReranker
+from fakes.billing import assert_sent_once
 from fakes.cohere_server import KEY, TRIAL_LIMITS, CohereServer
 from fakes.loopback import Fault, failing, rate_limited
 from fakes.rankings import relevance
@@ -124,12 +125,7 @@ def test_a_broken_reply_is_one_sentence(server: CohereServer, fault: Fault) -> N
 
 @pytest.mark.parametrize("status", [408, 500, 502, 504])
 def test_what_may_be_billed_is_not_tried_again(server: CohereServer, status: int) -> None:
-    server.play(failing(status))
-    with pytest.raises(ProviderError) as caught:
-        reranker(server).rerank(QUESTION, TEXTS)
-    assert caught.value.retryable
-    assert not caught.value.unbilled
-    assert len(server.history) == 1
+    assert_sent_once(server, status, lambda: reranker(server).rerank(QUESTION, TEXTS))
 
 
 @pytest.mark.parametrize("status", [429, 503])
