@@ -113,7 +113,8 @@ class Draft(Shard):
 
     def _update(self, operation: Any) -> None:
         self._engine.update(operation)
-        self._held.clear()
+        self._points.clear()
+        self._pages.clear()
         self._settled = False
 
 

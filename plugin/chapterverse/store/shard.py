@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import qdrant_edge as edge
 
@@ -30,11 +30,14 @@ from chapterverse.store import Hit, files
 from chapterverse.store.manifest import Manifest
 from chapterverse.store.terms import Terms
 
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
 SHARD, TERMS = "shard", "terms.bin"
 
 _SCROLL = 1000
-#: Points that each half of `Held` keeps, about 10 kB each.
-_HELD = 1000
+#: Points and pages that are kept at hand in each half of `Held`: 10 kB a point, so 50 MB at the most.
+_POINTS, _PAGES = 2500, 250
 #: Results beyond the wanted ones, so that a tie at the edge is seen.
 _TIE_MARGIN = 16
 _INTEGERS = range(-(2**63), 2**63)
@@ -56,27 +59,27 @@ class Census:
 _BY_THE_SYSTEM = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
 
 
-class Held:
-    """Points that were fetched lately: making one of what the engine holds takes longer than finding it.
+class Held(Generic[_Key, _Value]):
+    """What was fetched lately: making a point of what the engine holds takes longer than finding it.
 
-    They are known by their ids as numbers, which have a hash at once. Of two halves the older is dropped when the newer
-    is full. Safe to use from several threads.
+    Of two halves the older is dropped when the newer is full. Safe to use from several threads.
     """
 
-    def __init__(self) -> None:
-        self._newer: dict[int, tuple[Chunk, SparseVector]] = {}
-        self._older: dict[int, tuple[Chunk, SparseVector]] = {}
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._newer: dict[_Key, _Value] = {}
+        self._older: dict[_Key, _Value] = {}
 
-    def get(self, point_id: int) -> tuple[Chunk, SparseVector] | None:
-        found = self._newer.get(point_id)
-        if found is None and (found := self._older.get(point_id)):
-            self[point_id] = found
+    def get(self, key: _Key) -> _Value | None:
+        found = self._newer.get(key)
+        if found is None and (found := self._older.get(key)) is not None:
+            self[key] = found
         return found
 
-    def __setitem__(self, point_id: int, point: tuple[Chunk, SparseVector]) -> None:
-        if len(self._newer) >= _HELD:
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        if len(self._newer) >= self._size:
             self._older, self._newer = self._newer, {}
-        self._newer[point_id] = point
+        self._newer[key] = value
 
     def clear(self) -> None:
         self._older, self._newer = {}, {}
@@ -90,7 +93,10 @@ class Shard:
         self._engine = engine
         self._terms = terms
         self._dense_size = dense_size
-        self._held = Held()
+        #: By ids as numbers, which have a hash at once.
+        self._points = Held[int, tuple[Chunk, SparseVector]](_POINTS)
+        #: By field and value.
+        self._pages = Held[tuple[str, str], tuple[Chunk, ...]](_PAGES)
 
     @classmethod
     def load(cls, folder: Path, dense_size: int) -> Shard:
@@ -140,8 +146,14 @@ class Shard:
         return tuple(self._values(field, exact=False))
 
     def page(self, place: str, field: str = "source_file_path") -> list[Chunk]:
-        records = self._scroll(In(field, (place,)), payload=True, vectors=False)
-        return sorted((Chunk.from_payload(r.payload) for r in records), key=lambda c: c.chunk_index)
+        chunks = self._pages.get((field, place))
+        if chunks is None:
+            ids = [r.id for r in self._scroll(In(field, (place,)), payload=False, vectors=False)]
+            with engine_at(self._folder):
+                points = self._fetched(ids)
+            chunks = tuple(sorted((points[i.int][0] for i in ids), key=lambda c: c.chunk_index))
+            self._pages[field, place] = chunks
+        return list(chunks)
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
         filters = None if file_paths is None else In("source_file_path", tuple(file_paths))
@@ -161,12 +173,17 @@ class Shard:
         """Return the best hits; the engine only ranks, and what they hold is fetched for those that are wanted."""
         with engine_at(self._folder):
             best = self._ranked(query, limit, _where(filters))
-            points = {i.int: point for _, i in best if (point := self._held.get(i.int))}
-            missing = [i for _, i in best if i.int not in points]
-            for record in self._engine.retrieve(missing, True, ["lexical"]) if missing else ():
-                number = record.id.int
-                points[number] = self._held[number] = Chunk.from_payload(record.payload), sparse(record.vector)
+            points = self._fetched([i for _, i in best])
             return [Hit(points[i.int][0], -low, points[i.int][1]) for low, i in best]
+
+    def _fetched(self, ids: Sequence[Any]) -> dict[int, tuple[Chunk, SparseVector]]:
+        """Return points by their ids as numbers; the engine is asked for those that are not at hand."""
+        points = {i.int: point for i in ids if (point := self._points.get(i.int))}
+        missing = [i for i in ids if i.int not in points]
+        for record in self._engine.retrieve(missing, True, ["lexical"]) if missing else ():
+            number = record.id.int
+            points[number] = self._points[number] = Chunk.from_payload(record.payload), sparse(record.vector)
+        return points
 
     def _ranked(self, query: Any, limit: int, where: Any) -> list[tuple[float, Any]]:
         """Return scores, negated, and ids, best first; ties are cut by id, for the engine's own order is a whim."""
