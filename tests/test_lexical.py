@@ -257,12 +257,12 @@ def test_hostile_text_takes_linear_time(pattern: str) -> None:
 
 
 def test_long_tokens_are_not_remembered() -> None:
-    from chapterverse.lexical import _terms
+    from chapterverse.lexical import _word
 
-    before = _terms.cache_info().currsize
+    before = _word.cache_info().currsize
     for i in range(50):
         list(words(f"{i}" + "x" * 4000))
-    assert _terms.cache_info().currsize == before
+    assert _word.cache_info().currsize == before
 
 
 def test_threads_stem_as_one_does() -> None:

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import TypeAlias
 
 from chapterverse.model import Chunk
 from chapterverse.store import Hit
@@ -41,6 +42,9 @@ _SHARED = 3
 _ENOUGH = math.ceil(_MOST / AGAIN)
 #: Texts of fewer terms differ by their every word.
 _LONG = 32
+
+#: Its address and heading path.
+Section: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ def varied(rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float
             yield Ranked(hit, left, {**parts, "again": left - value} if left < value else parts)
 
 
-def section(chunk: Chunk) -> tuple[str, tuple[str, ...]]:
+def section(chunk: Chunk) -> Section:
     """Return what all chunks of one section have in common, and no others."""
     return chunk.url, chunk.heading_path
 
@@ -142,7 +146,7 @@ class _Shown:
     """What stands in the order so far."""
 
     def __init__(self) -> None:
-        self._sections: defaultdict[tuple[str, tuple[str, ...]], int] = defaultdict(int)
+        self._sections: defaultdict[Section, int] = defaultdict(int)
         self._hits: list[Hit] = []
         self._by_sample: defaultdict[int, list[int]] = defaultdict(list)
 

@@ -11,12 +11,14 @@ asked, and 549 are answered from that section first (52 of 52 on two of the site
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from chapterverse import lexical
 from chapterverse.errors import IndexFault
@@ -24,15 +26,16 @@ from chapterverse.evidence import Question, features
 from chapterverse.filters import In
 from chapterverse.model import Chunk
 from chapterverse.plain import plain
+from chapterverse.store import Snapshot
 from chapterverse_api.follow_ups import leaning
 from chapterverse_api.history import leaned
 from chapterverse_api.memories import MEMORY
 from chapterverse_api.passages import chosen
-from chapterverse_api.ranking import section
+from chapterverse_api.ranking import Section, section
 
 if TYPE_CHECKING:
     from chapterverse.evidence import Calibration
-    from chapterverse.store import Hit, Snapshot
+    from chapterverse.store import Hit
     from chapterverse_api.material import Material
     from chapterverse_api.retrieval import Retrieval
     from chapterverse_api.turn import Turn
@@ -51,6 +54,9 @@ NEAR = 6
 _SECTIONS = 20
 #: Characters of a heading that are read: of a longer one nothing is offered.
 _READ = 4 * LONGEST
+#: Headings of which it is remembered how they are asked for, and what each generation finds first for one.
+_REMEMBERED = 4096
+_FIRST: WeakKeyDictionary[Snapshot, dict[tuple[str, str], Section | None]] = WeakKeyDictionary()
 #: Letters of a heading that may say something: a version has fewer.
 _LEAST_LETTERS = 3
 #: From here on in Unicode stand the scripts of East Asia, of which two letters are a word.
@@ -175,7 +181,7 @@ class _Trial:
         self._calibration = calibration
         self._asked = asked
         self._languages = snapshot.head.languages
-        self._known = [self._terms(text) for text in asked]
+        self._known = [_terms(text, self._languages) for text in asked]
         self._left = SEARCHES
         self._started = time.perf_counter()
 
@@ -186,15 +192,11 @@ class _Trial:
 
     def wording(self, chunk: Chunk) -> str:
         """Return how a section is asked for; empty where its heading says nothing, or nothing new."""
-        heading, title = shown(chunk.heading_path[-1] if chunk.heading_path else ""), shown(chunk.chapter_title)
-        if not telling(heading):
-            return ""
-        whole = heading if heading == title else f"{title} › {heading}"
-        alone = len(heading) <= LONGEST and leaning(heading, self._languages) == "no"
-        text = heading if alone else whole
-        terms = self._terms(text)
+        text, terms = _wording(
+            chunk.heading_path[-1] if chunk.heading_path else "", chunk.chapter_title, self._languages
+        )
         # What holds no other word than the question is the question again.
-        if len(text) > LONGEST or terms <= self._known[-1] or terms in self._known:
+        if not text or terms <= self._known[-1] or terms in self._known:
             return ""
         self._known.insert(0, terms)
         return text
@@ -206,9 +208,19 @@ class _Trial:
 
     def _finds(self, question: str, chunk: Chunk) -> bool:
         self._left -= 1
-        own = In("language", (chunk.language,)) if len(self._languages) > 1 else None
+        language = chunk.language if len(self._languages) > 1 else ""
+        known = _FIRST.setdefault(self._snapshot, {})
+        if (question, language) not in known:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[question, language] = self._first(question, language)
+        return known[question, language] == section(chunk)
+
+    def _first(self, question: str, language: str) -> Section | None:
+        """Return the section that a search finds first, if it is evidence enough."""
+        own = In("language", (language,)) if language else None
         hits = self._snapshot.search_lexical(lexical.query_vector(question, self._languages), 1, own)
-        return any(section(hit.chunk) == section(chunk) and self._answers(question, hit) for hit in hits)
+        return next((section(hit.chunk) for hit in hits if self._answers(question, hit)), None)
 
     def _answers(self, question: str, hit: Hit) -> bool:
         """Whether a hit is evidence enough, by words alone; all weigh the same, which spares a look at the index."""
@@ -218,5 +230,17 @@ class _Trial:
         found = features(Question(words, (1.0,) * len(words)), hit.lexical.among(weights), weights, title=title)
         return self._calibration.of(found) >= self._calibration.floor
 
-    def _terms(self, text: str) -> frozenset[int]:
-        return frozenset(t for word in lexical.question_words(text, self._languages) for t in word.terms)
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple[str, frozenset[int]]:
+    """Return how a section is asked for, and the terms of that; empty where its heading says nothing."""
+    heading, title = shown(heading), shown(title)
+    if not telling(heading):
+        return "", frozenset()
+    alone = len(heading) <= LONGEST and leaning(heading, languages) == "no"
+    text = heading if alone or heading == title else f"{title} › {heading}"
+    return (text, _terms(text, languages)) if len(text) <= LONGEST else ("", frozenset())
+
+
+def _terms(text: str, languages: tuple[str, ...]) -> frozenset[int]:
+    return frozenset(t for word in lexical.question_words(text, languages) for t in word.terms)

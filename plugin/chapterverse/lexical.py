@@ -91,7 +91,8 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
     is an English verb.
     """
     codes = tuple(dict.fromkeys(map(_code, languages)))
-    own = max(codes, key=lambda code: _function_words(text, code), default="")
+    # Of one there is nothing to tell.
+    own = codes[0] if len(codes) == 1 else max(codes, key=lambda code: _function_words(text, code), default="")
     for code in codes:
         yield from _read(text, code, own)
 
@@ -133,14 +134,12 @@ def _code(language: str) -> str:
 
 def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
     """Yield the words of a text whose function words are of one language, stemmed by the rules of another."""
-    for match in _WORD.finditer(_normal(text)):
-        for run, has_spaces in _runs(match.group()):
-            if has_spaces:
-                if plain := _plain(run, stemming, own):
-                    yield plain
-            else:
-                for word in unspaced.words(run, own):
-                    yield Word(word[0], tuple(map(_hash, word)))
+    for token in _WORD.findall(_normal(text)):
+        if token.isascii():
+            if word := _plain(token, stemming, own):
+                yield word
+        else:
+            yield from _mixed(token, stemming, own)
 
 
 def _normal(text: str) -> str:
@@ -157,12 +156,19 @@ def _function_words(text: str, code: str) -> int:
     return sum(match.group().lower() in listed for match in _WORD.finditer(_normal(text)))
 
 
-def _runs(token: str) -> Iterable[tuple[str, bool]]:
-    """Return the stretches of a token that are in scripts with spaces, and those that are not."""
-    return ((token, True),) if token.isascii() else _by_script(token)
+def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
+    """Yield the words of a token that may be in scripts with spaces, without, or both."""
+    for run, has_spaces in _runs(token):
+        if has_spaces:
+            if plain := _plain(run, stemming, own):
+                yield plain
+        else:
+            for word in unspaced.words(run, own):
+                yield Word(word[0], tuple(map(_hash, word)))
 
 
-def _by_script(token: str) -> Iterator[tuple[str, bool]]:
+def _runs(token: str) -> Iterator[tuple[str, bool]]:
+    """Yield the stretches of a token that are in scripts with spaces, and those that are not."""
     at = 0
     for match in unspaced.RUN.finditer(token):
         if match.start() > at:
@@ -174,14 +180,16 @@ def _by_script(token: str) -> Iterator[tuple[str, bool]]:
 
 
 def _plain(token: str, stemming: str, own: str) -> Word | None:
-    bare = token.strip("_")
     # A long run of letters is no word that comes again: it would only fill the cache.
-    read = _terms if len(bare) <= _CACHED_LENGTH else _terms.__wrapped__
-    terms = read(bare, stemming, own)
-    return Word(token.lower(), terms) if terms else None
+    return (_word if len(token) <= _CACHED_LENGTH else _word.__wrapped__)(token, stemming, own)
 
 
 @functools.lru_cache(maxsize=65_536)
+def _word(token: str, stemming: str, own: str) -> Word | None:
+    terms = _terms(token.strip("_"), stemming, own)
+    return Word(token.lower(), terms) if terms else None
+
+
 def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
     """Return the hashed terms of one token; nothing for a function word."""
     stop_words = STOP_WORDS.get(own, frozenset())

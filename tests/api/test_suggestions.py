@@ -140,10 +140,12 @@ def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
         ledger = SqliteLedger(tmp_path / "ledger.sqlite")
         target = Target(quill.SCOPE, store, ledger, None, Budget(), quill.BASE)
         sync.index([quill.source("rotation.md", ROTATION)], target)
-        turn = Turn(ChatQuery(query=QUESTION), Service(Settings(), store, None, Extractive()))
-        material = from_index(turn)
-        assert suggestions(material, {"1"}, turn)
-    assert suggestions(material, {"1"}, turn) == []
+        # What a snapshot found once it knows, so each turn has one of its own.
+        turns = [Turn(ChatQuery(query=QUESTION), Service(Settings(), store, None, Extractive())) for _ in range(2)]
+        materials = [from_index(turn) for turn in turns]
+        assert suggestions(materials[0], {"1"}, turns[0])
+    assert suggestions(materials[1], {"1"}, turns[1]) == []
+    assert suggestions(materials[0], {"1"}, turns[0])
 
 
 def test_a_hostile_heading_is_shown_as_plain_text(tmp_path: Path) -> None:
