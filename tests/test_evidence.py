@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.evidence import Calibration, Features, Weights, features, read_question, sampling
+from chapterverse.evidence import Calibration, Features, Matching, Weights, read_question, sampling
 from chapterverse.evidence.question import _names
 from chapterverse.evidence.sampling import fit
 from chapterverse.lexical import document_vector, query_vector, question_words
@@ -96,7 +96,9 @@ def best(text: str, snapshot: Snapshot) -> tuple[float, Chunk | None]:
     question, idf = read_question(text, snapshot.head.languages, snapshot)
     hits = snapshot.search_lexical(query_vector(text), 10)
     scored = [
-        (calibration.of(features(question, hit.lexical.among(idf), idf)), hit.chunk) for hit in hits if question.known
+        (calibration.of(Matching(question, idf).features(hit.lexical.among(idf))), hit.chunk)
+        for hit in hits
+        if question.known
     ]
     return max(scored, key=lambda pair: pair[0], default=(0.0, None))
 
@@ -204,7 +206,9 @@ def test_equal_chunks_do_not_break_a_fit(tmp_path: Path) -> None:
 
 def test_coverage_is_the_share_of_the_words_by_rarity(manual: Snapshot) -> None:
     question, idf = read_question("webhook zebra", ("en",), manual)
-    coverage, strength, length, *_ = features(question, document_vector((), MANUAL["webhooks"]).among(idf), idf)
+    coverage, strength, length, *_ = Matching(question, idf).features(
+        document_vector((), MANUAL["webhooks"]).among(idf)
+    )
     webhook, zebra = question.weights
     assert coverage == pytest.approx(webhook / (webhook + zebra))
     assert 0 < strength < coverage
@@ -214,7 +218,8 @@ def test_coverage_is_the_share_of_the_words_by_rarity(manual: Snapshot) -> None:
 def test_an_identifier_is_covered_by_its_parts(manual: Snapshot) -> None:
     question, idf = read_question("listenPort", ("en",), manual)
     whole, part = (
-        features(question, document_vector((), text).among(idf), idf)[0] for text in ("set listen_port", "the port")
+        Matching(question, idf).features(document_vector((), text).among(idf))[0]
+        for text in ("set listen_port", "the port")
     )
     assert whole == 1.0
     assert 0 < part < 1
@@ -236,7 +241,10 @@ def test_familiarity_is_the_share_of_the_words_that_stand_anywhere(manual: Snaps
     question, idf = read_question("webhook homebrew zebra", ("en",), manual)
     webhook, homebrew, zebra = question.weights
     assert question.familiarity == pytest.approx((webhook + homebrew) / (webhook + homebrew + zebra))
-    assert features(question, document_vector((), "nothing of it").among(idf), idf).familiarity == question.familiarity
+    assert (
+        Matching(question, idf).features(document_vector((), "nothing of it").among(idf)).familiarity
+        == question.familiarity
+    )
 
 
 def test_parts_of_a_word_make_it_familiar(manual: Snapshot) -> None:
@@ -270,18 +278,18 @@ def test_in_german_a_capital_makes_no_name(manual: Snapshot) -> None:
 def test_the_share_of_the_names_that_a_chunk_holds(manual: Snapshot) -> None:
     question, idf = read_question("can I pass --port with Kubernetes 1.29", ("en",), manual)
     held = document_vector((), MANUAL["port"])
-    assert features(question, held.among(idf), idf).names == 0.0
+    assert Matching(question, idf).features(held.among(idf)).names == 0.0
     question, idf = read_question("can I pass it to Harbor on Kubernetes", ("en",), manual)
-    assert features(question, held.among(idf), idf).names < 0.6
+    assert Matching(question, idf).features(held.among(idf)).names < 0.6
     question, idf = read_question("settings of the server", ("en",), manual)
-    assert features(question, held.among(idf), idf).names == 1.0
+    assert Matching(question, idf).features(held.among(idf)).names == 1.0
 
 
 def test_a_title_in_the_question_is_evidence_in_an_index_that_nobody_calibrated(manual: Snapshot) -> None:
     calibration = Calibration.from_json(manual.head.calibration)
     question, idf = read_question("webhook", ("en",), manual)
     held = document_vector((), MANUAL["webhooks"])
-    plain, titled = (features(question, held.among(idf), idf, title=title) for title in (0.0, 1.0))
+    plain, titled = (Matching(question, idf).features(held.among(idf), title=title) for title in (0.0, 1.0))
     assert (plain.title, titled.title) == (0.0, 1.0)
     assert calibration.of(titled) > calibration.of(plain)
 

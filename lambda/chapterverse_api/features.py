@@ -76,8 +76,9 @@ class Wanted:
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
-        # Chunks of a page have its title and file in common.
+        # Chunks of a page have its title and file in common, and many chunks hold the same few terms.
         self._shares: dict[str, float] = {}
+        self._near: dict[tuple[int, ...], list[Pair]] = {}
 
     def features(self, chunk: Chunk, held: AbstractSet[int]) -> dict[str, float]:
         """Return each feature of a chunk, 0 to 1.
@@ -103,7 +104,11 @@ class Wanted:
 
     def _phrase(self, text: str, held: AbstractSet[int]) -> float:
         # Most chunks hold one word of the question or two, and not side by side: they are not read.
-        pairs = [pair for pair in self.pairs if not (pair.first.isdisjoint(held) or pair.second.isdisjoint(held))]
+        key = tuple(held)
+        if key not in self._near:
+            together = (p for p in self.pairs if not (p.first.isdisjoint(held) or p.second.isdisjoint(held)))
+            self._near[key] = list(together)
+        pairs = self._near[key]
         if not pairs:
             return 0.0
         lower = text.lower()

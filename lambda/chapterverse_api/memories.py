@@ -7,7 +7,6 @@ page, and what importance and recency add then is less than what sets good hits 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -44,8 +43,7 @@ def _weighted(candidate: Candidate, now: datetime) -> Candidate:
     importance = (min(max(chunk.importance, _LEAST), _MOST) - _LEAST) / (_MOST - _LEAST)
     recency = _recency(chunk.created_at or chunk.timestamp, now)
     bonus = IMPORTANCE * importance + RECENCY * recency
-    return replace(
-        candidate,
+    return candidate._replace(
         rank=min(1.0, candidate.rank + bonus),
         components={**candidate.components, "importance": importance, "recency": recency},
     )

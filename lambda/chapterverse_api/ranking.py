@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from chapterverse.model import Chunk
 from chapterverse.store import Hit
@@ -47,8 +46,7 @@ _LONG = 32
 Section: TypeAlias = tuple[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A hit with its place in the order.
 
     Attributes:
@@ -112,8 +110,11 @@ def rank(
             "here": float(bool(here) and page_of(chunk.url) == here),
             **wanted[chunk.language].features(chunk, held[chunk_id].keys()),
         }
-        rated.append((parts["fused"] + sum(w * parts[name] for name, w in WEIGHTS.items()), hit, parts))
-    return list(varied((max(0.0, value) / _MOST, hit, parts) for value, hit, parts in rated))
+        bonus = 0.0
+        for name, weight in WEIGHTS.items():
+            bonus += weight * parts[name]
+        rated.append((max(0.0, parts["fused"] + bonus) / _MOST, hit, parts))
+    return list(varied(rated))
 
 
 def varied(rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MOST) -> Iterator[Ranked]:
@@ -152,10 +153,13 @@ class _Shown:
 
     def like(self, hit: Hit) -> int:
         """Return how many are of one section with it, or nearly the same text."""
+        of_section = self._sections.get(section(hit.chunk), 0)
         others = self._sharing(hit)
-        terms = frozenset(hit.lexical.indices) if others else frozenset[int]()
+        if not others:
+            return of_section
+        terms = frozenset(hit.lexical.indices)
         alike = (True for other in others if _alike(terms, self._hits[other].lexical.indices))
-        return max(self._sections[section(hit.chunk)], sum(islice(alike, _ENOUGH)) if others else 0)
+        return max(of_section, sum(islice(alike, _ENOUGH)))
 
     def add(self, hit: Hit) -> None:
         self._sections[section(hit.chunk)] += 1
@@ -168,7 +172,10 @@ class _Shown:
         places = [self._by_sample[term] for term in _sample(hit) if term in self._by_sample]
         if len(places) < _SHARED:
             return []
-        return [other for other, shared in Counter(chain.from_iterable(places)).items() if shared >= _SHARED]
+        times: dict[int, int] = {}
+        for other in chain.from_iterable(places):
+            times[other] = times.get(other, 0) + 1
+        return [other for other, shared in times.items() if shared >= _SHARED]
 
 
 def _sample(hit: Hit) -> Sequence[int]:
@@ -181,7 +188,14 @@ def _alike(a: frozenset[int], b: Sequence[int]) -> bool:
     # What is much shorter can't be, and need not be compared.
     if len(a) < _SAME * len(b) or len(b) < _SAME * len(a):
         return False
-    shared = len(a.intersection(b))
+    # Few may be missing, so most others are told apart by their first terms.
+    needed = _SAME * (len(a) + len(b)) / (1 + _SAME) - 1
+    shared = len(b)
+    for term in b:
+        if term not in a:
+            shared -= 1
+            if shared < needed:
+                return False
     return shared >= _SAME * (len(a) + len(b) - shared)
 
 

@@ -10,11 +10,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from chapterverse import lexical
 from chapterverse.embedding import Embedder
 from chapterverse.errors import InputError, ProviderError
-from chapterverse.evidence import Calibration, Features, Question, features, read_question
+from chapterverse.evidence import Calibration, Features, Matching, Question, read_question
 from chapterverse.filters import Asked, resolve
 from chapterverse.model import Chunk, SparseVector
 from chapterverse.store import Hit, Snapshot
@@ -31,8 +32,7 @@ LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A chunk with its rank value, its evidence (calibrated, 0 to 1) and what both were made from.
 
     Attributes:
@@ -162,12 +162,13 @@ def _weighed(
     farthest = min(cosines.values(), default=None)
     # A title speaks for the best chunk of its page; the others must speak for themselves.
     titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
+    matching = Matching(words, idf) if words.known else None
     candidates = []
     for r in ranked:
         hit, chunk_id = r.hit, r.hit.chunk.chunk_id
         near = cosines.get(chunk_id)
         nearness, title = farthest if near is None else near, titles.pop(hit.chunk.source_file_path, 0.0)
-        found = features(words, held[chunk_id], idf, nearness, title) if words.known else None
+        found = matching.features(held[chunk_id], nearness, title) if matching else None
         components = r.components if near is None else {**r.components, "cosine": near}
         evidence = calibration.of(found) if found else 0.0
         candidates.append(Candidate(hit.chunk, hit.lexical, r.rank, evidence, components, found))

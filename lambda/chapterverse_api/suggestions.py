@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 
 from chapterverse import lexical
 from chapterverse.errors import IndexFault
-from chapterverse.evidence import Question, features
+from chapterverse.evidence import Matching, Question
 from chapterverse.filters import In
 from chapterverse.model import Chunk
 from chapterverse.plain import plain
@@ -227,7 +227,9 @@ class _Trial:
         words = tuple(dict.fromkeys((word.terms,) for word in lexical.words(question, hit.chunk.language)))
         weights = dict.fromkeys((t for (terms,) in words for t in terms), 1.0)
         title = float(shown(hit.chunk.chapter_title) in question)
-        found = features(Question(words, (1.0,) * len(words)), hit.lexical.among(weights), weights, title=title)
+        found = Matching(Question(words, (1.0,) * len(words)), weights).features(
+            hit.lexical.among(weights), title=title
+        )
         return self._calibration.of(found) >= self._calibration.floor
 
 

@@ -1,7 +1,7 @@
 """How sure we may be that a chunk speaks of what was asked: a number from 0 to 1 that means the same for any question.
 
 A fused or min-max score can't say it: its best hit is always 1. Evidence is absolute, a logistic function of what is
-known of a question and a chunk (see `features`), and what is below its floor is not answered from.
+known of a question and a chunk (see `Matching.features`), and what is below its floor is not answered from.
 
     question.py     a question's words as one index weighs them, and what a chunk has of them
     calibration.py  the coefficients, kept in the head of the index that they were fitted for
@@ -13,6 +13,6 @@ No threshold is carried from one index to another, nor from one embedder to anot
 """
 
 from chapterverse.evidence.calibration import Calibration, Weights
-from chapterverse.evidence.question import Features, Question, features, read_question
+from chapterverse.evidence.question import Features, Matching, Question, read_question
 
-__all__ = ["Calibration", "Features", "Question", "Weights", "features", "read_question"]
+__all__ = ["Calibration", "Features", "Matching", "Question", "Weights", "read_question"]

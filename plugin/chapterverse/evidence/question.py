@@ -121,29 +121,46 @@ def weigh(
     return Question(grouped, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
 
 
-def features(
-    question: Question,
-    held: Mapping[int, float],
-    idf: Mapping[int, float],
-    nearness: float | None = None,
-    title: float = 0.0,
-) -> Features:
-    """Return what one chunk has of a question that has words.
+class Matching:
+    """One question that has words, as chunks are compared with it.
 
     Args:
-        held: the weights of the question's terms that it holds (see `SparseVector.among`).
-        nearness: cosine of the two. Of a chunk that is not among the nearest it is the least of theirs, which it can't
-            exceed; None where the question was not embedded.
-        title: share of the words of its page's title that the question holds.
+        idf: of each of its terms.
     """
-    total = sum(question.weights)
-    pairs = zip(question.words, question.weights, strict=True)
-    covered = sum(w * _match(word, held) for word, w in pairs) if held else 0.0
-    score = sum(value * idf[t] for t, value in held.items())
-    strength = min(1.0, score / (total * (K1 + 1)))
-    names = _mean([_match(word, held) for word in question.names])
-    length = math.log(len(question.words))
-    return Features(covered / total, strength, length, question.familiarity, nearness, names, title)
+
+    def __init__(self, question: Question, idf: Mapping[int, float]) -> None:
+        self._question = question
+        self._idf = idf
+        self._total = sum(question.weights)
+        self._length = math.log(len(question.words))
+        # Many chunks hold the same few of its terms.
+        self._shares: dict[tuple[int, ...], tuple[float, float]] = {}
+
+    def features(self, held: Mapping[int, float], nearness: float | None = None, title: float = 0.0) -> Features:
+        """Return what one chunk has of the question.
+
+        Args:
+            held: the weights of the question's terms that it holds (see `SparseVector.among`).
+            nearness: cosine of the two. Of a chunk that is not among the nearest it is the least of theirs, which it
+                can't exceed; None where the question was not embedded.
+            title: share of the words of its page's title that the question holds.
+        """
+        key = tuple(held)
+        if key not in self._shares:
+            self._shares[key] = self._held(held)
+        coverage, names = self._shares[key]
+        score = 0.0
+        for term, weight in held.items():
+            score += weight * self._idf[term]
+        strength = min(1.0, score / (self._total * (K1 + 1)))
+        return Features(coverage, strength, self._length, self._question.familiarity, nearness, names, title)
+
+    def _held(self, held: Mapping[int, float]) -> tuple[float, float]:
+        """Return the shares of the words, by idf, and of the names that a chunk with these terms holds."""
+        asked = self._question
+        pairs = zip(asked.words, asked.weights, strict=True)
+        covered = sum(weight * _match(word, held) for word, weight in pairs) if held else 0.0
+        return covered / self._total, _mean([_match(word, held) for word in asked.names])
 
 
 def _idf(count: int, chunks: int) -> float:

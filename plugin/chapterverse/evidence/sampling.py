@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from chapterverse.evidence.calibration import Calibration, Weights
-from chapterverse.evidence.question import Features, Terms, features, weigh
+from chapterverse.evidence.question import Features, Matching, Terms, weigh
 from chapterverse.evidence.regression import regress
 from chapterverse.lexical import words
 from chapterverse.model import PERSONA, SparseVector
@@ -91,6 +91,8 @@ def _best_features(made: Sequence[Terms], counts: Mapping[int, int], snapshot: S
     question, idf = weigh(tuple((terms,) for terms in dict.fromkeys(made)), counts, snapshot.head.chunks)
     indices = tuple(sorted({t for terms in made for t in terms if t >= 0}))
     hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
-    nothing = Features(0.0, 0.0, math.log(len(question.words)))
+    if not hits:
+        return Features(0.0, 0.0, math.log(len(question.words)))
+    matching = Matching(question, idf)
     # By coverage, then by strength: no two hits differ in their other features.
-    return max((features(question, hit.lexical.among(idf), idf) for hit in hits), key=lambda f: f[:2], default=nothing)
+    return max((matching.features(hit.lexical.among(idf)) for hit in hits), key=lambda f: f[:2])

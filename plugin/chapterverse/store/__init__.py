@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.filters import Filter
@@ -17,8 +16,7 @@ from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVe
 from chapterverse.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One result of one search side.
 
     Attributes:

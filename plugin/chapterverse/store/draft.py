@@ -47,6 +47,9 @@ class Draft(Shard):
             sparse_vectors={"lexical": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
             # Without a log there is no lock, so that any number of readers may open the sealed shard.
             wal_enabled=False,
+            # More are for several segments, and this has one. Woken for each search, eight take a tenth of what a
+            # busy service has.
+            max_search_threads=1,
         )
         files.need(folder.parent, 0)
         folder.mkdir()
