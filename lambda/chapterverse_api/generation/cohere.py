@@ -22,6 +22,7 @@ from chapterverse_api import prompts
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Draft, Passage, Said, Task
 from chapterverse_api.generation.cohere_answer import Answer, whole_text
+from chapterverse_api.generation.pieces import Pieces
 
 DEFAULT_MODEL = "command-a-03-2025"
 
@@ -67,11 +68,14 @@ class CohereGenerator:
         """Yield the text as Cohere writes it, and return it with Cohere's own citations; see `Generator`."""
         answer = Answer()
         with self._stream(self._question(task), task.cutoff) as stream:
+            pieces = Pieces(stream)
             for event in stream.events():
-                if text := answer.read(event):
+                if text := pieces.take(answer.read(event)):
                     yield text
                 if answer.is_over:
                     break
+            if text := pieces.rest():
+                yield text
         task.usage.read, task.usage.written = answer.usage.read, answer.usage.written
         return answer.draft()
 

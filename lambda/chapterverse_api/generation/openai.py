@@ -26,6 +26,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.cutoff import Cutoff
 from chapterverse_api.generation import Draft, Said, Task, Usage
 from chapterverse_api.generation.numbered import numbered
+from chapterverse_api.generation.pieces import Pieces
 from chapterverse_api.generation.spoken import spoken, written
 from chapterverse_api.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions
 
@@ -184,17 +185,19 @@ def _told(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
 
 def _streamed(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
     """Yield the text of a stream that ends with a reason, with `[DONE]`, or else has failed."""
-    events = stream.events()
+    events, pieces = stream.events(), Pieces(stream)
     for event in events:
         if event.data.strip() == "[DONE]":
+            yield pieces.rest()
             return False
         # Some servers give their chunks a name.
         chunk = _chunk(event.data if event.name != "error" else "")
         _count(chunk, usage)
         choice = _first(chunk)
-        if text := _text(choice.get("delta")):
+        if text := pieces.take(_text(choice.get("delta"))):
             yield text
         if reason := choice.get("finish_reason"):
+            yield pieces.rest()
             cut = _is_cut(reason)
             _count_rest(stream, events, usage)
             return cut
