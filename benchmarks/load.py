@@ -1,8 +1,8 @@
 """What a server bears: `load.py [--minutes 10] [--seconds 20] [--connections 32] [--workers 2]`.
 
-Makes a site of a few thousand chunks and serves it by uvicorn, a process for each core. Each has a listening socket of
-its own at the one port (SO_REUSEPORT), among which the system divides the connections: of one that they share, a single
-process takes all that come at once. A stand-in for Cohere on loopback, in a process of its own, lets each embedding,
+Makes a site of a few thousand chunks and serves it by `chapterverse serve`, a process for each core, among which wrk
+divides its connections evenly, as a balancer would: of a socket that they shared, a single process would take all that
+come at once. A stand-in for Cohere on loopback, in a process of its own, lets each embedding,
 ranking and answer wait 50 ms. wrk asks over HTTP/1.1 for so many seconds, and then for so many minutes while the
 service's resident memory is read each second. Linux only, since that is read from /proc. Prints the figures, with the
 processor's time that a request took in the service, which other work on the machine changes least, and exits with 3
@@ -30,10 +30,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-import uvicorn
 from answering import made, run
 
 ANSWERS, SPREAD, REFUSALS, GROWTH = 60, 2.0, 1000, 1.05
@@ -46,11 +46,17 @@ _HERE = Path(__file__).parent
 _MODELS = {"EMBEDDER": "cohere:embed-english-light-v3.0", "RERANKER": "cohere", "GENERATOR": "cohere"}
 _OPEN = {"RATES": "off", "DAILY_BUDGET_USD": "off"}
 
-#: wrk measures itself in microseconds. `BODIES` holds a body in each line.
+#: wrk measures itself in microseconds. `BODIES` holds a body in each line; a thread asks one of the servers at `PORTS`.
 _SCRIPT = """
-local bodies, at = {}, 0
+local bodies, servers, threads = {}, {PORTS}, 0
 for line in io.lines("BODIES") do bodies[#bodies + 1] = line end
+setup = function(thread)
+  threads = threads + 1
+  thread.addr = wrk.lookup("127.0.0.1", servers[threads])[1]
+  thread:set("at", math.floor(#bodies * threads / #servers))
+end
 request = function()
+  -- Each thread begins elsewhere.
   at = at % #bodies + 1
   return wrk.format("POST", "/v1/chat", {["Content-Type"] = "application/json"ORIGIN}, bodies[at])
 end
@@ -88,9 +94,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Processes of ours that listen at one address."""
+    """Processes of ours, each with an address of its own."""
 
-    address: str
+    addresses: tuple[str, ...]
     pids: tuple[int, ...]
 
     @property
@@ -111,13 +117,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10, help="of watching the memory; 0 for none")
     parser.add_argument("--seconds", type=int, default=20, help="of each measurement")
     parser.add_argument("--connections", type=int, default=CONNECTIONS)
-    parser.add_argument("--workers", type=int, default=2, help="processes of uvicorn")
+    parser.add_argument("--workers", type=int, default=2, help="processes of the service")
     parser.add_argument("--chunks", type=int, default=CHUNKS)
-    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve(options.serve)
-        return 0
     if not shutil.which("wrk"):
         sys.exit("wrk is missing: install the package wrk, of Debian, Ubuntu or Homebrew.")
     with tempfile.TemporaryDirectory(prefix="load-") as name, ExitStack() as stack:
@@ -125,11 +127,14 @@ def main() -> int:
         bodies = [json.dumps({"query": question}) for question in made(folder / "pages", options.chunks, QUESTIONS)]
         (folder / "bodies").write_text("\n".join(bodies), "utf-8")
         provider = stack.enter_context(server(folder, [sys.executable, str(_HERE / "load_provider.py")]))
-        os.environ |= environment(provider.address)
+        os.environ |= environment(*provider.addresses)
         run("index", "pages", "--source", "--base-url", "https://docs.example/", folder=name)
-        command = [sys.executable, __file__, f"--serve={free_port()}"]
+        command = [str(Path(sys.executable).with_name("chapterverse")), "serve", "--port=0"]
         workers = [stack.enter_context(server(folder, command)) for _ in range(options.workers)]
-        service = Server(workers[0].address, tuple(pid for worker in workers for pid in worker.pids))
+        service = Server(
+            tuple(address for worker in workers for address in worker.addresses),
+            tuple(pid for worker in workers for pid in worker.pids),
+        )
         check(service, bodies[:20])
         answers = wrk(folder, service, options.connections, options.seconds)
         refusals = wrk(folder, service, FOREIGNERS, options.seconds, origin="https://elsewhere.example")
@@ -143,25 +148,6 @@ def main() -> int:
 def environment(provider: str) -> dict[str, str]:
     named = {f"CHAPTERVERSE_{name}": value for name, value in (_MODELS | _OPEN).items()}
     return {**named, "CHAPTERVERSE_COHERE_URL": provider, "COHERE_API_KEY": "stand-in"}
-
-
-def serve(port: int) -> None:
-    """Run the service on a socket of its own at a port that others listen at too."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        sock.bind(("127.0.0.1", port))
-        sock.listen(1024)
-        print(f"http://127.0.0.1:{port}", file=sys.stderr, flush=True)
-        app = "chapterverse_api.app:create_app"
-        config = uvicorn.Config(app, factory=True, access_log=False, lifespan="off", ws="none")
-        uvicorn.Server(config).run([sock])
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -178,7 +164,7 @@ def server(folder: Path, command: Sequence[str]) -> Iterator[Server]:
             if process.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"{' '.join(command)} did not start: {said.read_text()}")
             time.sleep(0.05)
-        yield Server(found[0], (process.pid,))
+        yield Server((found[0],), (process.pid,))
     finally:
         process.terminate()
         process.wait(30)
@@ -194,30 +180,32 @@ def listens(host: str, port: str) -> bool:
 
 def check(service: Server, bodies: Sequence[str]) -> None:
     """Ask some questions, which also warms the process up, and make sure that models answer them."""
-    models = 0
-    for body in bodies:
+    models, asked = 0, list(product(service.addresses, bodies))
+    for address, body in asked:
         headers = {"Content-Type": "application/json"}
-        with urlopen(Request(f"{service.address}/v1/chat", body.encode(), headers), timeout=60) as reply:
+        with urlopen(Request(f"{address}/v1/chat", body.encode(), headers), timeout=60) as reply:
             answer = json.load(reply)
         models += answer["status"] in ("answered", "partial") and answer["degraded_reason"] is None
-    if models < 0.9 * len(bodies):
-        sys.exit(f"Only {models} of {len(bodies)} questions were answered by a model; the last one so: {answer}")
+    if models < 0.9 * len(asked):
+        sys.exit(f"Only {models} of {len(asked)} questions were answered by a model; the last one so: {answer}")
 
 
 def wrk(folder: Path, service: Server, connections: int, seconds: int, *, origin: str = "") -> Load:
     script = folder / "script.lua"
     header = f', ["Origin"] = "{origin}"' if origin else ""
-    script.write_text(_SCRIPT.replace("BODIES", str(folder / "bodies")).replace("ORIGIN", header))
+    ports = ", ".join(f'"{address.rpartition(":")[2]}"' for address in service.addresses)
+    named = {"BODIES": str(folder / "bodies"), "PORTS": ports, "ORIGIN": header}
+    script.write_text(re.sub("|".join(named), lambda name: named[name[0]], _SCRIPT))
     command = [
         "wrk",
-        "-t1",
+        f"-t{len(service.addresses)}",
         f"-c{connections}",
         f"-d{seconds}s",
         "--timeout",
         "30s",
         "-s",
         str(script),
-        service.address,
+        service.addresses[0],
     ]
     before = service.cpu
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60)
