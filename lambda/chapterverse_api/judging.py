@@ -13,7 +13,7 @@ from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from chapterverse import lexical
-from chapterverse.evidence import read_question
+from chapterverse.evidence import read_weights
 from chapterverse.model import Chunk
 from chapterverse.plain import plain
 from chapterverse.store import Snapshot
@@ -123,7 +123,7 @@ class _Sections:
         ), own.language
 
     def _weigh(self, text: str) -> Mapping[int, float]:
-        return read_question(text, self._snapshot.head.languages, self._snapshot)[1]
+        return read_weights(text, self._snapshot.head.languages, self._snapshot)
 
 
 class _Reading:

@@ -10,7 +10,7 @@ from urllib.parse import urldefrag
 
 from chapterverse import lexical
 from chapterverse.errors import IndexFault
-from chapterverse.evidence import Question, read_question
+from chapterverse.evidence import Question, read_question, read_weights
 from chapterverse.knowledge import Persona
 from chapterverse.model import Chunk
 from chapterverse.plain import plain
@@ -68,7 +68,7 @@ class Material:
         """Return the idf of a text's terms in the index; nothing where there is none."""
         if self.snapshot is None:
             return {}
-        return read_question(text, self.snapshot.head.languages, self.snapshot)[1]
+        return read_weights(text, self.snapshot.head.languages, self.snapshot)
 
     def coverage(self, ids: Collection[str]) -> float:
         """Return the share of the question's words, by idf, that the passages of these ids hold together."""

@@ -13,6 +13,6 @@ No threshold is carried from one index to another, nor from one embedder to anot
 """
 
 from chapterverse.evidence.calibration import Calibration, Weights
-from chapterverse.evidence.question import Features, Matching, Question, read_question
+from chapterverse.evidence.question import Features, Matching, Question, read_question, read_weights
 
-__all__ = ["Calibration", "Features", "Matching", "Question", "Weights", "read_question"]
+__all__ = ["Calibration", "Features", "Matching", "Question", "Weights", "read_question", "read_weights"]

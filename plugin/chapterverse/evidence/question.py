@@ -81,6 +81,22 @@ class Features(NamedTuple):
 
 def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
     """Return a question's words as one index weighs them, and the idf of each of its terms."""
+    words, counts = _looked_up(text, languages, snapshot)
+    question, idf = weigh(words, counts, snapshot.head.chunks)
+    named = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
+    names = tuple(word for word in question.words if any(terms[0] in named for terms in word))
+    return replace(question, names=names), idf
+
+
+def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
+    """Return the idf of each term of a text in one index."""
+    return _idfs(*_looked_up(text, languages, snapshot), snapshot.head.chunks)
+
+
+def _looked_up(
+    text: str, languages: Iterable[str], snapshot: Snapshot
+) -> tuple[tuple[tuple[Terms, ...], ...], dict[int, int]]:
+    """Return for each word of a text its alternatives, and in how many chunks each of their terms occurs."""
     asked = tuple(question_words(text, languages))
     terms = sorted({t for word in asked for t in word.terms})
     counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
@@ -90,10 +106,7 @@ def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tu
     for word in asked:
         if word.surface not in seams:
             by_surface.setdefault(word.surface, {})[word.terms] = None
-    question, idf = weigh(tuple(tuple(terms) for terms in by_surface.values()), counts, snapshot.head.chunks)
-    named = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
-    names = tuple(word for word in question.words if any(terms[0] in named for terms in word))
-    return replace(question, names=names), idf
+    return tuple(tuple(terms) for terms in by_surface.values()), counts
 
 
 def _names(text: str, languages: Iterable[str]) -> list[str]:
@@ -111,8 +124,7 @@ def weigh(
         counts: in how many of the index's chunks each term occurs.
         chunks: how many there are.
     """
-    terms = sorted({t for word in grouped for alternative in word for t in alternative})
-    idf = {t: _idf(counts[t], chunks) for t in terms}
+    idf = _idfs(grouped, counts, chunks)
     weights, familiar = [], 0.0
     for word in grouped:
         seen = [idf[t] for alternative in word for t in alternative if counts[t]]
@@ -157,10 +169,16 @@ class Matching:
 
     def _held(self, held: Mapping[int, float]) -> tuple[float, float]:
         """Return the shares of the words, by idf, and of the names that a chunk with these terms holds."""
-        asked = self._question
-        pairs = zip(asked.words, asked.weights, strict=True)
-        covered = sum(weight * _match(word, held) for word, weight in pairs) if held else 0.0
+        asked, covered = self._question, 0.0
+        if held:
+            for word, weight in zip(asked.words, asked.weights, strict=True):
+                covered += weight * _match(word, held)
         return covered / self._total, _mean([_match(word, held) for word in asked.names])
+
+
+def _idfs(grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
+    terms = sorted({t for word in grouped for alternative in word for t in alternative})
+    return {t: _idf(counts[t], chunks) for t in terms}
 
 
 def _idf(count: int, chunks: int) -> float:
@@ -174,9 +192,9 @@ def _mean(shares: Sequence[float]) -> float:
 def _match(word: Sequence[Terms], held: Mapping[int, float]) -> float:
     """Return 1 where the whole word occurs in any of its forms, else the greatest share of its parts that do."""
     share = 0.0
-    for terms in word:
-        if terms[0] in held:
+    for whole, *parts in word:
+        if whole in held:
             return 1.0
-        if parts := terms[1:]:
+        if parts:
             share = max(share, sum(t in held for t in parts) / len(parts))
     return share
