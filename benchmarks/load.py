@@ -2,8 +2,8 @@
 
 Makes a site of a few thousand chunks and serves it by `chapterverse serve`, a process for each core, among which wrk
 divides its connections evenly, as a balancer would: of a socket that they shared, a single process would take all that
-come at once. A stand-in for Cohere on loopback, in a process of its own, lets each embedding,
-ranking and answer wait 50 ms. wrk asks over HTTP/1.1 for so many seconds, and then for so many minutes while the
+come at once. A stand-in for Cohere on loopback, in a process of its own, lets each embedding, ranking and answer wait
+50 ms. wrk asks over HTTP/1.1 for so many seconds, after ten that don't count, and then for so many minutes while the
 service's resident memory is read each second. Linux only, since that is read from /proc. Prints the figures, with the
 processor's time that a request took in the service, which other work on the machine changes least, and exits with 3
 where a bar is missed:
@@ -40,6 +40,8 @@ ANSWERS, SPREAD, REFUSALS, GROWTH = 60, 2.0, 1000, 1.05
 CHUNKS, QUESTIONS = 3000, 400
 #: Enough for both cores to be busy while most requests wait for a provider.
 CONNECTIONS, FOREIGNERS = 32, 64
+#: Seconds in which each process has seen most questions once.
+WARMING = 10
 _HERE = Path(__file__).parent
 
 #: Settings of the service: models that cost money, and none of the limits that are there to stop such a flood.
@@ -136,6 +138,7 @@ def main() -> int:
             tuple(pid for worker in workers for pid in worker.pids),
         )
         check(service, bodies[:20])
+        wrk(folder, service, options.connections, WARMING)
         answers = wrk(folder, service, options.connections, options.seconds)
         refusals = wrk(folder, service, FOREIGNERS, options.seconds, origin="https://elsewhere.example")
         memory: list[float] = []
