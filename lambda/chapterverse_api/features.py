@@ -77,6 +77,7 @@ class Wanted:
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
         # Chunks of a page have its title and file in common, and many chunks hold the same few terms.
+        self._pages: dict[tuple[str, str], tuple[float, float]] = {}
         self._shares: dict[str, float] = {}
         self._near: dict[tuple[int, ...], list[Pair]] = {}
 
@@ -86,10 +87,14 @@ class Wanted:
         Args:
             held: the terms of the question that it holds.
         """
+        page = chunk.chapter_title, chunk.source_file_path
+        if page not in self._pages:
+            self._pages[page] = self._share(chunk.chapter_title), self._share(_names(chunk.source_file_path))
+        title, file = self._pages[page]
         return {
-            "title": self._share(chunk.chapter_title),
+            "title": title,
             "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
-            "file": self._share(_names(chunk.source_file_path)),
+            "file": file,
             "phrase": self._phrase(chunk.text, held),
             "code": code_share(chunk.text),
         }

@@ -14,7 +14,7 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import combinations, islice
 from typing import NamedTuple, TypeAlias
 
 from chapterverse.model import Chunk
@@ -149,7 +149,7 @@ class _Shown:
     def __init__(self) -> None:
         self._sections: defaultdict[Section, int] = defaultdict(int)
         self._hits: list[Hit] = []
-        self._by_sample: defaultdict[int, list[int]] = defaultdict(list)
+        self._by_sample: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
 
     def like(self, hit: Hit) -> int:
         """Return how many are of one section with it, or nearly the same text."""
@@ -163,24 +163,19 @@ class _Shown:
 
     def add(self, hit: Hit) -> None:
         self._sections[section(hit.chunk)] += 1
-        for term in _sample(hit):
-            self._by_sample[term].append(len(self._hits))
+        for some in _samples(hit):
+            self._by_sample[some].append(len(self._hits))
         self._hits.append(hit)
 
-    def _sharing(self, hit: Hit) -> list[int]:
+    def _sharing(self, hit: Hit) -> set[int]:
         """Return which of those shown share so much of their sample that they may be alike."""
-        places = [self._by_sample[term] for term in _sample(hit) if term in self._by_sample]
-        if len(places) < _SHARED:
-            return []
-        times: dict[int, int] = {}
-        for other in chain.from_iterable(places):
-            times[other] = times.get(other, 0) + 1
-        return [other for other, shared in times.items() if shared >= _SHARED]
+        return {other for some in _samples(hit) for other in self._by_sample.get(some, ())}
 
 
-def _sample(hit: Hit) -> Sequence[int]:
-    # What is too short to be like another is not looked for either.
-    return hit.lexical.indices[:_SKETCH] if len(hit.lexical.indices) >= _LONG else ()
+def _samples(hit: Hit) -> Iterable[tuple[int, ...]]:
+    """Return each choice of terms of a text's sample that one alike has too; none of what is too short to compare."""
+    indices = hit.lexical.indices
+    return combinations(indices[:_SKETCH], _SHARED) if len(indices) >= _LONG else ()
 
 
 def _alike(a: frozenset[int], b: Sequence[int]) -> bool:
