@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,10 +167,14 @@ def made(folder: Path, python: Path) -> Iterator[Desk]:
 def _uploaded() -> Iterator[None]:
     """Have something to upload: the scripts look whether it is there, and only SAM would read it."""
     file = ROOT / "dist" / "lambda.zip"
-    if file.exists():
-        yield
-        return
     file.parent.mkdir(exist_ok=True)
-    file.touch()
-    yield
-    file.unlink()
+    # Another process may be at a desk too: who leaves last takes it away, and nobody comes meanwhile.
+    with (ROOT / ".cache" / "desks.lock").open("w") as desks:
+        fcntl.flock(desks, fcntl.LOCK_SH)
+        if not file.exists():
+            file.touch()
+        yield
+        with suppress(BlockingIOError):
+            fcntl.flock(desks, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not file.stat().st_size:
+                file.unlink()

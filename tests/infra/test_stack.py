@@ -34,7 +34,7 @@ def test_deploy_asks_once_saves_the_answers_and_says_what_comes_next(desk: Desk)
 
 
 def test_what_the_saved_answers_say_is_what_sam_reads(desk: Desk, tool: Tool) -> None:
-    desk.run("deploy", typed=ANSWERS)
+    assert desk.run("deploy", typed=ANSWERS).returncode == 0
     reads = (
         "import sys; from samcli.lib.config.samconfig import SamConfig; from pathlib import Path; f = Path(sys.argv[1])"
     )
@@ -45,7 +45,7 @@ def test_what_the_saved_answers_say_is_what_sam_reads(desk: Desk, tool: Tool) ->
 
 
 def test_a_second_deploy_asks_nothing(desk: Desk) -> None:
-    desk.run("deploy", typed=ANSWERS)
+    assert desk.run("deploy", typed=ANSWERS).returncode == 0
     desk.client("cloudformation").delete_stack(StackName=STACK)
     assert desk.run("deploy").returncode == 0
     assert len(desk.calls) == 2
