@@ -203,21 +203,25 @@ class _Trial:
 
     def passes(self, text: str, chunk: Chunk) -> bool:
         """Whether a search for a text finds this section first, also behind what was asked before."""
-        asked = dict.fromkeys((text, leaned(text, self._asked, self._languages)))
-        return all(self._finds(question, chunk) for question in asked)
-
-    def _finds(self, question: str, chunk: Chunk) -> bool:
-        self._left -= 1
         language = chunk.language if len(self._languages) > 1 else ""
+        behind = leaned(text, self._asked, self._languages)
+        first = self._remembered(text, language) == section(chunk)
+        return first and (behind == text or self._first(behind, language) == section(chunk))
+
+    def _remembered(self, text: str, language: str) -> Section | None:
+        """Return what `_first` does, which is asked once a generation: the text is the docs' own, and no reader's."""
         known = _FIRST.setdefault(self._snapshot, {})
-        if (question, language) not in known:
-            if len(known) >= _REMEMBERED:
-                known.clear()
-            known[question, language] = self._first(question, language)
-        return known[question, language] == section(chunk)
+        if (text, language) in known:
+            self._left -= 1
+            return known[text, language]
+        if len(known) >= _REMEMBERED:
+            _FIRST[self._snapshot] = known = {}
+        known[text, language] = found = self._first(text, language)
+        return found
 
     def _first(self, question: str, language: str) -> Section | None:
         """Return the section that a search finds first, if it is evidence enough."""
+        self._left -= 1
         own = In("language", (language,)) if language else None
         hits = self._snapshot.search_lexical(lexical.query_vector(question, self._languages), 1, own)
         return next((section(hit.chunk) for hit in hits if self._answers(question, hit)), None)

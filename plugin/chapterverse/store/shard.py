@@ -36,8 +36,8 @@ _Value = TypeVar("_Value")
 SHARD, TERMS = "shard", "terms.bin"
 
 _SCROLL = 1000
-#: Points and pages that are kept at hand in each half of `Held`: 10 kB a point, so 50 MB at the most.
-_POINTS, _PAGES = 2500, 250
+#: Points that each half of `Held` keeps, about 10 kB each, so 50 MB; pages likewise, of so many chunks at the most.
+_POINTS, _PAGES, _PAGE = 2500, 125, 50
 #: Results beyond the wanted ones, so that a tie at the edge is seen.
 _TIE_MARGIN = 16
 _INTEGERS = range(-(2**63), 2**63)
@@ -152,7 +152,8 @@ class Shard:
             with engine_at(self._folder):
                 points = self._fetched(ids)
             chunks = tuple(sorted((points[i.int][0] for i in ids), key=lambda c: c.chunk_index))
-            self._pages[field, place] = chunks
+            if len(chunks) <= _PAGE:
+                self._pages[field, place] = chunks
         return list(chunks)
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
