@@ -42,7 +42,7 @@ _ENOUGH = math.ceil(_MOST / AGAIN)
 #: Texts of fewer terms differ by their every word.
 _LONG = 32
 
-#: Its address and heading path.
+#: The address and the heading path that all chunks of one section have in common.
 Section: TypeAlias = tuple[str, tuple[str, ...]]
 
 

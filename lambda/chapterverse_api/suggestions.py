@@ -26,7 +26,6 @@ from chapterverse.evidence import Matching, Question
 from chapterverse.filters import In
 from chapterverse.model import Chunk
 from chapterverse.plain import plain
-from chapterverse.store import Snapshot
 from chapterverse_api.follow_ups import leaning
 from chapterverse_api.history import leaned
 from chapterverse_api.memories import MEMORY
@@ -35,7 +34,7 @@ from chapterverse_api.ranking import Section, section
 
 if TYPE_CHECKING:
     from chapterverse.evidence import Calibration
-    from chapterverse.store import Hit
+    from chapterverse.store import Hit, Snapshot
     from chapterverse_api.material import Material
     from chapterverse_api.retrieval import Retrieval
     from chapterverse_api.turn import Turn
@@ -204,24 +203,27 @@ class _Trial:
     def passes(self, text: str, chunk: Chunk) -> bool:
         """Whether a search for a text finds this section first, also behind what was asked before."""
         language = chunk.language if len(self._languages) > 1 else ""
+        self._left -= 1
+        if self._remembered(text, language) != section(chunk):
+            return False
         behind = leaned(text, self._asked, self._languages)
-        first = self._remembered(text, language) == section(chunk)
-        return first and (behind == text or self._first(behind, language) == section(chunk))
+        if behind == text:
+            return True
+        self._left -= 1
+        return self._first(behind, language) == section(chunk)
 
     def _remembered(self, text: str, language: str) -> Section | None:
         """Return what `_first` does, which is asked once a generation: the text is the docs' own, and no reader's."""
-        known = _FIRST.setdefault(self._snapshot, {})
-        if (text, language) in known:
-            self._left -= 1
-            return known[text, language]
-        if len(known) >= _REMEMBERED:
-            _FIRST[self._snapshot] = known = {}
-        known[text, language] = found = self._first(text, language)
+        firsts = _FIRST.setdefault(self._snapshot, {})
+        if (text, language) in firsts:
+            return firsts[text, language]
+        if len(firsts) >= _REMEMBERED:
+            _FIRST[self._snapshot] = firsts = {}
+        firsts[text, language] = found = self._first(text, language)
         return found
 
     def _first(self, question: str, language: str) -> Section | None:
         """Return the section that a search finds first, if it is evidence enough."""
-        self._left -= 1
         own = In("language", (language,)) if language else None
         hits = self._snapshot.search_lexical(lexical.query_vector(question, self._languages), 1, own)
         return next((section(hit.chunk) for hit in hits if self._answers(question, hit)), None)

@@ -89,6 +89,15 @@ def with_citations(*citations: Any, inline: bool = False) -> ChatReply:
     return ChatReply(TEXT, change=change)
 
 
+@pytest.mark.parametrize("words", range(1, 6))
+def test_an_answer_that_comes_at_once_loses_no_word(server: CohereServer, words: int) -> None:
+    text = " ".join("Make a new key now".split()[:words])
+    server.replies.append(ChatReply(text))
+    # What follows the end is not read any more.
+    server.play(Fault(change=lambda frames: iter([b"".join(frames) + b"data: [DONE]\n\n"])))
+    assert "".join(span.text for span in drafted(generator(server))) == text
+
+
 def test_it_is_a_generator_that_writes(server: CohereServer) -> None:
     made: Generator = generator(server)
     assert made.name == "cohere:command-a-03-2025"

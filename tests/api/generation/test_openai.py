@@ -43,6 +43,14 @@ def test_an_answer_comes_without_its_marks_and_with_what_they_say(server: OpenAI
     assert cited(drafted(made)) == [("Make a new key. ", ("1",)), ("It has 32 characters.", ("2", "1"))]
 
 
+@pytest.mark.parametrize("words", range(1, 6))
+def test_an_answer_that_comes_at_once_loses_no_word(server: OpenAIServer, words: int) -> None:
+    server.scripts.append([f"{word} " for word in "Make a new key now".split()[:words]])
+    server.play(Fault(change=lambda frames: iter([b"".join(frames)])))
+    text = "".join(span.text for span in drafted(generator(server)))
+    assert text.split() == "Make a new key now".split()[:words]
+
+
 def test_the_request(server: OpenAIServer) -> None:
     drafted(generator(server), task(history=(Said("user", "Hello?"), Said("assistant", "Hello."))))
     (request,) = server.history
