@@ -76,10 +76,8 @@ class Wanted:
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
-        # Chunks of a page have its title and file in common, and many chunks hold the same few terms.
-        self._pages: dict[tuple[str, str], tuple[float, float]] = {}
+        # Chunks of a page have its title and file in common.
         self._shares: dict[str, float] = {}
-        self._near: dict[tuple[int, ...], list[Pair]] = {}
 
     def features(self, chunk: Chunk, held: AbstractSet[int]) -> dict[str, float]:
         """Return each feature of a chunk, 0 to 1.
@@ -87,14 +85,10 @@ class Wanted:
         Args:
             held: the terms of the question that it holds.
         """
-        page = chunk.chapter_title, chunk.source_file_path
-        if page not in self._pages:
-            self._pages[page] = self._share(chunk.chapter_title), self._share(_names(chunk.source_file_path))
-        title, file = self._pages[page]
         return {
-            "title": title,
+            "title": self._share(chunk.chapter_title),
             "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
-            "file": file,
+            "file": self._share(_names(chunk.source_file_path)),
             "phrase": self._phrase(chunk.text, held),
             "code": code_share(chunk.text),
         }
@@ -109,11 +103,7 @@ class Wanted:
 
     def _phrase(self, text: str, held: AbstractSet[int]) -> float:
         # Most chunks hold one word of the question or two, and not side by side: they are not read.
-        key = tuple(held)
-        if key not in self._near:
-            together = (p for p in self.pairs if not (p.first.isdisjoint(held) or p.second.isdisjoint(held)))
-            self._near[key] = list(together)
-        pairs = self._near[key]
+        pairs = [pair for pair in self.pairs if not (pair.first.isdisjoint(held) or pair.second.isdisjoint(held))]
         if not pairs:
             return 0.0
         lower = text.lower()
