@@ -145,8 +145,6 @@ class Matching:
         self._idf = idf
         self._total = sum(question.weights)
         self._length = math.log(len(question.words))
-        # Many chunks hold the same few of its terms.
-        self._shares: dict[tuple[int, ...], tuple[float, float]] = {}
 
     def features(self, held: Mapping[int, float], nearness: float | None = None, title: float = 0.0) -> Features:
         """Return what one chunk has of the question.
@@ -157,23 +155,15 @@ class Matching:
                 can't exceed; None where the question was not embedded.
             title: share of the words of its page's title that the question holds.
         """
-        key = tuple(held)
-        if key not in self._shares:
-            self._shares[key] = self._held(held)
-        coverage, names = self._shares[key]
-        score = 0.0
-        for term, weight in held.items():
-            score += weight * self._idf[term]
-        strength = min(1.0, score / (self._total * (K1 + 1)))
-        return Features(coverage, strength, self._length, self._question.familiarity, nearness, names, title)
-
-    def _held(self, held: Mapping[int, float]) -> tuple[float, float]:
-        """Return the shares of the words, by idf, and of the names that a chunk with these terms holds."""
-        asked, covered = self._question, 0.0
+        asked, covered, score = self._question, 0.0, 0.0
         if held:
             for word, weight in zip(asked.words, asked.weights, strict=True):
                 covered += weight * _match(word, held)
-        return covered / self._total, _mean([_match(word, held) for word in asked.names])
+        for term, weight in held.items():
+            score += weight * self._idf[term]
+        strength = min(1.0, score / (self._total * (K1 + 1)))
+        names = _mean([_match(word, held) for word in asked.names])
+        return Features(covered / self._total, strength, self._length, asked.familiarity, nearness, names, title)
 
 
 def _idfs(grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
