@@ -66,7 +66,7 @@ def _measure(folder: Path) -> None:
 
 def _in_turns(make: Callable[[], dict[str, Callable[[File], object]]], files: Sequence[File]) -> dict[str, float]:
     """Return the least processor seconds that each took for all files."""
-    from chapterverse import tokens
+    from chapterverse.text import tokens
 
     best: dict[str, float] = {}
     for _ in range(ROUNDS):

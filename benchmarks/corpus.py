@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from peers import Piece, Splitter
 from quality import without_front_matter
 
-from chapterverse.chunking import chunk
+from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Page, Scope, Section
 from chapterverse.readers import SlugRule, read_document, read_markdown
 

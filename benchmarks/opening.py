@@ -136,8 +136,8 @@ def publish(place: str, chunks: int, dense: int) -> None:
 
 
 def point(number: int, dense: int) -> Point:
-    from chapterverse.lexical import document_vector
     from chapterverse.model import Chunk, Point, Scope, chunk_id, embed_hash
+    from chapterverse.text.lexical import document_vector
 
     chance, page = random.Random(number), number // PER_PAGE
     text, path = prose(chance, WORDS), (f"Page {page}", f"Section {number}")

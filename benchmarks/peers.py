@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import tiktoken
 import tiktoken.registry
 
-from chapterverse import tokens
-from chapterverse.chunking import CAP
+from chapterverse.indexing.chunking import CAP
+from chapterverse.text import tokens
 
 
 @dataclass(frozen=True, slots=True)

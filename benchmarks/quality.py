@@ -15,8 +15,8 @@ from itertools import accumulate, pairwise
 
 from peers import Piece
 
-from chapterverse import tokens
-from chapterverse.chunking import CAP
+from chapterverse.indexing.chunking import CAP
+from chapterverse.text import tokens
 
 #: Blocks with more tokens could not be kept whole beside a heading path.
 _KEEPABLE = 480

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from chapterverse import tokens
+from chapterverse.text import tokens
 
 #: What a model is given to read: the results that fit it together count.
 BUDGET = 2560

@@ -216,9 +216,9 @@ def test_packages_that_keep_the_rules_pass(planted: tuple[Path, Path]) -> None:
         ("chapterverse/a.py", "def f():\n    import chapterverse_api", "chapterverse.a imports chapterverse_api"),
         ("chapterverse/cli.py", "from mkdocs import config", "chapterverse.cli imports mkdocs.config"),
         ("chapterverse/store/x.py", "import mkdocs", "chapterverse.store.x imports mkdocs"),
-        ("chapterverse_api/ask.py", "from chapterverse import sync", "chapterverse_api.ask imports chapterverse.sync"),
-        ("chapterverse_api/ask.py", "import chapterverse.sync as s", "chapterverse_api.ask imports chapterverse.sync"),
-        ("chapterverse_api/ask.py", "import mkdocs.config", "chapterverse_api.ask imports mkdocs.config"),
+        ("chapterverse_api/answering/pipeline.py", "from chapterverse import sync", "chapterverse_api.answering.pipeline imports chapterverse.indexing.sync"),
+        ("chapterverse_api/answering/pipeline.py", "import chapterverse.indexing.sync as s", "chapterverse_api.answering.pipeline imports chapterverse.indexing.sync"),
+        ("chapterverse_api/answering/pipeline.py", "import mkdocs.config", "chapterverse_api.answering.pipeline imports mkdocs.config"),
         ("chapterverse_api/a/b.py", "from chapterverse import cli", "chapterverse_api.a.b imports chapterverse.cli"),
     ],
 )  # fmt: skip

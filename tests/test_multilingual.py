@@ -16,7 +16,7 @@ import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.retrieval import Retrieval, retrieve
+from chapterverse_api.retrieval.search import Retrieval, retrieve
 
 TEXTS = {file.stem: json.loads(file.read_text("utf-8")) for file in (Path(__file__).parent / "texts").glob("*.json")}
 

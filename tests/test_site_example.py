@@ -18,11 +18,11 @@ from urllib.parse import unquote
 
 import pytest
 
-from chapterverse import tokens
 from chapterverse.model import Chunk
 from chapterverse.readers.html import read_document
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
+from chapterverse.text import tokens
 from chapterverse_api.service import Service, open_service
 
 ROOT = Path(__file__).parents[1]

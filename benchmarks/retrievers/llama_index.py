@@ -20,7 +20,7 @@ from peers import offline_encoding
 from pydantic import PrivateAttr
 from scoring import Result
 
-from chapterverse.chunking import CAP
+from chapterverse.indexing.chunking import CAP
 from retrievers import DEPTH, OUR_CHUNKS, Chunker, headed, markdown_files, on_disk
 from retrievers.model import MiniLM
 

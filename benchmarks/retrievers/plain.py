@@ -13,7 +13,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from rank_bm25 import BM25Okapi
 from scoring import Result
 
-from chapterverse.chunking import CAP
+from chapterverse.indexing.chunking import CAP
 from retrievers import DEPTH, OUR_CHUNKS, Chunker, headed, markdown_files, on_disk
 from retrievers.model import MiniLM
 

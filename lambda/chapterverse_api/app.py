@@ -14,18 +14,18 @@ from starlette.types import ASGIApp
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError
 from chapterverse.settings import Settings
-from chapterverse_api import metrics, refusals
-from chapterverse_api.guard import contract
-from chapterverse_api.guard.headers import ResponseHeaders
-from chapterverse_api.guard.last_resort import LastResort
-from chapterverse_api.guard.origin import AllowList, Everyone, OriginGuard
-from chapterverse_api.guard.rate import RateLimit
-from chapterverse_api.guard.request_id import RequestId
-from chapterverse_api.guard.threads import WorkerThreads
-from chapterverse_api.metrics import RequestMetrics
-from chapterverse_api.opening import Opening
-from chapterverse_api.routes import Service, chat, feedback, retrieve, status, threads, widget
-from chapterverse_api.routes.site import Site
+from chapterverse_api import rejections, validation
+from chapterverse_api.http.guard.headers import ResponseHeaders
+from chapterverse_api.http.guard.last_resort import LastResort
+from chapterverse_api.http.guard.origin import AllowList, Everyone, OriginGuard
+from chapterverse_api.http.guard.rate import RateLimit
+from chapterverse_api.http.guard.request_id import RequestId
+from chapterverse_api.http.guard.threads import WorkerThreads
+from chapterverse_api.http.routes import Service, chat, feedback, retrieve, status, threads, widget
+from chapterverse_api.http.routes.site import StaticSite
+from chapterverse_api.observability import metrics
+from chapterverse_api.observability.metrics import RequestMetrics
+from chapterverse_api.provider import ServiceProvider
 
 
 def create_app(
@@ -57,7 +57,7 @@ def create_app(
             Middleware(LastResort),
         ],
     )
-    app.state.service = opening = Opening(settings, service)
+    app.state.service = opening = ServiceProvider(settings, service)
     app.state.rates = RateLimit(settings, opening)
     _add_errors(app, opening)
     v1 = APIRouter(prefix="/v1")
@@ -68,25 +68,25 @@ def create_app(
     app.include_router(v1)
     app.router.routes.extend(widget.routes())
     if site_dir is not None:
-        app.router.default = Site(site_dir)
+        app.router.default = StaticSite(site_dir)
     return app
 
 
-def unusable(refusal: refusals.Refusal) -> ASGIApp:
+def unusable(refusal: rejections.Rejection) -> ASGIApp:
     """Return what answers where the application can't be made: one sentence, which the page that asks may read."""
     return RequestId(ResponseHeaders(OriginGuard(refusal.response(), allowed=Everyone())))
 
 
-def _add_errors(app: FastAPI, opening: Opening) -> None:
-    @app.exception_handler(refusals.Refusal)
+def _add_errors(app: FastAPI, opening: ServiceProvider) -> None:
+    @app.exception_handler(rejections.Rejection)
     @app.exception_handler(ChapterVerseError)
     async def refused(_: Request, error: Exception) -> Response:
-        return refusals.report(error, site=opening.site).response()
+        return rejections.report(error, site=opening.site).response()
 
     @app.exception_handler(RequestValidationError)
     async def out_of_contract(_: Request, error: RequestValidationError) -> Response:
-        return contract.refusal(error.errors()).response()
+        return validation.rejection(error.errors()).response()
 
     @app.exception_handler(HTTPException)
     async def turned_away(_: Request, error: HTTPException) -> Response:
-        return refusals.of_status(error.status_code).response(dict(error.headers or {}))
+        return rejections.of_status(error.status_code).response(dict(error.headers or {}))

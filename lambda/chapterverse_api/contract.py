@@ -16,8 +16,9 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from chapterverse import __version__, tokens
-from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, VALUES, Asked, parse, version_of
+from chapterverse import __version__
+from chapterverse.store.filters import CONDITIONS, DEPTH, FIELDS, VALUES, Asked, parse, version_of
+from chapterverse.text import tokens
 
 Mode = Literal["rag", "selected_text"]
 Status = Literal["answered", "partial", "not_in_docs", "degraded"]
@@ -43,11 +44,11 @@ ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern
 Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_visible)]
 
 
-class Request(BaseModel):
+class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Response(BaseModel):
+class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -75,7 +76,7 @@ def _timely(value: object) -> object:
     return value
 
 
-class Signature(Request):
+class Signature(RequestModel):
     """A server's mark on a turn (see `guard.transcript`). One of another server has this shape too, and proves nothing.
 
     Attributes:
@@ -90,7 +91,7 @@ class Signature(Request):
     tag: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$"), _hexadecimal(64)]
 
 
-class Message(Request):
+class Message(RequestModel):
     role: Literal["user", "assistant"]
     content: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
     timestamp: Annotated[str, StringConstraints(max_length=64)] | None = None
@@ -146,7 +147,7 @@ def _given(field: str, kind: str) -> dict[str, Any]:
     return {"required": [field], "properties": {field: {"type": kind}}}
 
 
-class ChatQuery(Request):
+class ChatQuery(RequestModel):
     """A question, a selection, or both. A selection without a question means "explain this"."""
 
     model_config = ConfigDict(
@@ -185,7 +186,7 @@ def _named(rating: object) -> object:
     return {1: "up", -1: "down"}.get(rating, rating) if type(rating) is int else rating
 
 
-class Feedback(Request):
+class Feedback(RequestModel):
     """What a reader says of an answer: 1 and -1 are "up" and "down"."""
 
     turn_id: TurnId
@@ -196,7 +197,7 @@ class Feedback(Request):
     comment: Annotated[str, StringConstraints(max_length=2000)] | None = None
 
 
-class SourceChunk(Response):
+class SourceChunk(ResponseModel):
     """One source of an answer: `id` is the string that a segment cites."""
 
     id: str
@@ -208,20 +209,20 @@ class SourceChunk(Response):
     chunk_id: str | None
 
 
-class Segment(Response):
+class Segment(ResponseModel):
     """A stretch of the answer with the ids of the sources that carry it. Joined, the texts are the response."""
 
     text: str
     citations: list[str] = []
 
 
-class Nearest(Response):
+class Nearest(ResponseModel):
     chapter: str
     section: str | None
     url: str
 
 
-class ChatResponse(Response):
+class ChatResponse(ResponseModel):
     response: Annotated[str, StringConstraints(min_length=1)]
     source_chunks: list[SourceChunk]
     segments: list[Segment]
@@ -244,7 +245,7 @@ class ChatResponse(Response):
 Component = Annotated[float, Field(ge=-(2**53), le=2**53)]
 
 
-class RetrievalRequest(Request):
+class RetrievalRequest(RequestModel):
     model_config = ConfigDict(json_schema_extra={"oneOf": [_given("query", "string"), _given("embedding", "array")]})
 
     query: Question | None = None
@@ -260,7 +261,7 @@ class RetrievalRequest(Request):
         return self
 
 
-class RetrievedChunk(Response):
+class RetrievedChunk(ResponseModel):
     """A chunk with its calibrated score and the parts that it was made from."""
 
     chunk_id: str
@@ -279,7 +280,7 @@ class RetrievedChunk(Response):
     components: dict[str, float]
 
 
-class RetrievalStats(Response):
+class RetrievalStats(ResponseModel):
     """`timings` are seconds by stage: embed, search, rank, weigh, rerank."""
 
     total_candidates: int
@@ -288,24 +289,24 @@ class RetrievalStats(Response):
     timings: dict[str, float] = {}
 
 
-class RetrievalResponse(Response):
+class RetrievalResponse(ResponseModel):
     retrieved_chunks: list[RetrievedChunk]
     execution_time: float
     retrieval_stats: RetrievalStats
     ranking_algorithm: str
 
 
-class ErrorBody(Response):
+class ErrorBody(ResponseModel):
     code: str
     message: str
     field: str | None = None
 
 
-class ErrorResponse(Response):
+class ErrorResponse(ResponseModel):
     error: ErrorBody
 
 
-class Meta(Response):
+class Meta(ResponseModel):
     """First event of a stream."""
 
     turn_id: str
@@ -313,13 +314,13 @@ class Meta(Response):
     sources: list[SourceChunk]
 
 
-class Delta(Response):
+class Delta(ResponseModel):
     """A piece of the draft."""
 
     text: str
 
 
-class StreamError(Response):
+class StreamError(ResponseModel):
     """Last event of a stream that failed."""
 
     code: str
@@ -327,11 +328,11 @@ class StreamError(Response):
     retryable: bool
 
 
-class Health(Response):
+class Health(ResponseModel):
     status: Literal["ok"] = "ok"
 
 
-class IndexStatus(Response):
+class IndexStatus(ResponseModel):
     """What the service answers from."""
 
     site: str
@@ -342,7 +343,7 @@ class IndexStatus(Response):
     published_at: str
 
 
-class ServiceStatus(Response):
+class ServiceStatus(ResponseModel):
     """What the service is made of, and how it is. `version` is that of this package, which OpenAPI says as well."""
 
     version: str = __version__

@@ -8,16 +8,17 @@ from __future__ import annotations
 import sys
 from typing import cast
 
-from chapterverse_api import cold_start
+from chapterverse_api.runtime import cold_start
 
 with cold_start.importing():
     from fastapi import FastAPI
     from mangum.types import ASGI
 
     from chapterverse.errors import ConfigurationError
-    from chapterverse_api import log, refusals
+    from chapterverse_api import rejections
     from chapterverse_api.app import create_app, unusable
-    from chapterverse_api.aws import LambdaHandler
+    from chapterverse_api.observability import log
+    from chapterverse_api.runtime.events import LambdaHandler
 
 
 def _handler() -> LambdaHandler:
@@ -25,7 +26,7 @@ def _handler() -> LambdaHandler:
         app = create_app()
     except ConfigurationError as error:
         # A failed import would be retried for ever and tell the reader nothing; this says it in one sentence.
-        return LambdaHandler(cast(ASGI, unusable(refusals.report(error))))
+        return LambdaHandler(cast(ASGI, unusable(rejections.report(error))))
     return LambdaHandler(app, warm=lambda: _open_index(app))
 
 

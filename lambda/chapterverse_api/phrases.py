@@ -18,7 +18,7 @@ class Phrases:
     quoted: str
     refused: str
     selection: str
-    abroad: str
+    other_language: str
     cut: str
 
 

@@ -10,13 +10,18 @@ from typing import Any
 
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ChapterVerseError, IndexMismatch, InputError, ProviderError
-from chapterverse.filters import Asked, readdressed, version_of
-from chapterverse.knowledge import Persona, persona_of
+from chapterverse.knowledge.persona import Persona, persona_of
 from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head, open_store
-from chapterverse_api import addresses, ask, feedback, judging, searching
-from chapterverse_api.circuit import Circuit, GuardedEmbedder, GuardedReranker
+from chapterverse.store.filters import Asked, readdressed, version_of
+from chapterverse_api.answering import pipeline as ask
+from chapterverse_api.answering.models import TurnModels, max_search_cost, max_turn_cost, open_economy_generator
+from chapterverse_api.budget.circuit_breaker import CircuitBreaker, GuardedEmbedder, GuardedReranker
+from chapterverse_api.budget.daily_budget import DailyBudget
+from chapterverse_api.budget.prices import Prices
+from chapterverse_api.commands import answer_eval
+from chapterverse_api.commands import search as searching
 from chapterverse_api.contract import (
     ChatQuery,
     Feedback,
@@ -27,18 +32,17 @@ from chapterverse_api.contract import (
     RetrievedChunk,
     ServiceStatus,
 )
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.freshness import LiveIndex
+from chapterverse_api.conversation import feedback
+from chapterverse_api.conversation.threads import open_threads
+from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import Generator, open_generator
-from chapterverse_api.guard.contract import checked
-from chapterverse_api.guard.transcript import Signer
-from chapterverse_api.means import Means, open_thrift, worst_of_search, worst_of_turn
-from chapterverse_api.prices import Prices
-from chapterverse_api.records.threads import open_threads
-from chapterverse_api.reranking import Reranker, open_reranker
-from chapterverse_api.retrieval import Candidate, Retrieval, rerank, retrieve
-from chapterverse_api.spending import DailyBudget
-from chapterverse_api.sse import Events
+from chapterverse_api.http.sse import Events
+from chapterverse_api.index import addresses
+from chapterverse_api.index.live_index import LiveIndex
+from chapterverse_api.retrieval.rerankers import Reranker, open_reranker
+from chapterverse_api.retrieval.search import Candidate, Retrieval, rerank, retrieve
+from chapterverse_api.validation import checked
 
 
 def open_service(settings: Settings) -> Service:
@@ -66,19 +70,21 @@ class Service:
         self.embedder = GuardedEmbedder(embedder) if embedder else None
         self.generator = generator
         self.reranker = GuardedReranker(reranker) if reranker else None
-        self.circuit = Circuit("generator")
+        self.circuit = CircuitBreaker("generator")
         self.signer = Signer.of(settings)
         self.prices = Prices.of(settings, embedder.price if embedder else None)
-        self.thrift = open_thrift(settings)
+        self.economy = open_economy_generator(settings)
         self.budget = DailyBudget.of(settings)
         self.threads = open_threads(settings)
         self._index = LiveIndex(store, self._check_embedder, self._pinned, settings.site)
         self._personas: dict[Scope, tuple[int, Persona]] = {}
 
-    def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
+    def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         """Yield the parts of an answer within the day's budget; the last is the whole `ChatResponse`. See `ask.ask`."""
-        with self.budget.allowing(worst_of_turn(query, self.prices, keeps=self.threads is not None)) as allowance:
-            yield from ask.ask(query, self, cutoff=cutoff, origins=origins, allowance=allowance)
+        with self.budget.setting_aside(
+            max_turn_cost(query, self.prices, keeps=self.threads is not None)
+        ) as turn_budget:
+            yield from ask.ask(query, self, deadline=deadline, origins=origins, turn_budget=turn_budget)
 
     def ask(self, query: ChatQuery) -> Events:
         """Yield the parts of an answer for the owner: the budget is for the public. See `ask.ask`."""
@@ -93,7 +99,7 @@ class Service:
         vector: Sequence[float] | None = None,
         here: str = "",
         after: Retrieval | None = None,
-        means: Means | None = None,
+        means: TurnModels | None = None,
     ) -> Retrieval:
         """Search one generation, without the reranker; see `retrieval.retrieve`.
 
@@ -110,7 +116,7 @@ class Service:
         seconds = {stage: t + found.timings.get(stage, 0.0) for stage, t in after.timings.items()}
         return replace(found, degraded=after.degraded, timings=seconds)
 
-    def reranked(self, question: str | None, found: Retrieval, means: Means | None = None) -> Retrieval:
+    def reranked(self, question: str | None, found: Retrieval, means: TurnModels | None = None) -> Retrieval:
         """Return what was found in the reranker's order, if there is one; it is paid, so it comes last and once."""
         reranker = means.reranker if means else self.reranker
         return rerank(found, question, reranker) if question and reranker else found
@@ -124,8 +130,8 @@ class Service:
         """
         started = time.perf_counter()
         snapshot = self.snapshot(version_of(request.filters))
-        with self.budget.allowing(worst_of_search(request.query or "", self.prices)) as allowance:
-            means = Means.of(self, allowance)
+        with self.budget.setting_aside(max_search_cost(request.query or "", self.prices)) as turn_budget:
+            means = TurnModels.of(self, turn_budget)
             found = self.find(snapshot, request.query, request.filters, vector=request.embedding, means=means)
             found = self.reranked(request.query, found, means)
         # A search by a vector alone has no words to weigh: how near it came is all that is known.
@@ -262,11 +268,11 @@ class Service:
 
     def judge(self, question: str, history: list[dict[str, str]] | None) -> dict[str, Any]:
         """Return what `chapterverse eval --answers` measures of one question; see `judging.judge`."""
-        return judging.judge(self, question, history)
+        return answer_eval.judge(self, question, history)
 
     def holds(self, claims: Sequence[Mapping[str, str]]) -> list[bool]:
         """Return whether each claim may stand; see `judging.holds`."""
-        return judging.holds(self, claims)
+        return answer_eval.holds(self, claims)
 
     def public_url(self, chunk: Chunk, head: Head) -> str:
         """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
@@ -296,7 +302,7 @@ class Service:
         )
 
     @property
-    def _circuits(self) -> dict[str, Circuit]:
+    def _circuits(self) -> dict[str, CircuitBreaker]:
         circuits = {"generator": self.circuit}
         circuits |= {"embedder": self.embedder.circuit} if self.embedder else {}
         return circuits | ({"reranker": self.reranker.circuit} if self.reranker else {})

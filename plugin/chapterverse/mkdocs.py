@@ -22,14 +22,15 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as BuiltPage
 from pathspec import GitIgnoreSpec
 
-from chapterverse import __version__, builds
+from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
-from chapterverse.knowledge import find_persona, no_pages
+from chapterverse.indexing import plugin_api
+from chapterverse.knowledge.persona import find_persona, no_pages
 from chapterverse.model import Source
 from chapterverse.widget import assets
 
 if TYPE_CHECKING:
-    from chapterverse.serving import Preview
+    from chapterverse.entry_points import Preview
 
 log = get_plugin_logger(__name__)
 
@@ -85,11 +86,11 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             self._build = config
             self._sources: dict[str, Source] = {}
             self._outside: set[str] = set()
-        self._serving = self._serving or builds.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
+        self._serving = self._serving or plugin_api.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
         self._exclude = GitIgnoreSpec.from_lines(self.config.exclude)
         self._read(config)
         if self._serving and self._preview is None:
-            from chapterverse.serving import Preview
+            from chapterverse.entry_points import Preview
 
             self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
         launcher = c.ExtraScriptValue(f"{_ASSETS}/launcher.js")
@@ -104,14 +105,14 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         endpoint = self._preview.address if self._preview else self._settings.endpoint
         chosen = {"endpoint": endpoint, **self._widget, "version": self._settings.docs_version}
-        for name, content in assets(chosen, builds.language(config.theme)).items():
+        for name, content in assets(chosen, plugin_api.language(config.theme)).items():
             # Included whatever `exclude_docs` says of its path.
             included = InclusionLevel.INCLUDED
             files.append(File.generated(config, f"{_ASSETS}/{name}", content=content, inclusion=included))
         for file in filter(None, map(files.get_file_from_path, no_pages(*self._persona))):
             files.remove(file)
         for file in files.documentation_pages():
-            if file.src_uri not in self._outside and builds.leaves(file.abs_src_path, file.src_dir):
+            if file.src_uri not in self._outside and plugin_api.leaves(file.abs_src_path, file.src_dir):
                 self._outside.add(file.src_uri)
                 log.warning(f"{file.src_uri} is a link out of its folder, so it is not indexed: put the file there.")
 
@@ -125,7 +126,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             self._sources.setdefault(page.file.src_uri, _source(page, config))
         try:
             # Behind what is indexed, and inside of what a theme's instant navigation takes along.
-            page.content = (page.content or "") + builds.starters(page.meta)
+            page.content = (page.content or "") + plugin_api.starters(page.meta)
         except ConfigurationError as error:
             log.warning(f"{page.file.src_uri}: {error}")
 
@@ -149,16 +150,16 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if self._settings.may_publish:
             self._index(list(self._sources.values()), self._build)
         elif self._settings.publish is not False:
-            log.info(f"Nothing was indexed: {builds.withheld(self._settings)}")
+            log.info(f"Nothing was indexed: {plugin_api.withheld(self._settings)}")
 
     def _read(self, config: MkDocsConfig) -> None:
         chosen = {k: self.config[k] for k in ("publish", "endpoint", "store", "embedder", "site", "persona")}
         root, docs = Path(config.config_file_path or ".").resolve().parent, Path(config.docs_dir)
         version = os.environ.get("MIKE_DOCS_VERSION")
         try:
-            self._settings = builds.settings(root, config.site_name, version, preview=self._serving, **chosen)
+            self._settings = plugin_api.settings(root, config.site_name, version, preview=self._serving, **chosen)
             self._persona = find_persona(self._settings.persona, docs, root), docs
-            self._widget = builds.widget(self.config.widget)
+            self._widget = plugin_api.widget(self.config.widget)
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error
 
@@ -170,12 +171,12 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
 
     def _index(self, sources: list[Source], config: MkDocsConfig) -> None:
         try:
-            done = builds.index(sources, self._settings, config.site_url, self.config.chunk_tokens, *self._persona)
+            done = plugin_api.index(sources, self._settings, config.site_url, self.config.chunk_tokens, *self._persona)
         # Whatever it is, the docs were built: only `strict` lets a failure to index fail them.
         except Exception as error:
             if self.config.strict and not self._serving:
-                raise PluginError(f"chapterverse: {builds.explained(error)}") from error
-            log.warning(f"The index was not updated: {builds.explained(error)}")
+                raise PluginError(f"chapterverse: {plugin_api.explained(error)}") from error
+            log.warning(f"The index was not updated: {plugin_api.explained(error)}")
             log.debug("The index was not updated", exc_info=True)
             return
         for warning in done.warnings:
@@ -184,11 +185,11 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
 
 
 def _source(page: BuiltPage, config: MkDocsConfig) -> Source:
-    return builds.source(
+    return plugin_api.source(
         page.file.src_uri,
         page.canonical_url or "",
         # MkDocs takes a title from a heading as HTML, and one from the navigation as text.
         html.unescape(str(page.title or page.file.name)),
         page.content or "",
-        **builds.stated(page.meta, config.theme),
+        **plugin_api.stated(page.meta, config.theme),
     )

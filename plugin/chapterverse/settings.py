@@ -66,11 +66,11 @@ class Settings:
         daily_budget_usd: the most that models may cost a site in a day (UTC), in US dollars; "off" for no limit.
         prices: what a model costs where its name is not known, or another price was agreed, such as
             "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars for a million tokens, or a thousand searches.
-        thrift_generator: the cheaper model that answers when four fifths of the budget are gone.
+        economy_generator: the cheaper model that answers when four fifths of the budget are gone.
         proof_of_work: whether a client that has used half of one of its `rates` has to compute something, a fifth of
             a second in a browser, before it may ask on.
         secrets_arn: secrets of Secrets Manager, or parameters of Parameter Store, comma-separated, that hold secrets as
-            JSON by name (see `chapterverse.aws.secrets`).
+            JSON by name (see `chapterverse.net.aws.secrets`).
         qdrant_url: the server that the store `qdrant:` without an address means.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
     """
@@ -94,7 +94,7 @@ class Settings:
     rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
     daily_budget_usd: str = _setting("5", "CHAPTERVERSE_DAILY_BUDGET_USD")
     prices: str = _setting("", "CHAPTERVERSE_PRICES")
-    thrift_generator: str = _setting("", "CHAPTERVERSE_THRIFT_GENERATOR")
+    economy_generator: str = _setting("", "CHAPTERVERSE_ECONOMY_GENERATOR")
     proof_of_work: bool = _setting(False, "CHAPTERVERSE_PROOF_OF_WORK")
     secrets_arn: str = _setting("", "CHAPTERVERSE_SECRETS_ARN")
     log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Literal
 
-from chapterverse_api.generation import Draft, Span, Task
+from chapterverse_api.generation import Draft, GenerationRequest, Span
 
 Place = Literal["page", "question", "selection", "history", "context", "persona"]
 PLACES: tuple[Place, ...] = ("page", "question", "selection", "history", "context", "persona")
@@ -223,10 +223,10 @@ class Obedient:
     """
 
     name: str = "obedient"
-    tasks: list[Task] = field(default_factory=list)
+    tasks: list[GenerationRequest] = field(default_factory=list)
     obeyed: list[str] = field(default_factory=list)
 
-    def generate(self, task: Task) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
         self.tasks.append(task)
         ids = tuple(p.id for p in task.passages)
         said = next((order for text in _heard(task) if (order := order_in(text))), None)
@@ -243,7 +243,7 @@ class Obedient:
         return draft
 
 
-def _heard(task: Task) -> Iterator[str]:
+def _heard(task: GenerationRequest) -> Iterator[str]:
     """Yield what it reads, the latest word first."""
     yield task.question
     yield task.context

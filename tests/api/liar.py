@@ -7,7 +7,7 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from random import Random
 
-from chapterverse_api.generation import Draft, Passage, Span, Task
+from chapterverse_api.generation import Draft, GenerationRequest, Passage, Span
 
 #: Hosts that stand in no documentation. Whatever is left of one of them has leaked.
 HOSTS = ("evil.example", "evil.com", "phish.io", "exfil.net", "bad-host.co.uk")
@@ -40,7 +40,7 @@ class Liar:
         self._chance = Random(seed)
         self._foreign = foreign
 
-    def generate(self, task: Task) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
         spans = [span for _ in range(self._chance.randint(1, 6)) for span in self._said(task.passages)]
         for span in spans:
             # In pieces of any size, as a model may stream.

@@ -9,20 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from chapterverse import lexical, sync
-from chapterverse.chunking import Budget
 from chapterverse.embedding import Embedder, Vector
 from chapterverse.errors import ProviderError
+from chapterverse.indexing import sync
+from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Page, Scope, Source
 from chapterverse.readers.markdown import read_markdown
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.target import Target
+from chapterverse.text import lexical
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
 from chapterverse_api.generation import Generator, open_generator
+from chapterverse_api.http.sse import Events
 from chapterverse_api.service import Service
-from chapterverse_api.sse import Events
 
 SCOPE = Scope("quill")
 BASE = "https://quill.example.com/docs/"

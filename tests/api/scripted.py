@@ -25,8 +25,8 @@ from chapterverse_api.contract import (
     RetrievalStats,
     ServiceStatus,
 )
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.sse import Event, Events
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.http.sse import Event, Events
 
 META = Meta(turn_id="t1", mode="rag", sources=[])
 ANSWER = ChatResponse(
@@ -62,7 +62,7 @@ class Scripted:
         self.closed = 0
         self.site = ""
 
-    def chat(self, query: ChatQuery, *, cutoff: Cutoff | None = None, origins: Collection[str] = ()) -> Events:
+    def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         self.asked.append(query)
         try:
             yield from _played(self._next(WHOLE))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from api import quill
-from api.test_aws import FUNCTION_URL, HTTP_API, WARM_PING
+from api.runtime.test_events import FUNCTION_URL, HTTP_API, WARM_PING
 from chapterverse.model import Scope
 
 SCRIPT = """

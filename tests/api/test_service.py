@@ -12,7 +12,7 @@ from chapterverse.errors import ConfigurationError, IndexMismatch, IndexMissing,
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from chapterverse_api.contract import RetrievalRequest
-from chapterverse_api.ranking import WEIGHTS
+from chapterverse_api.retrieval.ranking import WEIGHTS
 from chapterverse_api.service import Service, open_service
 from fakes.openai_server import OpenAIServer
 

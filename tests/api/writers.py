@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Said
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ChatMessage
 
 
 @dataclass(frozen=True)
 class Asked:
     instructions: str
-    messages: tuple[Said, ...]
+    messages: tuple[ChatMessage, ...]
     tokens: int
     seconds: float
 
@@ -25,8 +25,8 @@ class Scribe:
         self.queue = deque(answers)
         self.asked: list[Asked] = []
 
-    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
-        self.asked.append(Asked(instructions, tuple(messages), tokens, cutoff.left))
+    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
+        self.asked.append(Asked(instructions, tuple(messages), tokens, deadline.left))
         answer = self.queue.popleft()
         if isinstance(answer, Exception):
             raise answer

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from api import injections
-from chapterverse.built.checking import check
-from chapterverse.built.instructions import Instruction, find_instructions
 from chapterverse.cli import app
 from chapterverse.readers import read_fragment, read_markdown
 from chapterverse.settings import Settings
+from chapterverse.site.check import check
+from chapterverse.site.instructions import Instruction, find_instructions
 
 SITE_EXAMPLE = Path(__file__).parents[2] / "site_example" / "docs"
 

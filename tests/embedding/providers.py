@@ -12,7 +12,7 @@ from chapterverse.embedding import Embedder
 from chapterverse.embedding.bedrock import BedrockEmbedder
 from chapterverse.embedding.cohere import CohereEmbedder
 from chapterverse.embedding.openai import OpenAIEmbedder
-from chapterverse.embedding.patience import Pace, Patience
+from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_server import KEY, CohereServer
@@ -23,18 +23,18 @@ Opened = AbstractContextManager[tuple[Embedder, LoopbackServer]]
 
 
 @contextmanager
-def cohere(patience: Patience, model: str = "embed-v4.0/256") -> Iterator[tuple[Embedder, LoopbackServer]]:
+def cohere(patience: RetryPolicy, model: str = "embed-v4.0/256") -> Iterator[tuple[Embedder, LoopbackServer]]:
     with CohereServer() as server:
         made = CohereEmbedder.from_settings(Settings(cohere_url=server.url, cohere_api_key=KEY), model)
-        yield replace(made, patience=patience, pace=Pace(10**9, 60)), server
+        yield replace(made, patience=patience, pace=RateLimiter(10**9, 60)), server
 
 
-def cohere_int8(patience: Patience) -> Opened:
+def cohere_int8(patience: RetryPolicy) -> Opened:
     return cohere(patience, "embed-v4.0/256@int8")
 
 
 @contextmanager
-def bedrock(patience: Patience) -> Iterator[tuple[Embedder, LoopbackServer]]:
+def bedrock(patience: RetryPolicy) -> Iterator[tuple[Embedder, LoopbackServer]]:
     pytest.importorskip("boto3")
     with BedrockServer() as server, aws_environment(server):
         yield replace(BedrockEmbedder.open("cohere.embed-v4:0/256"), patience=patience), server
@@ -56,13 +56,13 @@ def aws_environment(server: BedrockServer) -> Iterator[None]:
 
 
 @contextmanager
-def openai(patience: Patience) -> Iterator[tuple[Embedder, LoopbackServer]]:
+def openai(patience: RetryPolicy) -> Iterator[tuple[Embedder, LoopbackServer]]:
     with OpenAIServer(key="") as server:
         settings = Settings(openai_url=server.url)
         yield OpenAIEmbedder.from_settings(settings, "text-embedding-3-small/64", patience), server
 
 
-PROVIDERS: dict[str, Callable[[Patience], Opened]] = {
+PROVIDERS: dict[str, Callable[[RetryPolicy], Opened]] = {
     "cohere": cohere,
     "cohere-int8": cohere_int8,
     "bedrock": bedrock,

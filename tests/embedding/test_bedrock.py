@@ -15,8 +15,8 @@ import pytest
 
 from chapterverse.embedding import open_embedder
 from chapterverse.embedding.bedrock import MODELS, BedrockEmbedder
-from chapterverse.embedding.patience import Patience
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bags import typed_vector, vector
 from fakes.bedrock_server import BedrockServer
@@ -54,7 +54,7 @@ def server(aws: pytest.MonkeyPatch) -> Iterator[BedrockServer]:
 def embedder(model: str = V3, slept: list[float] | None = None) -> BedrockEmbedder:
     """An embedder whose waits between two tries take no time and are written down."""
     sleep = (lambda seconds: None) if slept is None else slept.append
-    return replace(BedrockEmbedder.open(model), patience=Patience(sleep=sleep))
+    return replace(BedrockEmbedder.open(model), patience=RetryPolicy(sleep=sleep))
 
 
 def words(count: int) -> str:

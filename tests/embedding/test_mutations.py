@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chapterverse.embedding.patience import Patience
 from chapterverse.errors import ProviderError
+from chapterverse.net.retry import RetryPolicy
 from embedding.mutations import mutated
 from embedding.providers import PROVIDERS
 from fakes.loopback import Fault
@@ -47,7 +47,7 @@ def vectors_of(provider: str) -> Callable[[Any], list[Any]]:
 def passed(provider: str, seeds: range) -> list[int]:
     """Return the seeds of the damaged replies that were taken for good ones."""
     vectors, taken = vectors_of(provider), []
-    with PROVIDERS[provider](Patience(tries=1)) as (embedder, server):
+    with PROVIDERS[provider](RetryPolicy(tries=1)) as (embedder, server):
         for seed in seeds:
             server.play(Fault(change=lambda reply, seed=seed: mutated(reply, vectors, seed)))
             with contextlib.suppress(ProviderError):

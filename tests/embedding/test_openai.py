@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from chapterverse.embedding import Unsized, open_embedder
+from chapterverse.embedding import LazySize, open_embedder
 from chapterverse.embedding.openai import OpenAIEmbedder
-from chapterverse.embedding.patience import Patience
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.indexing.sync import index
+from chapterverse.indexing.target import Target
 from chapterverse.model import EmbedderCard
-from chapterverse.rest import JsonClient
+from chapterverse.net import JsonClient
+from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
-from chapterverse.sync import index
-from chapterverse.target import Target
 from fakes.bags import vector
 from fakes.docs import BASE_URL, SCOPE, page, prose, section, source
 from fakes.loopback import Fault, failing, rate_limited
@@ -41,7 +41,7 @@ def embedder(
     """An embedder whose waits between two tries take no time and are written down."""
     sleep = (lambda seconds: None) if slept is None else slept.append
     settings = Settings(openai_url=server.url, openai_api_key=key)
-    return OpenAIEmbedder.from_settings(settings, model, Patience(sleep=sleep))
+    return OpenAIEmbedder.from_settings(settings, model, RetryPolicy(sleep=sleep))
 
 
 def words(count: int) -> str:
@@ -132,7 +132,7 @@ def test_the_size_of_an_unknown_model_is_learned_once() -> None:
 def test_beside_an_index_nobody_is_asked_for_the_size() -> None:
     with OpenAIServer(key="") as server:
         local = embedder(server, "local-model", key="")
-        assert isinstance(local, Unsized)
+        assert isinstance(local, LazySize)
         # Made by another model, so that this one's size is nobody's question.
         assert local.beside(EmbedderCard("openai:other", 3)) == EmbedderCard(
             "openai:local-model", 0, 0, "openai:local-model"
@@ -331,8 +331,8 @@ def test_neither_side_loads_an_sdk(server: OpenAIServer) -> None:
 import sys
 from chapterverse.embedding import Unsized, open_embedder
 from chapterverse.settings import Settings
-from chapterverse.sync import index
-from chapterverse.target import Target
+from chapterverse.indexing.sync import index
+from chapterverse.indexing.target import Target
 settings = Settings(embedder="openai:{SMALL}", openai_url={server.url!r}, openai_api_key={KEY!r})
 embedder = open_embedder(settings)
 assert embedder.embed_documents(["one"]) == [embedder.embed_query("one")]

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from chapterverse.embedding.patience import Patience
+from chapterverse.net.retry import RetryPolicy
 from embedding.providers import PROVIDERS
 from fakes.loopback import Fault, failing, rate_limited
 
@@ -27,7 +27,7 @@ TEXTS = [f"text number {i}" for i in range(250)]
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_storm_changes_no_vector(provider: str) -> None:
-    with PROVIDERS[provider](Patience(sleep=lambda seconds: None)) as (embedder, server):
+    with PROVIDERS[provider](RetryPolicy(sleep=lambda seconds: None)) as (embedder, server):
         calm = embedder.embed_documents(TEXTS)
         for seed in range(25):
             chance = random.Random(seed)
@@ -39,7 +39,7 @@ def test_a_storm_changes_no_vector(provider: str) -> None:
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("fault", KINDS, ids=["429", "500", "502", "503", "504", "cut", "closed", "html"])
 def test_one_failure_of_each_kind_is_waited_out(provider: str, fault: Fault) -> None:
-    with PROVIDERS[provider](Patience(sleep=lambda seconds: None)) as (embedder, server):
+    with PROVIDERS[provider](RetryPolicy(sleep=lambda seconds: None)) as (embedder, server):
         server.play(fault)
         assert embedder.embed_documents(TEXTS[:2]) == embedder.embed_documents(TEXTS[:2])
         assert not server.faults

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chapterverse.evaluation.answers import Answer, Caught, Cited
-from chapterverse.evaluation.runs import Index, Result, Row, Run
+from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
+from chapterverse.evaluation.runs import IndexInfo, Result, Row, Run
 
-INDEX = Index("tea", "", 3, 2, 9, "none", "none", "https://tea.example/", "2026-01-02T03:04:05Z")
+INDEX = IndexInfo("tea", "", 3, 2, 9, "none", "none", "https://tea.example/", "2026-01-02T03:04:05Z")
 
 
 def row(name: str, *ranks: int | None, page: Sequence[int | None] | None = None, **fields: object) -> Row:
@@ -34,26 +34,26 @@ def unanswerable(name: str, *, refused: bool, evidence: float = 0.1, **fields: o
     return row(name, answerable=False, refused=refused, evidence=evidence, chapter=None, results=(), **fields)
 
 
-def answer(status: str = "answered", confidence: float = 0.9, **fields: object) -> Answer:
+def answer(status: str = "answered", confidence: float = 0.9, **fields: object) -> AnswerResult:
     """Return an answer whose one citation holds, to a page that is expected."""
     made: dict[str, object] = {
         "status": status,
         "confidence": confidence,
         "text": "Take 80 degrees.",
-        "cited": (Cited("https://tea.example/brew/#0", "anchor"),),
+        "cited": (CitationCounts("https://tea.example/brew/#0", "anchor"),),
         "citations": 2, "valid": 2, "sentences": 2, "carried": 2, "pairs": 2, "precise": 2,
         "seconds": {"retrieve": 0.001, "first": 0.002, "total": 0.003},
     }  # fmt: skip
-    return Answer(**{**made, **fields})  # type: ignore[arg-type]
+    return AnswerResult(**{**made, **fields})  # type: ignore[arg-type]
 
 
-def refusal() -> Answer:
-    return Answer("not_in_docs", 0.0, "I could not find an answer.", seconds={"retrieve": 0.001, "total": 0.001})
+def refusal() -> AnswerResult:
+    return AnswerResult("not_in_docs", 0.0, "I could not find an answer.", seconds={"retrieve": 0.001, "total": 0.001})
 
 
 def answered(*rows: Row, **fields: object) -> Run:
     """Return a run that asked for answers."""
-    caught = {"foreign": Caught(10, 9), "number": Caught(4, 4)}
+    caught = {"foreign": MutationCounts(10, 9), "number": MutationCounts(4, 4)}
     return replace(run(*rows), **{"generator": "extractive", "caught": caught, **fields})  # type: ignore[arg-type]
 
 

@@ -5,7 +5,7 @@ import pytest
 from chapterverse.evaluation import charts
 from chapterverse.evaluation.bootstrap import Interval
 from chapterverse.evaluation.charts import HEIGHT, WIDTH, Chart
-from chapterverse.evaluation.comparing import Change
+from chapterverse.evaluation.comparison import Change
 from evaluation.made import answer, answered, row, run, unanswerable
 
 RUN = run(

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from chapterverse.evaluation.metrics import NAMES
-from test_cli import BASE, PAGES, QUESTION, Shell, clean, command, typed
+from cli.test_cli import BASE, PAGES, QUESTION, Shell, clean, command, typed
 
 GREEN = {"id": "green", "question": QUESTION, "expected": [f"{BASE}brew/#green-tea"]}
 LIME = {"id": "lime", "question": "What dissolves lime?", "expected": ["clean/"]}

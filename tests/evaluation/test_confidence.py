@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.evaluation.confidence import Outcome, bins, brier, ece, risks
+from chapterverse.evaluation.confidence import AnswerOutcome, bins, brier, ece, risks
 
 
-def outcomes(*pairs: tuple[float, int]) -> list[Outcome]:
-    return [Outcome(confidence, bool(right)) for confidence, right in pairs]
+def outcomes(*pairs: tuple[float, int]) -> list[AnswerOutcome]:
+    return [AnswerOutcome(confidence, bool(right)) for confidence, right in pairs]
 
 
 def test_brier_is_the_mean_squared_distance() -> None:

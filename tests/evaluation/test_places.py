@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.evaluation.places import Place, Site, match, pages, ranks
+from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, match, pages, ranks
 from fakes.docs import point
 
 PUBLISHED = "https://docs.example/guide/"
 SERVED = "http://127.0.0.1:8765/"
 
 
-def site(*urls: str, addresses: tuple[str, ...] = (PUBLISHED, SERVED)) -> Site:
+def site(*urls: str, addresses: tuple[str, ...] = (PUBLISHED, SERVED)) -> SitePlaces:
     chunks = (point("x", "x", url=url, chapter_title=f"Chapter of {url}").chunk for url in urls)
-    return Site(addresses, chunks)
+    return SitePlaces(addresses, chunks)
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ def site(*urls: str, addresses: tuple[str, ...] = (PUBLISHED, SERVED)) -> Site:
     ],
 )
 def test_one_section_has_many_spellings(address: str) -> None:
-    assert site().place(address) == Place("start", "first-steps")
+    assert site().place(address) == ExpectedPlace("start", "first-steps")
 
 
 @pytest.mark.parametrize("address", [PUBLISHED, PUBLISHED[:-1], SERVED, "", ".", "index.html", "#", "?a=b"])
 def test_the_home_page_has_many_spellings_too(address: str) -> None:
-    assert site().place(address) == Place("")
+    assert site().place(address) == ExpectedPlace("")
 
 
 def test_letters_are_compared_as_they_are_read() -> None:
@@ -63,13 +63,13 @@ def test_letters_are_compared_as_they_are_read() -> None:
 )
 def test_what_is_somewhere_else_is_told_from_it(address: str) -> None:
     here = site("https://docs.example/guide/start/#first-steps")
-    assert here.place(address) != Place("start", "first-steps")
+    assert here.place(address) != ExpectedPlace("start", "first-steps")
     assert not here.indexed(here.place(address))
 
 
 def test_a_site_below_another_address_of_its_own() -> None:
     both = site(addresses=("https://docs.example/", "https://docs.example/v2/"))
-    assert both.place("https://docs.example/v2/a/") == both.place("https://docs.example/a/") == Place("a")
+    assert both.place("https://docs.example/v2/a/") == both.place("https://docs.example/a/") == ExpectedPlace("a")
 
 
 def test_a_site_whose_address_is_not_known_is_compared_whole() -> None:
@@ -82,12 +82,12 @@ def test_the_index_knows_its_sections_its_pages_and_their_titles() -> None:
     known = site(f"{PUBLISHED}a/#one", f"{PUBLISHED}a/", f"{PUBLISHED}b/#two")
     assert [known.indexed(known.place(a)) for a in ("a/#one", "a/", "b/", "b/#two")] == [True] * 4
     assert [known.indexed(known.place(a)) for a in ("a/#two", "c/", "b/#")] == [False, False, True]
-    assert known.chapter(Place("a", "nowhere")) == f"Chapter of {PUBLISHED}a/#one"
-    assert known.chapter(Place("c")) is None
+    assert known.chapter(ExpectedPlace("a", "nowhere")) == f"Chapter of {PUBLISHED}a/#one"
+    assert known.chapter(ExpectedPlace("c")) is None
 
 
-A, B = Place("a"), Place("b")
-A1, A2, B1 = Place("a", "1"), Place("a", "2"), Place("b", "1")
+A, B = ExpectedPlace("a"), ExpectedPlace("b")
+A1, A2, B1 = ExpectedPlace("a", "1"), ExpectedPlace("a", "2"), ExpectedPlace("b", "1")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ A1, A2, B1 = Place("a", "1"), Place("a", "2"), Place("b", "1")
         ([A, A1], [A2, A1], (1, 2)),
     ],
 )
-def test_ranks(expected: list[Place], found: list[Place], at: tuple[int | None, ...]) -> None:
+def test_ranks(expected: list[ExpectedPlace], found: list[ExpectedPlace], at: tuple[int | None, ...]) -> None:
     assert ranks(expected, found) == at
 
 
@@ -117,4 +117,9 @@ def test_pages_count_once_however_many_of_their_sections_are_expected() -> None:
 
 
 def test_a_result_is_right_by_its_section_or_by_its_page_alone() -> None:
-    assert [match([A1, B], place) for place in (A1, A2, B1, Place("c", "1"))] == ["anchor", "page", "anchor", None]
+    assert [match([A1, B], place) for place in (A1, A2, B1, ExpectedPlace("c", "1"))] == [
+        "anchor",
+        "page",
+        "anchor",
+        None,
+    ]

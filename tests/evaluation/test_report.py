@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from chapterverse.evaluation.bars import Bar
-from chapterverse.evaluation.comparing import compare
+from chapterverse.evaluation.comparison import compare
 from chapterverse.evaluation.report import by_chapter, load_template, render, worst
 from chapterverse.evaluation.runs import Result, Run
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from test_cli import clean
+from cli.test_cli import clean
 
 FILE = Path(__file__).parents[2] / "infra" / "workflows" / "evaluate.yml"
 TEXT = FILE.read_text("utf-8")

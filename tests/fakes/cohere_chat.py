@@ -81,7 +81,7 @@ class ChatRequest(_Part):
 
     @model_validator(mode="after")
     def refused(self) -> Self:
-        """Raise the `Refusal` of what is no contradiction to the types."""
+        """Raise the `Rejection` of what is no contradiction to the types."""
         if self.model not in _CHATS:
             raise Refusal(404, f"model '{self.model}' not found, make sure the correct model ID was used")
         if any(message.role == "system" for message in self.messages[1:]):

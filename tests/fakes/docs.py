@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from chapterverse.embedding import Vector
 from chapterverse.errors import TextTooLong
-from chapterverse.lexical import document_vector
 from chapterverse.model import (
     Block,
     BlockKind,
@@ -22,6 +21,7 @@ from chapterverse.model import (
     chunk_id,
     embed_hash,
 )
+from chapterverse.text.lexical import document_vector
 
 SCOPE = Scope("docs")
 BASE_URL = "https://docs.example/"

@@ -103,7 +103,7 @@ class LoopbackServer:
         self.faults.extend(faults)
 
     def answer(self, request: Request) -> Answer:
-        """Return the good reply to a request; raise `Refusal`, or pydantic's `ValidationError`, for a bad one."""
+        """Return the good reply to a request; raise `Rejection`, or pydantic's `ValidationError`, for a bad one."""
         return Answer(200, {"path": request.path, "body": request.body})
 
     def failure(self, refusal: Refusal) -> Answer:

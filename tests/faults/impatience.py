@@ -9,8 +9,8 @@ from typing import Any
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.store.qdrant import QdrantStore
-from chapterverse.store.qdrant.lease import Times
-from chapterverse.store.qdrant.writer import Patience
+from chapterverse.store.qdrant.lease import LeaseTimes
+from chapterverse.store.qdrant.writer import QdrantRetry
 from chapterverse.store.s3 import S3Store
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
@@ -25,8 +25,8 @@ def impatient_store(settings: Settings, folder: Path, ahead: int) -> Store:
     """
     store: Any = open_store(settings)
     if isinstance(store, QdrantStore):
-        times = Times(clock=lambda: time.time() + ahead)
-        return QdrantStore(store.place, times, Patience(pause=0.01, longest=0.05))
+        times = LeaseTimes(clock=lambda: time.time() + ahead)
+        return QdrantStore(store.place, times, QdrantRetry(pause=0.01, longest=0.05))
     if isinstance(store, S3Store):
         # A lease of no seconds is over as soon as nobody is there to renew it.
         return S3Store(Bucket.open(settings.store), Cache(folder / "cache"), lease_seconds=0)

@@ -10,8 +10,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from chapterverse.indexing.sync import Target
 from chapterverse.model import EmbedderCard, Head, Scope
-from chapterverse.sync import Target
 
 
 class Instead:

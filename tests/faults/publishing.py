@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from chapterverse import lexical, tokens
 from chapterverse.errors import ChapterVerseError, IndexMissing
+from chapterverse.indexing.sync import Target, index
+from chapterverse.indexing.transfer import export
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
-from chapterverse.sync import Target, index
-from chapterverse.transfer import export
+from chapterverse.text import lexical, tokens
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder
 from faults.impatience import impatient_store
 from faults.planted import PLANTS

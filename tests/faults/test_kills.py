@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.sync import index
+from chapterverse.indexing.sync import index
 from faults.kinds import Embedded, Kind
 from faults.nursery import Nursery
 from faults.publishing import Place, build, look

@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Sequence
 
-from chapterverse import tokens
-from chapterverse.chunking import Budget, chunk
 from chapterverse.errors import InputError
+from chapterverse.indexing.chunking import Budget, chunk
 from chapterverse.model import Block, Chunk, Page, Scope, Section, sound
 from chapterverse.readers import Slugger, SlugRule, read_document, read_fragment, read_markdown
+from chapterverse.text import tokens
 from fuzz.choices import Choices, html_of, markdown_of, page_of
 from readers.seen import Seen, characters
 

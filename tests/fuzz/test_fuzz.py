@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chapterverse.chunking import Budget, chunk
+from chapterverse.indexing.chunking import Budget, chunk
 from chapterverse.model import Block, BlockKind, Page, Scope, Section
 from fuzz import run, targets
 from fuzz.choices import Choices, html_of, markdown_of, page_of

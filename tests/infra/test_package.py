@@ -19,14 +19,14 @@ from zipfile import ZipFile
 import pytest
 
 from api import quill
-from api.test_aws import FUNCTION_URL
-from chapterverse import sync
-from chapterverse.chunking import Budget
+from api.runtime.test_events import FUNCTION_URL
 from chapterverse.embedding import open_embedder
+from chapterverse.indexing import sync
+from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.target import Target
 from fakes import cohere_server, qdrant_server, s3_server
 from fakes.cohere_server import CohereServer
 from fakes.qdrant_server import QdrantServer

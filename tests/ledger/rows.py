@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chapterverse.errors import ChapterVerseError
-from chapterverse.ledger import Record
+from chapterverse.ledger import LedgerRow
 from chapterverse.model import Scope
 
 DOCS = Scope("docs")
 NEXT = Scope("docs", "2.0")
 
 
-def row(path: str, **fields: object) -> Record:
-    made = Record(path, "a" * 64, 3, "b" * 64, 1, "2026-01-02T03:04:05Z")
+def row(path: str, **fields: object) -> LedgerRow:
+    made = LedgerRow(path, "a" * 64, 3, "b" * 64, 1, "2026-01-02T03:04:05Z")
     return replace(made, **fields)  # type: ignore[arg-type]
 
 

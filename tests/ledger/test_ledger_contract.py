@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
-from chapterverse.ledger import Ledger, Record, open_ledger
+from chapterverse.ledger import Ledger, LedgerRow, open_ledger
 from chapterverse.ledger.postgres import PostgresLedger
 from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.model import Scope
@@ -123,7 +123,7 @@ def test_what_one_connection_saves_the_other_sees(ledger: Ledger, address: str) 
         "long pipeline", "no time", "generation too great",
     ],
 )  # fmt: skip
-def test_a_row_out_of_contract_is_refused_and_nothing_of_the_call_is_kept(ledger: Ledger, bad: Record) -> None:
+def test_a_row_out_of_contract_is_refused_and_nothing_of_the_call_is_kept(ledger: Ledger, bad: LedgerRow) -> None:
     ledger.save(DOCS, 1, [A, B], [])
     with pytest.raises(IndexFault, match="is nothing that a ledger holds") as caught:
         ledger.save(DOCS, 2, [replace(A, chunk_count=99), C, bad], ["b.md"])
@@ -136,7 +136,7 @@ def test_a_row_out_of_contract_is_refused_and_nothing_of_the_call_is_kept(ledger
 def test_an_interrupted_save_keeps_nothing(ledger: Ledger) -> None:
     ledger.save(DOCS, 1, [A], [])
 
-    def interrupted() -> Iterator[Record]:
+    def interrupted() -> Iterator[LedgerRow]:
         yield replace(A, chunk_count=99)
         raise KeyboardInterrupt
 
@@ -224,7 +224,7 @@ def patient(address: str, seconds: float) -> Ledger:
 def test_a_writer_that_does_not_finish_is_told_as_a_lock(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A], [])
 
-    def while_another_writes() -> Iterator[Record]:
+    def while_another_writes() -> Iterator[LedgerRow]:
         yield C
         with pytest.raises(IndexLocked, match="Another process is writing") as caught:
             patient(address, 0.05).save(DOCS, 2, [B], ["a.md"])
@@ -274,7 +274,7 @@ def test_any_history_is_what_a_dictionary_would_hold(
 ) -> None:
     # Each history has a scope of its own, beside all those before it.
     scope = Scope(f"site of {next(HISTORIES)}")
-    model: dict[str, Record] = {}
+    model: dict[str, LedgerRow] = {}
     for generation, (changed, removed) in enumerate(steps, 1):
         rows = {p: row(p, chunk_count=n, generation=generation) for p, n in changed.items()}
         ledger.save(scope, generation, rows.values(), removed)

@@ -20,7 +20,7 @@ from chapterverse.errors import (
     IndexLocked,
     IndexMismatch,
 )
-from chapterverse.ledger import Record, open_ledger
+from chapterverse.ledger import LedgerRow, open_ledger
 from chapterverse.ledger.postgres import PostgresLedger
 from chapterverse.settings import Settings
 from fakes.postgres import PASSWORD, USER, PostgresServer, server
@@ -136,7 +136,7 @@ def test_a_newer_ledger_is_not_touched(ledger: PostgresLedger, address: str) -> 
 
 
 def test_two_that_migrate_at_once_wait_for_each_other(ledger: PostgresLedger, address: str) -> None:
-    def while_tables_are_made() -> Iterator[Record]:
+    def while_tables_are_made() -> Iterator[LedgerRow]:
         with pytest.raises(IndexLocked) as caught:
             ledger.save(DOCS, 9, [B], [])
         assert told(caught.value)
@@ -149,7 +149,7 @@ def test_two_that_migrate_at_once_wait_for_each_other(ledger: PostgresLedger, ad
 def test_who_waited_for_the_tables_finds_them(address: str) -> None:
     waiting = threading.Thread(target=PostgresLedger.open(address).save, args=(NEXT, 1, [B], []))
 
-    def until_the_other_waits() -> Iterator[Record]:
+    def until_the_other_waits() -> Iterator[LedgerRow]:
         waiting.start()
         with server().superuser(name_of(address)) as db:
             while db.execute("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").rowcount == 0:
@@ -166,7 +166,7 @@ def test_who_waited_for_the_tables_finds_them(address: str) -> None:
 def test_writers_of_two_sites_do_not_wait_for_each_other(ledger: PostgresLedger) -> None:
     ledger.save(DOCS, 1, [A], [])
 
-    def while_another_writes() -> Iterator[Record]:
+    def while_another_writes() -> Iterator[LedgerRow]:
         ledger.save(NEXT, 5, [B], [])
         yield C
 
@@ -311,7 +311,7 @@ def test_nothing_outlives_a_transaction(address: str) -> None:
 def test_a_connection_that_is_ended_in_the_middle_leaves_nothing(ledger: PostgresLedger, address: str) -> None:
     ledger.save(DOCS, 1, [A, B], [])
 
-    def ended() -> Iterator[Record]:
+    def ended() -> Iterator[LedgerRow]:
         yield C
         with server().superuser() as db:
             db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (USER,))
@@ -330,7 +330,7 @@ def test_a_server_that_is_killed_in_the_middle_leaves_nothing() -> None:
         ledger = PostgresLedger.open(mortal.database(), pauses=())
         ledger.save(DOCS, 1, [A, B], [])
 
-        def killed() -> Iterator[Record]:
+        def killed() -> Iterator[LedgerRow]:
             yield C
             mortal.kill()
 

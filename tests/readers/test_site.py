@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse import sync
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
+from chapterverse.indexing import sync
+from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
 from chapterverse.readers import SlugRule, read_document, read_site, read_sources
 from chapterverse.readers.reading import Reading
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.target import Target
 from readers.golden import SITES
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from chapterverse.chunking import Budget, chunk
+from chapterverse.indexing.chunking import Budget, chunk
 from chapterverse.model import BlockKind
 from chapterverse.readers import SlugRule, read_fragment, read_markdown
 from chapterverse.readers.visible import strip_invisible

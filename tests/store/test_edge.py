@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
-from chapterverse.lexical import query_vector
 from chapterverse.model import FORMAT, EmbedderCard, Head, Scope
 from chapterverse.store import files
+from chapterverse.store.document_frequencies import Terms
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.heads import folder_name
 from chapterverse.store.shard import engine_at
-from chapterverse.store.terms import Terms
+from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 
 NONE = EmbedderCard()
@@ -254,7 +254,7 @@ READ = """
 import sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
-from chapterverse.lexical import query_vector
+from chapterverse.text.lexical import query_vector
 from chapterverse.store.edge import EdgeStore
 from fakes.docs import SCOPE
 from store.test_edge import whole
@@ -342,7 +342,7 @@ OPEN = """
 import sys
 from pathlib import Path
 from chapterverse.errors import IndexCorrupt
-from chapterverse.lexical import query_vector
+from chapterverse.text.lexical import query_vector
 from chapterverse.store.edge import EdgeStore
 from fakes.docs import SCOPE
 store = EdgeStore(Path(sys.argv[1]))

@@ -13,7 +13,7 @@ import pytest
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.store.qdrant import Patience
+from chapterverse.store.qdrant import QdrantRetry
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import GOOD, KEY, Fault, QdrantServer, Request
 from fakes.qdrant_server.stores import NONE, publish, store_on, texts
@@ -126,7 +126,7 @@ def test_tries_are_bounded_in_number_and_in_time() -> None:
         server.play(*[Fault(503)] * 100)
         with pytest.raises(IndexFault):
             publish(store_on(server, sleep=waited.append), [A])
-        assert len(server.history) == Patience().tries == len(waited) + 1
+        assert len(server.history) == QdrantRetry().tries == len(waited) + 1
         server.history.clear()
         server.faults.clear()
         server.play(*[Fault(429, {"Retry-After": "3600"})] * 100)
@@ -143,7 +143,7 @@ def test_a_server_that_hangs_is_given_up() -> None:
 
 
 def test_giving_up_takes_a_minute_at_most() -> None:
-    patience = Patience()
+    patience = QdrantRetry()
     # The request that fails, then one try each to undo and to let the lease go.
     assert patience.total + patience.request + 2 * patience.request <= 60
     with QdrantServer() as server:

@@ -9,12 +9,12 @@ import pytest
 
 from api import quill
 from api.scripted import Client
-from chapterverse import sync
 from chapterverse.errors import ConfigurationError
+from chapterverse.indexing import sync
+from chapterverse.indexing.target import Target
 from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.target import Target
 from chapterverse_api.app import create_app
 from chapterverse_api.service import Service
 from fakes.qdrant_server import KEY, READ_KEY, QdrantServer

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from qdrant_client import QdrantClient, models
 
-from chapterverse.filters import And, Filter, In, Or
-from chapterverse.lexical import query_vector
 from chapterverse.model import Point
 from chapterverse.store.edge import EdgeStore
+from chapterverse.store.filters import And, Filter, In, Or
 from chapterverse.store.qdrant import QdrantSnapshot
 from chapterverse.store.qdrant.filters import view
 from chapterverse.store.qdrant.record import key_of
+from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import KEY, QdrantServer
 from fakes.qdrant_server.stores import DENSE, publish, store_on

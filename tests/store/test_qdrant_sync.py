@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from chapterverse.indexing.sync import index
+from chapterverse.indexing.target import Target
 from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.model import Point
 from chapterverse.store import Store
 from chapterverse.store.edge import EdgeStore
-from chapterverse.sync import index
-from chapterverse.target import Target
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, prose, section, source
 from fakes.qdrant_server import QdrantServer
 from fakes.qdrant_server.stores import store_on

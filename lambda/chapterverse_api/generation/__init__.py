@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Literal, Protocol, runtime_checkable
 
+from chapterverse.calibration import Question
 from chapterverse.errors import ConfigurationError
-from chapterverse.evidence import Question
-from chapterverse.knowledge import Persona
+from chapterverse.knowledge.persona import Persona
 from chapterverse.settings import Settings
-from chapterverse_api.cutoff import Cutoff
+from chapterverse_api.deadline import Deadline
 
 #: More is no number of tokens.
 _MOST_TOKENS = 10_000_000
@@ -48,7 +48,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatMessage:
     """An earlier message of the conversation; "assistant" is only what we are known to have said."""
 
     role: Literal["user", "assistant"]
@@ -76,7 +76,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class GenerationRequest:
     """What to answer, and from what.
 
     Attributes:
@@ -98,11 +98,11 @@ class Task:
     passages: tuple[Passage, ...]
     language: str
     selected: bool = False
-    history: tuple[Said, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
     summary: str = ""
     context: str = ""
     persona: Persona = field(default_factory=Persona)
-    cutoff: Cutoff = field(default_factory=Cutoff)
+    deadline: Deadline = field(default_factory=Deadline)
     usage: Usage = field(default_factory=Usage, compare=False)
 
 
@@ -140,7 +140,7 @@ class Generator(Protocol):
     @property
     def name(self) -> str: ...
 
-    def generate(self, task: Task) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
         """Yield the draft's text as it comes, and return the whole with its claimed citations.
 
         The texts yielded, joined, are those of the returned spans. Closing it ends the model's work.
@@ -155,7 +155,7 @@ class Generator(Protocol):
 class Writer(Protocol):
     """What a generator with a language model can do besides: a short text without sources."""
 
-    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return the model's whole text, of at most so many tokens.
 
         Raises:

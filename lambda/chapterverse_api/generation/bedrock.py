@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from chapterverse.embedding.bedrock_runtime import Runtime
-from chapterverse.embedding.slices import RefusedError
+from chapterverse.embedding.batches import TextRejected
 from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
-from chapterverse_api.cutoff import TOTAL_SECONDS, Cutoff
-from chapterverse_api.generation import Draft, Said, Task, Usage
-from chapterverse_api.generation.numbered import numbered
-from chapterverse_api.generation.spoken import spoken, written
-from chapterverse_api.prompts import ANSWER_TOKENS, conversation, instructions
+from chapterverse.providers.bedrock import Runtime
+from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
+from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Usage
+from chapterverse_api.generation.numbered_citations import numbered
+from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions
+from chapterverse_api.generation.reasoning_filter import without_reasoning, written
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _SECONDS = (1.5, TOTAL_SECONDS)
@@ -63,54 +63,54 @@ class BedrockGenerator:
         # Anybody may read it, and an ARN begins with the number of an account.
         return f"bedrock:{self._model.rpartition('/')[2]}"
 
-    def generate(self, task: Task) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
         """Yield the draft as it is written; see `Generator`."""
         nonce = secrets.token_hex(8)
         request = self._request(instructions(task, nonce), conversation(task, nonce))
-        with closing(self._texts(request, task.cutoff, task.usage)) as texts:
-            return (yield from numbered(spoken(texts), task.passages))
+        with closing(self._texts(request, task.deadline, task.usage)) as texts:
+            return (yield from numbered(without_reasoning(texts), task.passages))
 
-    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return a short text; see `Writer`."""
         request = self._request(instructions, messages)
         try:
-            reply = self._written(request, tokens, self._temperature, cutoff)
-        except RefusedError:
+            reply = self._written(request, tokens, self._temperature, deadline)
+        except TextRejected:
             if not self._temperature:
                 raise
-            reply = self._written(request, tokens, {}, cutoff)
+            reply = self._written(request, tokens, {}, deadline)
             self._temperature = {}
         return written(_whole(reply))
 
-    def _request(self, instructions: str, messages: Sequence[Said]) -> dict[str, Any]:
+    def _request(self, instructions: str, messages: Sequence[ChatMessage]) -> dict[str, Any]:
         return {
             "modelId": self._model,
             "system": [{"text": instructions}],
             "messages": [{"role": said.role, "content": [{"text": said.content}]} for said in messages],
         }
 
-    def _written(self, request: dict[str, Any], tokens: int, temperature: dict[str, float], cutoff: Cutoff) -> Any:
+    def _written(self, request: dict[str, Any], tokens: int, temperature: dict[str, float], deadline: Deadline) -> Any:
         asked = {**request, "inferenceConfig": {"maxTokens": tokens, **temperature}}
-        return self._runtime.converse(self._client, asked, cutoff.left, cutoff.closing)
+        return self._runtime.converse(self._client, asked, deadline.left, deadline.closing)
 
-    def _texts(self, request: dict[str, Any], cutoff: Cutoff, usage: Usage) -> Steps[str, None, bool]:
+    def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Steps[str, None, bool]:
         """Yield the text as it comes; return whether the limit ended it."""
         try:
-            return (yield from self._streamed(request, self._temperature, cutoff, usage))
-        except RefusedError:
+            return (yield from self._streamed(request, self._temperature, deadline, usage))
+        except TextRejected:
             if not self._temperature:
                 raise
-        cut = yield from self._streamed(request, {}, cutoff, usage)
+        cut = yield from self._streamed(request, {}, deadline, usage)
         self._temperature = {}
         return cut
 
     def _streamed(
-        self, request: dict[str, Any], temperature: dict[str, float], cutoff: Cutoff, usage: Usage
+        self, request: dict[str, Any], temperature: dict[str, float], deadline: Deadline, usage: Usage
     ) -> Steps[str, None, bool]:
         asked = {**request, "inferenceConfig": {"maxTokens": ANSWER_TOKENS, **temperature}}
         reason, begun = None, False
         try:
-            with closing(self._runtime.events(self._client, asked, cutoff.left, cutoff.closing)) as events:
+            with closing(self._runtime.events(self._client, asked, deadline.left, deadline.closing)) as events:
                 for event in events:
                     begun = True
                     if text := _text(_part(_part(event, "contentBlockDelta"), "delta")):
@@ -118,7 +118,7 @@ class BedrockGenerator:
                     reason = _part(event, "messageStop").get("stopReason", reason)
                     said = _part(_part(event, "metadata"), "usage")
                     usage.take(said.get("inputTokens"), said.get("outputTokens"), said.get("totalTokens"))
-        except RefusedError:
+        except TextRejected:
             # What came before it can't be asked for once more.
             if begun:
                 raise _no_reply() from None

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
-from chapterverse.embedding.cohere_access import access
-from chapterverse.embedding.cohere_refusals import Refusals
 from chapterverse.errors import AnswerWithheld
-from chapterverse.rest import JsonClient, Stream, bearer
+from chapterverse.net import JsonClient, Stream, bearer
+from chapterverse.providers.cohere_access import access
+from chapterverse.providers.cohere_errors import CohereErrors
 from chapterverse.settings import Settings
-from chapterverse_api import prompts
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Draft, Passage, Said, Task
-from chapterverse_api.generation.cohere_answer import Answer, whole_text
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Passage, prompts
+from chapterverse_api.generation.cohere_answer import CohereAnswer, whole_text
 from chapterverse_api.generation.pieces import Pieces
 
 DEFAULT_MODEL = "command-a-03-2025"
@@ -44,7 +43,7 @@ class CohereGenerator:
 
     model: str
     rest: JsonClient = field(repr=False)
-    refusals: Refusals = field(default_factory=Refusals, repr=False)
+    refusals: CohereErrors = field(default_factory=CohereErrors, repr=False)
     _never_thinks: Event = field(default_factory=Event, repr=False, compare=False)
 
     @classmethod
@@ -64,10 +63,10 @@ class CohereGenerator:
     def name(self) -> str:
         return f"cohere:{self.model}"
 
-    def generate(self, task: Task) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
         """Yield the text as Cohere writes it, and return it with Cohere's own citations; see `Generator`."""
-        answer = Answer()
-        with self._stream(self._question(task), task.cutoff) as stream:
+        answer = CohereAnswer()
+        with self._stream(self._question(task), task.deadline) as stream:
             pieces = Pieces(stream)
             for event in stream.events():
                 if text := pieces.take(answer.read(event)):
@@ -79,17 +78,17 @@ class CohereGenerator:
         task.usage.read, task.usage.written = answer.usage.read, answer.usage.written
         return answer.draft()
 
-    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return the model's whole text; see `Writer`."""
         body = self._body(instructions, messages, tokens)
-        reply = self.rest.post(_PATH, body, seconds=cutoff.left, closing=cutoff.closing)
+        reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
         if self._is_about_thinking(reply.status, reply.body, body):
-            reply = self.rest.post(_PATH, _unthinking(body), seconds=cutoff.left, closing=cutoff.closing)
+            reply = self.rest.post(_PATH, _unthinking(body), seconds=deadline.left, closing=deadline.closing)
             self._learn(reply.status)
         self._check(reply.status, reply.body, reply.headers)
         return whole_text(reply.body)
 
-    def _question(self, task: Task) -> dict[str, Any]:
+    def _question(self, task: GenerationRequest) -> dict[str, Any]:
         return {
             **self._body(prompts.instructions(task), prompts.conversation(task), prompts.ANSWER_TOKENS),
             "stream": True,
@@ -98,7 +97,7 @@ class CohereGenerator:
             "citation_options": {"mode": "ACCURATE"},
         }
 
-    def _body(self, instructions: str, messages: Sequence[Said], tokens: int) -> dict[str, Any]:
+    def _body(self, instructions: str, messages: Sequence[ChatMessage], tokens: int) -> dict[str, Any]:
         said = [{"role": m.role, "content": m.content} for m in messages]
         body = {
             "model": self.model,
@@ -111,15 +110,15 @@ class CohereGenerator:
         return _unthinking(body) if self._never_thinks.is_set() else body
 
     @contextmanager
-    def _stream(self, body: dict[str, Any], cutoff: Cutoff) -> Iterator[Stream]:
+    def _stream(self, body: dict[str, Any], deadline: Deadline) -> Iterator[Stream]:
         """Give the open stream of an answer."""
-        with self.rest.stream(_PATH, body, seconds=cutoff.left, closing=cutoff.closing) as stream:
+        with self.rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as stream:
             if not self._is_about_thinking(stream.status, stream.body, body):
                 self._check(stream.status, stream.body, stream.headers)
                 yield stream
                 return
         body = _unthinking(body)
-        with self.rest.stream(_PATH, body, seconds=cutoff.left, closing=cutoff.closing) as stream:
+        with self.rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as stream:
             self._learn(stream.status)
             self._check(stream.status, stream.body, stream.headers)
             yield stream

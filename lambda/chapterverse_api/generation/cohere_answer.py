@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 from chapterverse.errors import ProviderError
-from chapterverse.rest import Event
+from chapterverse.net import Event
 from chapterverse_api.generation import Draft, Span, Usage
-from chapterverse_api.generation.spoken import MOST_CHARACTERS
+from chapterverse_api.generation.reasoning_filter import MOST_CHARACTERS
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MOST_CITATIONS = 300
@@ -32,7 +32,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Cited:
+class _CohereCitation:
     """A stretch of the answer and the ids that it is said to rest on."""
 
     start: int
@@ -40,7 +40,7 @@ class _Cited:
     ids: tuple[str, ...]
 
 
-class Answer:
+class CohereAnswer:
     """Reads one stream to its end.
 
     Attributes:
@@ -118,7 +118,7 @@ class Answer:
         found = citations if isinstance(citations, list) else [citations]
         self._citations += [c for c in found if isinstance(c, dict)][: _MOST_CITATIONS - len(self._citations)]
 
-    def _placed(self, said: Mapping[str, Any], text: str) -> _Cited | None:
+    def _placed(self, said: Mapping[str, Any], text: str) -> _CohereCitation | None:
         """Return where a citation belongs, None where that is unknown or it cites for a thought."""
         ids, index, kind = _ids(said.get("sources")), _key(said.get("content_index")), said.get("type")
         if not ids or index in self._thoughts or kind not in (None, "TEXT_CONTENT"):
@@ -130,7 +130,7 @@ class Answer:
             if text[at.start : at.stop] != quote:
                 start = text.find(quote)
                 at = range(start, start + len(quote)) if start >= 0 > text.find(quote, start + 1) else range(0)
-        return _Cited(at.start, at.stop, ids) if at and at.stop <= len(text) else None
+        return _CohereCitation(at.start, at.stop, ids) if at and at.stop <= len(text) else None
 
     def _claimed(self, said: Mapping[str, Any], base: int) -> range | None:
         start, end = said.get("start"), said.get("end")
@@ -140,7 +140,7 @@ class Answer:
         return range(base + start, base + end)
 
 
-def _spans(text: str, citations: Sequence[_Cited]) -> Iterator[Span]:
+def _spans(text: str, citations: Sequence[_CohereCitation]) -> Iterator[Span]:
     """Yield the text, cut wherever a citation begins or ends."""
     borders = {0, len(text), *(c.start for c in citations), *(c.end for c in citations)}
     for start, end in pairwise(sorted(borders)):

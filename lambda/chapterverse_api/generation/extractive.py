@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chapterverse_api import phrases
-from chapterverse_api.generation import Draft, Passage, Span, Task
-from chapterverse_api.generation.units import Unit, split, terms_of
+from chapterverse_api.generation import Draft, GenerationRequest, Passage, Span
+from chapterverse_api.generation.blocks import QuotableBlock, split, terms_of
 
 WINDOW_WORDS = 55
 WINDOWS = 2
@@ -25,17 +25,17 @@ ANNOUNCED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class QuoteWindow:
     """Adjacent units of one passage's section, from `first` up to and without `end`."""
 
     passage: Passage
-    section: tuple[Unit, ...]
+    section: tuple[QuotableBlock, ...]
     first: int
     end: int
     score: float
 
     @property
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> tuple[QuotableBlock, ...]:
         return self.section[self.first : self.end]
 
     @property
@@ -52,7 +52,7 @@ class Extractive:
 
     name = "extractive"
 
-    def generate(self, task: Task) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
         spans = [Span(f"{phrases.of(task.language).quoted}\n\n", framing=True)]
         yield spans[0].text
         chosen = _choose(task)
@@ -69,7 +69,7 @@ class Extractive:
         return tuple(spans)
 
 
-def _choose(task: Task) -> list[Window]:
+def _choose(task: GenerationRequest) -> list[QuoteWindow]:
     """Return windows that add something to each other: the best of each passage in the passages' order, then others.
 
     The order of passages knows more than the words of one window do: by it 13 of 15 questions on a public site cited
@@ -79,7 +79,7 @@ def _choose(task: Task) -> list[Window]:
     first = [windows[0] for windows in of_passages if windows]
     others = sorted((w for windows in of_passages for w in windows[1:]), key=lambda w: -w.score)
     enough = max((w.score for w in (*first, *others)), default=0.0) / 3
-    chosen: list[Window] = []
+    chosen: list[QuoteWindow] = []
     for window in (*first, *others):
         if len(chosen) == WINDOWS:
             break
@@ -92,7 +92,7 @@ def _choose(task: Task) -> list[Window]:
     return sorted(chosen, key=lambda w: (order.index(w.passage.id), w.first))
 
 
-def _windows(passage: Passage, task: Task) -> Iterator[Window]:
+def _windows(passage: Passage, task: GenerationRequest) -> Iterator[QuoteWindow]:
     section = tuple(split(passage.section, task.language))
     best = max((p.rank for p in task.passages), default=0.0) or 1.0
     prior = 0.5 + 0.5 * passage.rank / best
@@ -105,10 +105,10 @@ def _windows(passage: Passage, task: Task) -> Iterator[Window]:
         score = (covered * 0.75 + headed * 0.25) * prior + 0.1 / (1 + rank)
         last = section[end - 1]
         # An announcement of nothing or an endless listing is quoted only where there is nothing else.
-        yield Window(passage, section, first, end, 0.0 if last.announces or last.long_code else score)
+        yield QuoteWindow(passage, section, first, end, 0.0 if last.announces or last.long_code else score)
 
 
-def _runs(units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
+def _runs(units: Sequence[QuotableBlock]) -> Iterator[tuple[int, int]]:
     """Yield from where to where may be quoted.
 
     A quote begins with a paragraph, a list or a block, never with what the words before it announce. What is longer
@@ -124,7 +124,7 @@ def _runs(units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
         yield 0, _reach(units, 0)
 
 
-def _reach(units: Sequence[Unit], first: int) -> int:
+def _reach(units: Sequence[QuotableBlock], first: int) -> int:
     """Return the end of about a window's words; what a colon or a label announces comes with it or not at all."""
     end, size = first + 1, units[first].words
     # The rest of a paragraph is a quote for its own sake, and not a way into the next one.
@@ -138,7 +138,7 @@ def _reach(units: Sequence[Unit], first: int) -> int:
     return end
 
 
-def _nearest_code(window: Window, task: Task, shown: set[str]) -> list[str]:
+def _nearest_code(window: QuoteWindow, task: GenerationRequest, shown: set[str]) -> list[str]:
     """Return the section's code that speaks most of what was asked, with what announces it, if the quote has none."""
     if any(u.code for u in window.units):
         return []
@@ -152,7 +152,7 @@ def _nearest_code(window: Window, task: Task, shown: set[str]) -> list[str]:
     return [u.text for u in window.section[at - announced : at + 1]]
 
 
-def _covered(terms: frozenset[int], task: Task) -> float:
+def _covered(terms: frozenset[int], task: GenerationRequest) -> float:
     """Return the share of the question's words, weighted by idf, that `terms` hold; 0 without a question."""
     total = sum(task.words.weights)
     if not total:
@@ -165,11 +165,11 @@ def _share(a: frozenset[int], b: frozenset[int]) -> float:
     return len(a & b) / max(1, min(len(a), len(b)))
 
 
-def _touch(a: Window, b: Window) -> bool:
+def _touch(a: QuoteWindow, b: QuoteWindow) -> bool:
     return a.passage.id == b.passage.id and a.first < b.end and b.first < a.end
 
 
-def _together(window: Window, other: Window | None) -> bool:
+def _together(window: QuoteWindow, other: QuoteWindow | None) -> bool:
     return other is not None and other.passage.path == window.passage.path
 
 

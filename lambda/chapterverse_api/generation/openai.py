@@ -19,16 +19,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import AnswerWithheld, ConfigurationError, KeyRefused, ProviderError
-from chapterverse.rest import Event, JsonClient, Reply, Stream, bearer, is_unbilled
-from chapterverse.rest.body import parsed
-from chapterverse.rest.versions import unversioned
+from chapterverse.net import Event, JsonClient, Reply, Stream, bearer, is_unbilled
+from chapterverse.net.body import parsed
+from chapterverse.net.versions import unversioned
 from chapterverse.settings import Settings
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Draft, Said, Task, Usage
-from chapterverse_api.generation.numbered import numbered
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Usage
+from chapterverse_api.generation.numbered_citations import numbered
 from chapterverse_api.generation.pieces import Pieces
-from chapterverse_api.generation.spoken import spoken, written
-from chapterverse_api.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions
+from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions
+from chapterverse_api.generation.reasoning_filter import without_reasoning, written
 
 _PATH = "/v1/chat/completions"
 
@@ -124,7 +124,7 @@ class OpenAIGenerator:
     def name(self) -> str:
         return f"openai:{self._model}"
 
-    def generate(self, task: Task) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
         """Yield the draft as it is written; see `Generator`.
 
         In one case the texts yielded are more than those of the spans: thoughts whose end comes without a beginning
@@ -132,20 +132,20 @@ class OpenAIGenerator:
         """
         nonce = secrets.token_hex(8)
         said = conversation(task, nonce)
-        asked = self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.cutoff, task.usage)
+        asked = self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.deadline, task.usage)
         with closing(asked) as texts:
-            return (yield from numbered(spoken(texts), task.passages))
+            return (yield from numbered(without_reasoning(texts), task.passages))
 
-    def write(self, instructions: str, messages: Sequence[Said], *, tokens: int, cutoff: Cutoff) -> str:
+    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return a short text; see `Writer`."""
-        return written(self._texts(instructions, messages, tokens, cutoff))
+        return written(self._texts(instructions, messages, tokens, deadline))
 
     def _texts(
         self,
         instructions: str,
-        messages: Sequence[Said],
+        messages: Sequence[ChatMessage],
         tokens: int,
-        cutoff: Cutoff,
+        deadline: Deadline,
         usage: Usage | None = None,
     ) -> Steps[str, None, bool]:
         """Yield the text, as it comes where its usage is to be filled in; return whether the limit ended it."""
@@ -159,12 +159,12 @@ class OpenAIGenerator:
             asked = {"model": self._model, "messages": said, "stream": streams, **fields}
             reply: Stream | Reply
             if usage is not None:
-                with self._rest.stream(_PATH, asked, seconds=cutoff.left, closing=cutoff.closing) as reply:
+                with self._rest.stream(_PATH, asked, seconds=deadline.left, closing=deadline.closing) as reply:
                     if reply.status == 200:
                         self._manner = manner
                         return (yield from _told(reply, usage))
             else:
-                reply = self._rest.post(_PATH, asked, seconds=cutoff.left, closing=cutoff.closing)
+                reply = self._rest.post(_PATH, asked, seconds=deadline.left, closing=deadline.closing)
                 if reply.status == 200:
                     self._manner = manner
                     return (yield from _whole(reply.body))

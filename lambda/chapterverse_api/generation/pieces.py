@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chapterverse.rest import Stream
+from chapterverse.net import Stream
 
 #: So many events at the most: a reader still sees a text that is written.
 _MOST = 4

@@ -35,7 +35,7 @@ from itertools import accumulate
 from chapterverse_api.generation import Draft, Passage, Span
 from chapterverse_api.grounding.claims import asserts, says_nothing
 from chapterverse_api.grounding.sentences import Sentence, split
-from chapterverse_api.grounding.support import DERIVED, SUPPORT, Claim, Source, Weigh, together
+from chapterverse_api.grounding.support import DERIVED, SUPPORT, Claim, PassageText, Weigh, together
 
 #: An answer of less confidence is refused (research notes, section 9, stage 3).
 FLOOR = 0.4
@@ -64,7 +64,7 @@ class Verified:
 
 def verify(draft: Draft, passages: Sequence[Passage], language: str, weigh: Weigh) -> Verified:
     """Check each span of a draft, sentence by sentence, against the passages that were sent, best passage first."""
-    sources = {p.id: Source(p, language) for p in passages}
+    sources = {p.id: PassageText(p, language) for p in passages}
     spans, measured = list[Span](), list[_Measure]()
     dropped = flagged = 0
     for part in _parts(draft):
@@ -123,7 +123,7 @@ class _Checked:
     """A sentence with the citations that hold."""
 
     def __init__(
-        self, sentence: Sentence, claimed: Sequence[str], sources: dict[str, Source], language: str, weigh: Weigh
+        self, sentence: Sentence, claimed: Sequence[str], sources: dict[str, PassageText], language: str, weigh: Weigh
     ) -> None:
         self.sentence = sentence
         self.claim = Claim(sentence.said, sentence.kind, language, weigh)
@@ -143,7 +143,9 @@ class _Checked:
     def _short(self) -> bool:
         return len(self.claim.terms) < _LEAST_WORDS and self.sentence.kind != "code" and not self.claim.hard
 
-    def _carrying(self, sent: Sequence[Source], claimed: Sequence[str], sources: Iterable[Source]) -> Sequence[Source]:
+    def _carrying(
+        self, sent: Sequence[PassageText], claimed: Sequence[str], sources: Iterable[PassageText]
+    ) -> Sequence[PassageText]:
         if self.empty:
             return ()
         kept = self._nearest([source for source in sent if self._carries(source, SUPPORT)], sources)
@@ -160,7 +162,7 @@ class _Checked:
             return carrying[:1]
         return [max(carrying, key=lambda source: source.window(self.claim))] if carrying else ()
 
-    def _nearest(self, kept: Sequence[Source], sources: Iterable[Source]) -> Sequence[Source]:
+    def _nearest(self, kept: Sequence[PassageText], sources: Iterable[PassageText]) -> Sequence[PassageText]:
         """Return the cited passages without those that share a sentence's words while another one says it plainly."""
         if self._short:
             return kept
@@ -170,13 +172,13 @@ class _Checked:
         best = max(source.window(self.claim) for source in sources if self._carries(source, SUPPORT))
         return [source for source, window in zip(kept, windows, strict=True) if window >= best - BETTER]
 
-    def _carries(self, source: Source, floor: float) -> bool:
+    def _carries(self, source: PassageText, floor: float) -> bool:
         # Too few words to be weighed are carried by a clause that has them all.
         if self._short:
             return source.says(self.claim)
         return source.support(self.claim).holds(floor)
 
-    def measure(self, sources: Iterable[Source]) -> _Measure | None:
+    def measure(self, sources: Iterable[PassageText]) -> _Measure | None:
         """Return what the confidence is made of; None for a sentence that says nothing."""
         claim, sources = self.claim, list(sources)
         if len(claim.terms) < _LEAST_WORDS:

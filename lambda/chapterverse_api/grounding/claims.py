@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from chapterverse import lexical
+from chapterverse.text import lexical
 from chapterverse_api.grounding.sentences import Sentence
 from chapterverse_api.grounding.support import Claim
 

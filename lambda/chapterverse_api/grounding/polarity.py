@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
-from chapterverse import lexical
+from chapterverse.text import lexical
 
 _NEGATIONS = {
     "en": r"not|no one|no|never|cannot|none|neither|nothing|nobody|nowhere|hardly|\w+n['’]t",

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
 
-from chapterverse import lexical
+from chapterverse.text import lexical
 from chapterverse_api.generation import Passage
 from chapterverse_api.grounding import polarity
+from chapterverse_api.grounding.literals import Token, in_digits, tokens
+from chapterverse_api.grounding.passage_sentences import PassageSentence, flat, sentences
 from chapterverse_api.grounding.sentences import Kind
-from chapterverse_api.grounding.tokens import Token, in_digits, tokens
-from chapterverse_api.grounding.units import Unit, flat, sentences
 
 #: A passage whose best window holds less of a sentence's words, by idf, does not carry it (research notes, section 7).
 SUPPORT = 0.5
@@ -120,7 +120,7 @@ class Support:
         return self.window >= floor and self.close >= _CLOSE and self.hard == 1.0 and not self.denied
 
 
-class Source:
+class PassageText:
     """A passage as claims are checked against it; read only for what is no quote."""
 
     def __init__(self, passage: Passage, language: str) -> None:
@@ -160,11 +160,11 @@ class Source:
         return tuple(frozenset(t for w in words[at : at + size] for t in w.terms) for at in starts)
 
     @cached_property
-    def _units(self) -> tuple[Unit, ...]:
-        path = head = Unit(self._path, self._language)
+    def _units(self) -> tuple[PassageSentence, ...]:
+        path = head = PassageSentence(self._path, self._language)
         units = [path]
         for text, announced in sentences(self._section):
-            unit = Unit(text, self._language, (path, head) if announced else (path,))
+            unit = PassageSentence(text, self._language, (path, head) if announced else (path,))
             head = head if announced else unit
             units.append(unit)
         return tuple(units)
@@ -291,7 +291,7 @@ class Source:
         named = [unit.before(token.form) for unit in self._units if unit.holds(token)]
         return bool(named) and all(term is not None and term not in claim.weights for term in named)
 
-    def _parts(self, token: Token, unit: Unit) -> bool:
+    def _parts(self, token: Token, unit: PassageSentence) -> bool:
         """Whether all words of a command stand in one sentence."""
         parts = [part.strip("\"'") for part in token.form.split()]
         if len(parts) < 2 or not all(unit.holds(Token(part, "", 0, number=False)) for part in parts):
@@ -322,7 +322,7 @@ class Source:
         turned = [cue for unit in nearest for cue in unit.polarity.turned]
         return denied != polarity.swapped(said.turned, turned, self._language)
 
-    def _denied(self, terms: AbstractSet[int], said: polarity.Polarity, nearest: Sequence[Unit]) -> bool:
+    def _denied(self, terms: AbstractSet[int], said: polarity.Polarity, nearest: Sequence[PassageSentence]) -> bool:
         """Whether the sentences that are most like a claim, or their heading, deny what it says of its words."""
         headed = bool(nearest) and not any(unit.polarity.hard for unit in nearest)
         for unit in (*nearest, *([self._units[0]] if headed else [])):
@@ -332,7 +332,9 @@ class Source:
                     return True
         return False
 
-    def _unheard(self, cue: polarity.Cue, said: polarity.Polarity, units: Sequence[tuple[float, Unit]]) -> bool:
+    def _unheard(
+        self, cue: polarity.Cue, said: polarity.Polarity, units: Sequence[tuple[float, PassageSentence]]
+    ) -> bool:
         """Whether the sentence that speaks most of what a claim denies does not deny it, nor the heading above it."""
         if not cue.around:
             return False
@@ -357,7 +359,7 @@ def _lines(code: str) -> Iterable[str]:
             yield said
 
 
-def together(claim: Claim, sources: Sequence[Source]) -> tuple[Source, ...]:
+def together(claim: Claim, sources: Sequence[PassageText]) -> tuple[PassageText, ...]:
     """Return the passages that carry a claim between them, each adding to it; nothing where they don't.
 
     Each holds a quarter of its words, by idf, and a fifth that none of the others holds; all of them together 70 % and

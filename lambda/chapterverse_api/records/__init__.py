@@ -15,7 +15,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
-    from chapterverse_api.generation import Said
+    from chapterverse_api.generation import ChatMessage
 
 #: Of a thread's turns so many are read: the latest.
 TURNS = 12
@@ -27,7 +27,7 @@ class RecordsFault(ChapterVerseError):
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedSource:
     """A place that an answer rests on."""
 
     title: str
@@ -35,7 +35,7 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class StoredTurn:
     """A question and its answer.
 
     Attributes:
@@ -47,18 +47,18 @@ class Turn:
     question: str
     answer: str
     status: str
-    cited: tuple[Cited, ...] = ()
+    cited: tuple[CitedSource, ...] = ()
     number: int = 0
 
     @property
-    def said(self) -> tuple[Said, Said]:
-        from chapterverse_api.generation import Said
+    def said(self) -> tuple[ChatMessage, ChatMessage]:
+        from chapterverse_api.generation import ChatMessage
 
-        return Said("user", self.question), Said("assistant", self.answer)
+        return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class StoredThread:
     """What is kept of a conversation.
 
     Attributes:
@@ -67,18 +67,18 @@ class Thread:
         through: 0 where there is no summary.
     """
 
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[StoredTurn, ...] = ()
     summary: str = ""
     through: int = 0
 
     @property
-    def news(self) -> tuple[Turn, ...]:
+    def news(self) -> tuple[StoredTurn, ...]:
         """The turns that are not in the summary."""
         return tuple(turn for turn in self.turns if turn.number > self.through)
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class StoredRating:
     """What a reader said of a turn.
 
     Attributes:
@@ -93,7 +93,7 @@ class Rated:
     reason: str = ""
     comment: str = ""
     at: str = ""
-    turn: Turn | None = None
+    turn: StoredTurn | None = None
 
 
 class Records(Protocol):
@@ -103,15 +103,15 @@ class Records(Protocol):
         RecordsFault: it can't be reached or used; nothing was changed.
     """
 
-    def append(self, thread_id: str, turn: Turn) -> None:
+    def append(self, thread_id: str, turn: StoredTurn) -> None:
         """Keep a turn, once whatever its number of calls, and remove some of what is too old in any thread."""
         ...
 
-    def thread(self, thread_id: str) -> Thread:
+    def thread(self, thread_id: str) -> StoredThread:
         """Return what is kept of a thread; an empty one where there is nothing."""
         ...
 
-    def summarize(self, thread_id: str, summary: str, through: int, *, read: Thread) -> bool:
+    def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
         """Keep a summary in place of the one that was read.
 
         Returns:
@@ -119,11 +119,11 @@ class Records(Protocol):
         """
         ...
 
-    def rate(self, rated: Rated) -> None:
+    def rate(self, rated: StoredRating) -> None:
         """Keep what a reader says of a turn, in place of what was said of it before; it grows old with its turn."""
         ...
 
-    def rated(self, limit: int) -> list[Rated]:
+    def rated(self, limit: int) -> list[StoredRating]:
         """Return what readers said, newest first."""
         ...
 

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from chapterverse.model import sound
-from chapterverse_api.records import Cited, Rated, Turn
+from chapterverse_api.records import CitedSource, StoredRating, StoredTurn
 
 if TYPE_CHECKING:
     from chapterverse_api.records.table import Row, Statements
@@ -57,7 +57,7 @@ _SWEEP = """
 """
 
 
-def keep(db: Statements, rated: Rated, now: str, oldest: str) -> None:
+def keep(db: Statements, rated: StoredRating, now: str, oldest: str) -> None:
     """Write a row. Times are as `table` writes them; a turn from before `oldest` is not known any more."""
     scope, since = next(iter(db.rows(_TURN, (rated.turn_id, oldest))), ("", now))
     db.change(_KEEP, (rated.turn_id, scope, rated.rating, rated.reason, sound(rated.comment), since, now))
@@ -78,7 +78,7 @@ def sweep(db: Statements, oldest: str, most: int, skipping: str) -> int:
     return db.change(_SWEEP.format(skipping=skipping), (oldest, most))
 
 
-def rated_of(row: Row) -> Rated:
+def rated_of(row: Row) -> StoredRating:
     """Return what a row says.
 
     Raises:
@@ -87,5 +87,7 @@ def rated_of(row: Row) -> Rated:
     turn_id, rating, reason, comment, at, question, text, status, cited, number = row
     turn = None
     if number is not None:
-        turn = Turn(turn_id, question, text, status, tuple(Cited(*place) for place in json.loads(cited)), number)
-    return Rated(turn_id, rating, reason, comment, at, turn)
+        turn = StoredTurn(
+            turn_id, question, text, status, tuple(CitedSource(*place) for place in json.loads(cited)), number
+        )
+    return StoredRating(turn_id, rating, reason, comment, at, turn)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from chapterverse.model import sound
-from chapterverse_api.records import TURNS, Cited, Rated, RecordsFault, Thread, Turn, feedback
+from chapterverse_api.records import TURNS, CitedSource, RecordsFault, StoredRating, StoredThread, StoredTurn, feedback
 
 #: Rows of any thread that a write removes at most, when they are too old.
 SWEPT = 100
@@ -142,7 +142,7 @@ class Table:
         self._days = days
         self._clock = clock
 
-    def append(self, thread_id: str, turn: Turn) -> None:
+    def append(self, thread_id: str, turn: StoredTurn) -> None:
         scope, now, oldest = _scope(thread_id), _written(self._clock()), self._oldest()
         cited = json.dumps([astuple(place) for place in turn.cited])
         row = (scope, turn.turn_id, sound(turn.question), sound(turn.answer), turn.status, cited, now, now)
@@ -154,7 +154,7 @@ class Table:
 
         self._database.run(write)
 
-    def thread(self, thread_id: str) -> Thread:
+    def thread(self, thread_id: str) -> StoredThread:
         values = (_scope(thread_id), self._oldest()) * 2
         rows = self._database.run(lambda db: db.rows(_READ, values), otherwise=list[Row]())
         try:
@@ -162,9 +162,9 @@ class Table:
         except (TypeError, ValueError) as error:
             raise _foreign() from error
         summary = next(((row[5], row[3]) for row in rows if row[1] == "summary"), ("", 0))
-        return Thread(tuple(turns), *summary)
+        return StoredThread(tuple(turns), *summary)
 
-    def summarize(self, thread_id: str, summary: str, through: int, *, read: Thread) -> bool:
+    def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
         scope, now, oldest, text = _scope(thread_id), _written(self._clock()), self._oldest(), sound(summary)
 
         def write(db: Statements) -> int:
@@ -176,7 +176,7 @@ class Table:
 
         return bool(self._database.run(write))
 
-    def rate(self, rated: Rated) -> None:
+    def rate(self, rated: StoredRating) -> None:
         now, oldest = _written(self._clock()), self._oldest()
 
         def write(db: Statements) -> None:
@@ -185,7 +185,7 @@ class Table:
 
         self._database.run(write)
 
-    def rated(self, limit: int) -> list[Rated]:
+    def rated(self, limit: int) -> list[StoredRating]:
         oldest = self._oldest()
         rows = self._database.run(lambda db: feedback.read(db, oldest, limit), otherwise=list[Row]())
         try:
@@ -229,6 +229,8 @@ def _written(time: datetime) -> str:
     return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def _turn(row: Row) -> Turn:
+def _turn(row: Row) -> StoredTurn:
     number, _, turn_id, _, question, text, status, cited = row
-    return Turn(turn_id, question, text, status, tuple(Cited(*place) for place in json.loads(cited)), number)
+    return StoredTurn(
+        turn_id, question, text, status, tuple(CitedSource(*place) for place in json.loads(cited)), number
+    )

@@ -10,9 +10,10 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING
 
+from chapterverse_api.observability import log
+
 # Nothing of the application: an import of it that fails must find somebody to tell.
-from chapterverse_api import cold_start, log
-from chapterverse_api.runtime import snapstart
+from chapterverse_api.runtime import cold_start, snapstart
 from chapterverse_api.runtime.api import RuntimeApi, RuntimeFault
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _started(api: RuntimeApi) -> Loop | None:
     name = os.environ.get("_HANDLER") or _DEFAULT
     try:
         with cold_start.importing():
-            from chapterverse_api.aws import LambdaHandler
+            from chapterverse_api.runtime.events import LambdaHandler
             from chapterverse_api.runtime.loop import Loop
 
             module, _, attribute = name.replace("/", ".").rpartition(".")

@@ -11,10 +11,11 @@ from typing import Any, NoReturn, cast
 from mangum.types import LambdaContext
 from starlette.types import ASGIApp, Scope
 
-from chapterverse_api import log, refusals
-from chapterverse_api.aws import LambdaHandler, is_request
-from chapterverse_api.refusals import Refusal
+from chapterverse_api import rejections
+from chapterverse_api.observability import log
+from chapterverse_api.rejections import Rejection
 from chapterverse_api.runtime.api import Invocation, RuntimeApi, RuntimeFault
+from chapterverse_api.runtime.events import LambdaHandler, is_request
 from chapterverse_api.runtime.response import SPARE_SECONDS, StreamedResponse
 
 #: Seconds between the tries to get an invocation; after the last the process gives up, and Lambda starts another.
@@ -70,7 +71,7 @@ class Loop:
         try:
             request = self._handler.request(event, context)
             scope, body = request.scope, request.body
-        except Refusal as refusal:
+        except Rejection as refusal:
             app = refusal.response()
         self._asyncio.run_until_complete(_stream(app, scope, StreamedResponse(self._api, invocation, body), invocation))
 
@@ -116,7 +117,7 @@ async def _run(app: ASGIApp, scope: Scope, response: StreamedResponse) -> None:
         if response.is_open:
             response.fail(error)
         else:
-            await refusals.report(error).response()(scope, response.receive, response.send)
+            await rejections.report(error).response()(scope, response.receive, response.send)
 
 
 def _trace(trace_id: str | None) -> None:

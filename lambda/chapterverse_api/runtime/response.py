@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 from starlette.types import Message
 
-from chapterverse_api import log, refusals
+from chapterverse_api import rejections
 from chapterverse_api.contract import StreamError
-from chapterverse_api.refusals import Refusal
+from chapterverse_api.observability import log
+from chapterverse_api.rejections import Rejection
 from chapterverse_api.runtime.api import Invocation, RuntimeApi, RuntimeFault
 
 #: Seconds before the function's time-out at which an answer ends, however far it has come: time to say so.
@@ -18,7 +19,7 @@ SPARE_SECONDS = 1.0
 
 # Between the head of a response and its body, as Lambda wants it.
 _BREAK = b"\0" * 8
-_LATE = Refusal(503, "too_late", "The answer took longer than this service may take.", retryable=True)
+_LATE = Rejection(503, "too_late", "The answer took longer than this service may take.", retryable=True)
 _LATE_EVENT = StreamError(code=_LATE.code, message=_LATE.message, retryable=_LATE.retryable)
 
 
@@ -68,7 +69,7 @@ class StreamedResponse:
 
     def fail(self, error: Exception) -> None:
         """End a response that the application broke off."""
-        message = refusals.of_error(error).message
+        message = rejections.of_error(error).message
         self._close(type(error).__name__, message)
 
     async def cut(self) -> None:

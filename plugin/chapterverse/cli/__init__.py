@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import answering, calibrating, evaluating, feedback, forgetting, indexing, moving, sites
+from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, site, transfer
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -28,21 +28,21 @@ app = typer.Typer(
 )
 
 for command in (
-    indexing.index,
-    answering.search,
-    answering.ask,
-    answering.serve,
-    indexing.status,
-    evaluating.eval_,
-    calibrating.calibrate,
-    sites.check,
-    sites.inject,
-    sites.widget,
-    moving.export,
-    moving.import_,
-    moving.repair,
+    index.index,
+    ask.search,
+    ask.ask,
+    ask.serve,
+    index.status,
+    evaluate.eval_,
+    calibrate.calibrate,
+    site.check,
+    site.inject,
+    site.widget,
+    transfer.export,
+    transfer.import_,
+    transfer.repair,
     feedback.feedback,
-    forgetting.forget,
+    forget.forget,
 ):
     app.command(command.__name__.rstrip("_"))(command)
 

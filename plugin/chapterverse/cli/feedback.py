@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chapterverse.cli.forgetting import Records, kept_threads
+from chapterverse.cli.forget import Records, kept_threads
 from chapterverse.cli.options import Json, settings_from
 from chapterverse.readers.visible import collapse, strip_invisible
 

@@ -48,7 +48,7 @@ def with_secrets(settings: Settings) -> Settings:
     """
     if not settings.secrets_arn:
         return settings
-    from chapterverse.aws.secrets import resolved
+    from chapterverse.net.aws.secrets import resolved
 
     return resolved(settings, lambda warning: typer.echo(f"Warning: {warning}", err=True))
 

@@ -40,7 +40,7 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class Unsized(Protocol):
+class LazySize(Protocol):
     """An embedder that may have to ask for a vector, which costs money, to know the size of its vectors."""
 
     def beside(self, indexed: EmbedderCard) -> EmbedderCard:

@@ -11,13 +11,13 @@ from functools import cached_property, partial
 from typing import Any
 
 from chapterverse.embedding import Vector
-from chapterverse.embedding.bedrock_runtime import QUESTION, Runtime, profile
+from chapterverse.embedding.batches import embed_in_batches
 from chapterverse.embedding.models import Choice, Model
-from chapterverse.embedding.patience import Patience
 from chapterverse.embedding.reply import checked
-from chapterverse.embedding.slices import embed_in_slices
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.model import EmbedderCard
+from chapterverse.net.retry import RetryPolicy
+from chapterverse.providers.bedrock import QUESTION, Runtime, profile
 
 #: Seconds to reach the service, and for one reply.
 _BUILD_SECONDS = (3.0, 60.0)
@@ -45,7 +45,7 @@ class BedrockEmbedder:
     geography: str
     runtime: Runtime = field(repr=False)
     asking: Any = field(repr=False)
-    patience: Patience = field(default_factory=Patience, repr=False)
+    patience: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
 
     @classmethod
     def open(cls, model: str) -> BedrockEmbedder:
@@ -86,7 +86,7 @@ class BedrockEmbedder:
         self._check_characters(texts)
         send = partial(self._ask, "NONE")
         # What is taken when it may be cut was refused for its length alone.
-        return embed_in_slices(texts, send, partial(self._ask, self._cut), self.choice.name)
+        return embed_in_batches(texts, send, partial(self._ask, self._cut), self.choice.name)
 
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""

@@ -13,15 +13,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
-from chapterverse.embedding.cohere_access import access
-from chapterverse.embedding.cohere_refusals import Refusals
+from chapterverse.embedding.batches import embed_in_batches
 from chapterverse.embedding.models import Choice, Model
-from chapterverse.embedding.patience import Pace, Patience
 from chapterverse.embedding.reply import checked
-from chapterverse.embedding.slices import embed_in_slices
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
-from chapterverse.rest import JsonClient, bearer
+from chapterverse.net import JsonClient, bearer
+from chapterverse.net.retry import RateLimiter, RetryPolicy
+from chapterverse.providers.cohere_access import access
+from chapterverse.providers.cohere_errors import CohereErrors
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class CohereEmbedder:
     key: str = field(repr=False)
     url: str
     rest: JsonClient = field(repr=False)
-    patience: Patience = field(default_factory=Patience, repr=False)
-    pace: Pace = field(default_factory=lambda: Pace(INPUTS, _MINUTE), repr=False)
-    refusals: Refusals = field(default_factory=Refusals, repr=False)
+    patience: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
+    pace: RateLimiter = field(default_factory=lambda: RateLimiter(INPUTS, _MINUTE), repr=False)
+    refusals: CohereErrors = field(default_factory=CohereErrors, repr=False)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereEmbedder:
@@ -97,7 +97,7 @@ class CohereEmbedder:
         if not texts:
             return []
         # What is taken when it may be cut was refused for its length alone.
-        return embed_in_slices(texts, partial(self._ask, "NONE"), partial(self._ask, "END"), self.choice.name)
+        return embed_in_batches(texts, partial(self._ask, "NONE"), partial(self._ask, "END"), self.choice.name)
 
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""

@@ -18,14 +18,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chapterverse.embedding import Vector
+from chapterverse.embedding.batches import TextRejected, embed_in_batches
 from chapterverse.embedding.models import Model, Spelling
-from chapterverse.embedding.patience import BusyError, Patience
 from chapterverse.embedding.reply import checked
-from chapterverse.embedding.slices import RefusedError, embed_in_slices
 from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError
 from chapterverse.model import EmbedderCard
-from chapterverse.rest import JsonClient, Reply, bearer, is_unbilled
-from chapterverse.rest.versions import unversioned
+from chapterverse.net import JsonClient, Reply, bearer, is_unbilled
+from chapterverse.net.retry import BusyError, RetryPolicy
+from chapterverse.net.versions import unversioned
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
@@ -77,7 +77,7 @@ class OpenAIEmbedder:
     """One model behind one address. Safe to share between threads."""
 
     def __init__(
-        self, spelling: Spelling, asking: JsonClient, building: JsonClient, patience: Patience, size: int = 0
+        self, spelling: Spelling, asking: JsonClient, building: JsonClient, patience: RetryPolicy, size: int = 0
     ) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
@@ -92,7 +92,7 @@ class OpenAIEmbedder:
 
     @classmethod
     def from_settings(
-        cls, settings: Settings, model: str, patience: Patience | None = None, *, size: int = 0
+        cls, settings: Settings, model: str, patience: RetryPolicy | None = None, *, size: int = 0
     ) -> OpenAIEmbedder:
         """Return the embedder for a model; nothing is sent yet.
 
@@ -123,7 +123,7 @@ class OpenAIEmbedder:
                 "The embedder openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL to "
                 "a server that needs none."
             )
-        return cls(spelling, asking, building, patience or Patience(), size)
+        return cls(spelling, asking, building, patience or RetryPolicy(), size)
 
     @property
     def card(self) -> EmbedderCard:
@@ -135,7 +135,7 @@ class OpenAIEmbedder:
         return self._card(self._learned_size())
 
     def beside(self, indexed: EmbedderCard) -> EmbedderCard:
-        """Return the card without asking; see `Unsized`. Its size is 0 where neither the model nor the index tells."""
+        """Return the card without asking; see `LazySize`. Its size is 0 where neither the model nor the index tells."""
         if not (self._asked_size or self._known) and indexed.name == f"openai:{self._name}":
             self._size, self._tells = indexed.size, True
         return self._card(self._size)
@@ -160,7 +160,7 @@ class OpenAIEmbedder:
         if not texts:
             return []
         self._check_that_it_tells()
-        return embed_in_slices(texts, self._build, lambda one: self._build([one[0][:_SHORT]]), self._name)
+        return embed_in_batches(texts, self._build, lambda one: self._build([one[0][:_SHORT]]), self._name)
 
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
@@ -191,7 +191,7 @@ class OpenAIEmbedder:
         start = "word " * 480
         try:
             one, other = self._build([start + "river " * 32, start + "seven " * 32])
-        except RefusedError:
+        except TextRejected:
             pass  # it does tell
         else:
             if _cosine(one, other) > 1 - 1e-6:
@@ -236,7 +236,7 @@ def _failure(reply: Reply) -> ProviderError:
     elif status in _KEY_REFUSED:
         failure = KeyRefused(message)
     elif status in _REFUSED:
-        failure = RefusedError(message)
+        failure = TextRejected(message)
     failure.unbilled = is_unbilled(status)
     return failure
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chapterverse.evaluation import answers, metrics
-from chapterverse.evaluation.mutating import KINDS
+from chapterverse.evaluation import answer_metrics, metrics
+from chapterverse.evaluation.mutations import KINDS
 
 #: A mean of floats may end a hair under the fraction that it stands for.
 _HAIR = 1e-9
 
-_OF_ANSWERS = (*answers.NAMES, *map(answers.figure_of, KINDS))
+_OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
 _NAMES = (*metrics.NAMES, *_OF_ANSWERS)
 _KNOWN = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
 

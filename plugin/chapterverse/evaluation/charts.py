@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chapterverse.evaluation import confidence
-from chapterverse.evaluation.comparing import Change
+from chapterverse.evaluation.comparison import Change
 from chapterverse.evaluation.metrics import DEPTH
 from chapterverse.evaluation.runs import Run
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 _BINS = 10
 
 
-class Outcome(NamedTuple):
+class AnswerOutcome(NamedTuple):
     """How sure an answer was, 0 to 1, and whether it was right."""
 
     confidence: float
@@ -41,13 +41,13 @@ class Risk:
     risk: float
 
 
-def brier(outcomes: Sequence[Outcome]) -> float:
+def brier(outcomes: Sequence[AnswerOutcome]) -> float:
     return math.fsum((o.confidence - o.right) ** 2 for o in outcomes) / len(outcomes)
 
 
-def bins(outcomes: Sequence[Outcome]) -> list[Bin]:
+def bins(outcomes: Sequence[AnswerOutcome]) -> list[Bin]:
     """Return the bins that hold any answer, the least confident first."""
-    found: defaultdict[int, list[Outcome]] = defaultdict(list)
+    found: defaultdict[int, list[AnswerOutcome]] = defaultdict(list)
     for outcome in outcomes:
         found[min(_BINS - 1, int(outcome.confidence * _BINS))].append(outcome)
     return [
@@ -60,18 +60,18 @@ def bins(outcomes: Sequence[Outcome]) -> list[Bin]:
     ]
 
 
-def ece(outcomes: Sequence[Outcome]) -> float:
+def ece(outcomes: Sequence[AnswerOutcome]) -> float:
     return math.fsum(b.answers * abs(b.confidence - b.right) for b in bins(outcomes)) / len(outcomes)
 
 
-def risks(outcomes: Sequence[Outcome]) -> list[Risk]:
+def risks(outcomes: Sequence[AnswerOutcome]) -> list[Risk]:
     """Return the risk at every tenth of the answers; those of one confidence are wrong as often as their mean."""
     shares = _smoothed(outcomes)
     tenths = (max(1, round(len(shares) * tenth / _BINS)) for tenth in range(1, _BINS + 1)) if shares else ()
     return [Risk(taken / len(shares), 1 - math.fsum(shares[:taken]) / taken) for taken in dict.fromkeys(tenths)]
 
 
-def _smoothed(outcomes: Sequence[Outcome]) -> list[float]:
+def _smoothed(outcomes: Sequence[AnswerOutcome]) -> list[float]:
     """Return for each answer, the surest first, how often those of its confidence are right."""
     tied: defaultdict[float, list[bool]] = defaultdict(list)
     for outcome in outcomes:

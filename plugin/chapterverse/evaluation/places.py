@@ -18,7 +18,7 @@ from chapterverse.model import Chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExpectedPlace:
     """A page or a section.
 
     Attributes:
@@ -29,16 +29,16 @@ class Place:
     page: str
     anchor: str | None = None
 
-    def holds(self, other: Place) -> bool:
+    def holds(self, other: ExpectedPlace) -> bool:
         """Whether the other place is in this one: a page holds all its sections, a section just itself."""
         return self.page == other.page and self.anchor in (None, other.anchor)
 
     @property
-    def whole_page(self) -> Place:
-        return Place(self.page)
+    def whole_page(self) -> ExpectedPlace:
+        return ExpectedPlace(self.page)
 
 
-class Site:
+class SitePlaces:
     """The places of one index.
 
     Args:
@@ -51,36 +51,36 @@ class Site:
         # The longer first: one may be a folder of the other.
         self._prefixes = sorted((_page(a) for a in self._addresses), key=len, reverse=True)
         self._chapters: dict[str, str] = {}
-        self._places: set[Place] = set()
+        self._places: set[ExpectedPlace] = set()
         for chunk in chunks:
             place = self.place(chunk.url)
             self._chapters.setdefault(place.page, chunk.chapter_title)
             self._places.add(place)
 
-    def place(self, address: str) -> Place:
+    def place(self, address: str) -> ExpectedPlace:
         """Return where an address leads; what is no address leads to a page of that name, which no index holds."""
         try:
             whole = urljoin(self._addresses[0], address) if self._addresses else address
             page, fragment = _page(whole), urlsplit(whole).fragment
         except ValueError:
-            return Place(address)
+            return ExpectedPlace(address)
         for prefix in self._prefixes:
             if page == prefix or page.startswith(f"{prefix}/"):
                 page = page[len(prefix) + 1 :]
                 break
         # What follows ":~:" tells a browser which words to mark.
-        return Place(page, _plain(fragment.partition(":~:")[0]) or None)
+        return ExpectedPlace(page, _plain(fragment.partition(":~:")[0]) or None)
 
-    def indexed(self, place: Place) -> bool:
+    def indexed(self, place: ExpectedPlace) -> bool:
         """Whether a search can find the place at all."""
         return place in self._places or (place.anchor is None and place.page in self._chapters)
 
-    def chapter(self, place: Place) -> str | None:
+    def chapter(self, place: ExpectedPlace) -> str | None:
         """Return the title of a place's page; None if the index doesn't hold it."""
         return self._chapters.get(place.page)
 
 
-def ranks(expected: Sequence[Place], found: Sequence[Place]) -> tuple[int | None, ...]:
+def ranks(expected: Sequence[ExpectedPlace], found: Sequence[ExpectedPlace]) -> tuple[int | None, ...]:
     """Return at which rank each expected place was found, from 1; None for those that were not.
 
     A result counts for one expected place, and each place counts once: where several chunks of one section are found,
@@ -95,16 +95,16 @@ def ranks(expected: Sequence[Place], found: Sequence[Place]) -> tuple[int | None
     return tuple(at.get(i) for i in range(len(expected)))
 
 
-def distinct(places: Iterable[Place]) -> tuple[Place, ...]:
+def distinct(places: Iterable[ExpectedPlace]) -> tuple[ExpectedPlace, ...]:
     return tuple(dict.fromkeys(places))
 
 
-def pages(places: Iterable[Place]) -> tuple[Place, ...]:
+def pages(places: Iterable[ExpectedPlace]) -> tuple[ExpectedPlace, ...]:
     """Return the pages that these places are on, each once."""
     return distinct(place.whole_page for place in places)
 
 
-def match(expected: Sequence[Place], place: Place) -> Literal["anchor", "page"] | None:
+def match(expected: Sequence[ExpectedPlace], place: ExpectedPlace) -> Literal["anchor", "page"] | None:
     """Return at which level a result is right: "anchor", "page" alone, or None."""
     if any(e.holds(place) for e in expected):
         return "anchor"

@@ -19,9 +19,9 @@ from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
 from chapterverse.evaluation import charts, metrics
 from chapterverse.evaluation.bars import Bar
-from chapterverse.evaluation.comparing import Comparison
+from chapterverse.evaluation.comparison import Comparison
 from chapterverse.evaluation.runs import Row, Run, averages
-from chapterverse.evaluation.telling import of_answers
+from chapterverse.evaluation.text_report import of_answers
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import Field, TypeAdapter, ValidationError
 
 from chapterverse.errors import InputError
-from chapterverse.evaluation import answers, confidence, metrics
-from chapterverse.evaluation.answers import Answer, Caught
-from chapterverse.evaluation.confidence import Outcome
-from chapterverse.evaluation.mutating import KINDS
+from chapterverse.evaluation import answer_metrics, confidence, metrics
+from chapterverse.evaluation.answer_metrics import AnswerResult, MutationCounts
+from chapterverse.evaluation.confidence import AnswerOutcome
+from chapterverse.evaluation.mutations import KINDS
 
 #: Version of the JSON form; a run with a higher one was saved by a newer release and is refused.
 FORMAT = 1
@@ -72,7 +72,7 @@ class Row:
     refused: bool
     seconds: dict[str, float]
     results: tuple[Result, ...]
-    answer: Answer | None = None
+    answer: AnswerResult | None = None
 
     def __post_init__(self) -> None:
         if self.answerable != bool(self.anchor_ranks) or self.answerable != bool(self.page_ranks):
@@ -105,7 +105,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class IndexInfo:
     """What was searched."""
 
     site: str
@@ -133,14 +133,14 @@ class Run:
         interrupted: whether answering was broken off.
     """
 
-    index: Index
+    index: IndexInfo
     floor: float
     created_at: str
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     warnings: tuple[str, ...] = ()
     format: int = FORMAT
     generator: str | None = None
-    caught: dict[str, Caught] = field(default_factory=dict)
+    caught: dict[str, MutationCounts] = field(default_factory=dict)
     interrupted: bool = False
 
     @property
@@ -166,8 +166,10 @@ class Run:
         """Every figure of answers by name; empty where none were asked for."""
         if self.generator is None:
             return {}
-        caught = {answers.figure_of(kind): self.caught[kind].share if kind in self.caught else None for kind in KINDS}
-        return {**_means(answers.NAMES, [row.answer_figures for row in self.rows]), **caught}
+        caught = {
+            answer_metrics.figure_of(kind): self.caught[kind].share if kind in self.caught else None for kind in KINDS
+        }
+        return {**_means(answer_metrics.NAMES, [row.answer_figures for row in self.rows]), **caught}
 
     @property
     def measured(self) -> dict[str, float | None]:
@@ -175,7 +177,7 @@ class Run:
         return {**self.figures, **self.answer_figures}
 
     @property
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[AnswerOutcome]:
         """How sure the answers were, and whether they were right."""
         made = (row.answer.outcome(row.answerable) for row in self.answered if row.answer)
         return [outcome for outcome in made if outcome]
@@ -209,13 +211,13 @@ class Run:
         outcomes = self.outcomes
         return {
             "questions": len(self.answered),
-            "statuses": {status: sum(a.status == status for a in given) for status in get_args(answers.Status)},
+            "statuses": {status: sum(a.status == status for a in given) for status in get_args(answer_metrics.Status)},
             "metrics": _rounded(self.answer_figures),
             "outcomes": {"questions": len(outcomes), "right": sum(o.right for o in outcomes)},
             "brier": round(confidence.brier(outcomes), _DIGITS) if outcomes else None,
             "ece": round(confidence.ece(outcomes), _DIGITS) if outcomes else None,
             "risk_coverage": [asdict(risk) for risk in confidence.risks(outcomes)],
-            "seconds": {stage: round(t, _DIGITS) for stage, t in answers.mean_seconds(given).items()},
+            "seconds": {stage: round(t, _DIGITS) for stage, t in answer_metrics.mean_seconds(given).items()},
         }
 
 

@@ -21,7 +21,7 @@ UNREAD = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LedgerRow:
     """One row of `document_metadata` (DESIGN 4.2).
 
     Attributes:
@@ -38,7 +38,7 @@ class Record:
 
 
 class Ledger(Protocol):
-    def records(self, scope: Scope) -> dict[str, Record]:
+    def records(self, scope: Scope) -> dict[str, LedgerRow]:
         """Return the rows of a scope by file path."""
         ...
 
@@ -51,7 +51,7 @@ class Ledger(Protocol):
         ...
 
     def save(
-        self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str], token: str = ""
+        self, scope: Scope, generation: int, changed: Iterable[LedgerRow], removed: Iterable[str], token: str = ""
     ) -> None:
         """Write and delete rows and set the scope's generation and its head's token, all in one transaction."""
         ...

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from chapterverse.errors import IndexMismatch
-from chapterverse.ledger import Record
-from chapterverse.ledger.rows import checked
-from chapterverse.ledger.server import PAUSES, Server
+from chapterverse.ledger import LedgerRow
+from chapterverse.ledger.postgres_server import PAUSES, PostgresServer
+from chapterverse.ledger.validation import checked
 from chapterverse.model import Scope
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class PostgresLedger:
         IndexMismatch: a newer release wrote it.
     """
 
-    def __init__(self, server: Server, patience: float = 10.0) -> None:
+    def __init__(self, server: PostgresServer, patience: float = 10.0) -> None:
         self._server = server
         self._patience = patience
 
@@ -101,16 +101,16 @@ class PostgresLedger:
         Raises:
             ConfigurationError: the address can't be read, or psycopg is missing.
         """
-        return cls(Server(uri, pauses), patience)
+        return cls(PostgresServer(uri, pauses), patience)
 
-    def records(self, scope: Scope) -> dict[str, Record]:
+    def records(self, scope: Scope) -> dict[str, LedgerRow]:
         with self._transaction() as (db, applied):
             if not applied:
                 return {}
             # A cursor on the server's side: else the whole reply would be held a second time.
             with db.cursor(name="ledger_records") as cursor:
                 cursor.itersize = _BATCH
-                return {row[0]: Record(*row) for row in cursor.execute(_SELECT, (scope.site, scope.version))}
+                return {row[0]: LedgerRow(*row) for row in cursor.execute(_SELECT, (scope.site, scope.version))}
 
     def generation(self, scope: Scope) -> int:
         return self._written_for(scope)[0]
@@ -129,7 +129,7 @@ class PostgresLedger:
             return (int(row[0]), str(row[1])) if row else (0, "")
 
     def save(
-        self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str], token: str = ""
+        self, scope: Scope, generation: int, changed: Iterable[LedgerRow], removed: Iterable[str], token: str = ""
     ) -> None:
         key = (scope.site, scope.version)
         with self._transaction() as (db, applied):
@@ -188,7 +188,7 @@ def _migrate(db: Connection, applied: int) -> None:
         db.execute("INSERT INTO ledger_migrations (version) VALUES (%s)", (number,))
 
 
-def _columns(records: Iterable[Record]) -> Iterator[tuple[list[Any], ...]]:
+def _columns(records: Iterable[LedgerRow]) -> Iterator[tuple[list[Any], ...]]:
     """Yield rows in batches, column by column; of two with one path in a batch the last, as if written in turn."""
     rows = checked(records)
     while batch := {r.file_path: r for r in itertools.islice(rows, _BATCH)}:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
-from chapterverse.ledger import Record
-from chapterverse.ledger.rows import checked
+from chapterverse.ledger import LedgerRow
+from chapterverse.ledger.validation import checked
 from chapterverse.model import Scope
 
 #: Each entry brings the schema from its own position to the next; `user_version` counts those applied.
@@ -66,7 +66,7 @@ class SqliteLedger:
         self._path = path
         self._patience = patience
 
-    def records(self, scope: Scope) -> dict[str, Record]:
+    def records(self, scope: Scope) -> dict[str, LedgerRow]:
         if not self._path.exists():
             return {}
         with self._connection() as db:
@@ -75,7 +75,7 @@ class SqliteLedger:
                 " FROM document_metadata WHERE site = ? AND version = ? ORDER BY file_path",
                 (scope.site, scope.version),
             )
-            return {row[0]: Record(*row) for row in rows}
+            return {row[0]: LedgerRow(*row) for row in rows}
 
     def generation(self, scope: Scope) -> int:
         return self._written_for(scope)[0]
@@ -94,7 +94,7 @@ class SqliteLedger:
             return (int(row[0]), str(row[1])) if row else (0, "")
 
     def save(
-        self, scope: Scope, generation: int, changed: Iterable[Record], removed: Iterable[str], token: str = ""
+        self, scope: Scope, generation: int, changed: Iterable[LedgerRow], removed: Iterable[str], token: str = ""
     ) -> None:
         key = (scope.site, scope.version)
         with self._connection() as db, _transaction(db):

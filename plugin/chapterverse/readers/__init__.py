@@ -1,6 +1,6 @@
 """Readers: pages of documentation into sections of blocks, each under the heading and the anchor that it really has."""
 
-from chapterverse.readers.html import Document, read_document, read_fragment
+from chapterverse.readers.html import HtmlPage, read_document, read_fragment
 from chapterverse.readers.markdown import MarkdownPage, read_markdown
 from chapterverse.readers.reading import Reading
 from chapterverse.readers.site import read_site

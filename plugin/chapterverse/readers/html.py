@@ -19,7 +19,7 @@ _ID = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNOR
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class HtmlPage:
     """A whole built page.
 
     Attributes:
@@ -53,14 +53,14 @@ def read_fragment(html: str, title: str, wordings: Sequence[str] = ()) -> tuple[
     return build_sections(reader.items, title, reader.notes)
 
 
-def read_document(html: str) -> Document:
+def read_document(html: str) -> HtmlPage:
     """Return what a built page says, from the part of it that is content (see `envelope`). Never fails."""
     envelope = open_envelope(html)
     fragment = html[envelope.start : envelope.end]
     reader = _read(fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
     title = next(filter(None, first), envelope.title)
-    return Document(
+    return HtmlPage(
         sections=build_sections(reader.items, title, reader.notes),
         title=title,
         language=envelope.language,

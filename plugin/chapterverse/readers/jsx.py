@@ -46,7 +46,7 @@ Piece: TypeAlias = "str | Tag | Expression | Code"
 
 
 @dataclass(slots=True)
-class Source:
+class MdxSource:
     """A file of MDX in tokens.
 
     Attributes:
@@ -101,7 +101,7 @@ _ATTRIBUTE = re.compile(
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 
-def tokenize(text: str) -> Source:
+def tokenize(text: str) -> MdxSource:
     """Return the tokens of MDX without its front matter. Never fails, takes time linear in the length."""
     tokenizer = _Tokenizer(text)
     tokenizer.run()
@@ -111,7 +111,7 @@ def tokenize(text: str) -> Source:
 class _Tokenizer:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.source = Source()
+        self.source = MdxSource()
         self.plain_from = 0
         # Where the last line of a fence whose content is MDX again starts and ends.
         self.unwrapped = (-1, -1)

@@ -45,7 +45,7 @@ class File:
 
 
 @dataclass(slots=True)
-class Draft:
+class PageDraft:
     """A reading in the making: what is said about files that are no pages, and why some can't be read."""
 
     folder: Path
@@ -82,9 +82,9 @@ class Draft:
         return list(kept.values())
 
 
-def draft(folder: Path, listing: Listing) -> Draft:
+def draft(folder: Path, listing: Listing) -> PageDraft:
     """Return the empty draft of a listed folder."""
-    return Draft(folder, list(listing.warnings))
+    return PageDraft(folder, list(listing.warnings))
 
 
 def stated_base(base_url: str | None) -> str | None:

@@ -23,7 +23,7 @@ from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.readers.html import read_document
 from chapterverse.readers.markdown import name_of
-from chapterverse.readers.reading import Draft, File, Reading, draft, require_unchanged, stated_base
+from chapterverse.readers.reading import File, PageDraft, Reading, draft, require_unchanged, stated_base
 
 #: Pages that generators write for their own use, by name; Sphinx splits a large index by letter.
 _GENERATED = ("404.html", "search.html", "genindex", "py-modindex.html", "http-routingtable.html")
@@ -138,10 +138,10 @@ def _addresses(built: Mapping[str, _Built], known: set[str], base: str) -> Itera
         yield path, page.canonical or placed
 
 
-def _sitemap(made: Draft) -> list[str]:
+def _sitemap(made: PageDraft) -> list[str]:
     if not os.path.lexists(made.folder / "sitemap.xml"):
         return []
-    reading = Draft(made.folder, made.warnings)
+    reading = PageDraft(made.folder, made.warnings)
     urls = [url for file in reading.open(["sitemap.xml"]) for url in read_sitemap(file.text)]
     made.warnings.extend(map(str, reading.failed.values()))
     return urls

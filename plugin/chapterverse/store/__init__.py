@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.filters import Filter
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
+from chapterverse.store.filters import Filter
 
 
 class Hit(NamedTuple):
@@ -170,7 +170,7 @@ class Store(Protocol):
 
 
 @runtime_checkable
-class Keeping(Protocol):
+class CachingStore(Protocol):
     """A store that leaves what it opened on this machine, for processes that come later."""
 
     def kept(self) -> list[Snapshot]:

@@ -15,13 +15,13 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
-from chapterverse.filters import FIELDS
 from chapterverse.model import Point
 from chapterverse.store import files
+from chapterverse.store.document_frequencies import Terms
+from chapterverse.store.filters import FIELDS
 from chapterverse.store.manifest import Manifest
 from chapterverse.store.shard import SHARD, TERMS, Shard, engine_at, sparse
-from chapterverse.store.soundness import check
-from chapterverse.store.terms import Terms
+from chapterverse.store.validation import check
 
 _BATCH = 500
 #: What the disk must have for each character of text, with payload, vectors and indexes (2.5 to 4 were measured).
@@ -29,7 +29,7 @@ _BYTES_OF_A_CHARACTER = 16
 _INTEGER_FIELDS = {"chunk_index"}
 
 
-class Draft(Shard):
+class ShardDraft(Shard):
     """A shard with `write` and `delete`; it can be searched between them, after `settle`."""
 
     def __init__(self, folder: Path, engine: Any, terms: Terms, dense_size: int, slots: int) -> None:
@@ -39,7 +39,7 @@ class Draft(Shard):
         self._settled = False
 
     @classmethod
-    def create(cls, folder: Path, dense_size: int) -> Draft:
+    def create(cls, folder: Path, dense_size: int) -> ShardDraft:
         """Make an empty one."""
         dense = {"dense": edge.EdgeVectorParams(size=dense_size, distance=edge.Distance.Cosine)} if dense_size else {}
         config = edge.EdgeConfig(
@@ -60,7 +60,7 @@ class Draft(Shard):
         return cls(folder, engine, Terms.empty(), dense_size, 0)
 
     @classmethod
-    def copy(cls, source: Path, folder: Path, dense_size: int) -> Draft:
+    def copy(cls, source: Path, folder: Path, dense_size: int) -> ShardDraft:
         """Make one of a sealed folder."""
         files.need(folder.parent, files.allocated(source))
         files.copy(source, folder)

@@ -18,7 +18,7 @@ from chapterverse.model import EmbedderCard, Head, Point
 
 # The engine is loaded by whoever opens a shard: a build that changes nothing does not.
 if TYPE_CHECKING:
-    from chapterverse.store.draft import Draft
+    from chapterverse.store.draft import ShardDraft
     from chapterverse.store.shard import Shard
 
 _REWRITE_BATCH = 1000
@@ -53,7 +53,7 @@ class DraftPublication:
         self._place = place
         self._live = live
         self._embedder = embedder
-        self._opened: Draft | None = None
+        self._opened: ShardDraft | None = None
 
     def write(self, points: Sequence[Point]) -> None:
         with writing(self._place.parent):
@@ -84,22 +84,22 @@ class DraftPublication:
         if self._opened is not None:
             self._opened.close()
 
-    def _draft(self) -> Draft:
+    def _draft(self) -> ShardDraft:
         """Return the private copy, made at the first write: a publication that writes nothing copies nothing."""
         if self._opened is None:
             self._opened = self._new_draft()
         return self._opened
 
-    def _new_draft(self) -> Draft:
-        from chapterverse.store.draft import Draft
+    def _new_draft(self) -> ShardDraft:
+        from chapterverse.store.draft import ShardDraft
         from chapterverse.store.manifest import Manifest
 
         size = self._embedder.size
         if not self.previous or self.previous.head.embedder.fingerprint != self._embedder.fingerprint:
-            return Draft.create(self._place, size)
+            return ShardDraft.create(self._place, size)
         if not Manifest.load(self._live).worn(self.previous.head.chunks):
-            return Draft.copy(self._live, self._place, size)
-        draft = Draft.create(self._place, size)
+            return ShardDraft.copy(self._live, self._place, size)
+        draft = ShardDraft.create(self._place, size)
         points = self.previous.points()
         while batch := list(islice(points, _REWRITE_BATCH)):
             draft.write(batch)

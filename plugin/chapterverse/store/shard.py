@@ -24,11 +24,11 @@ from typing import Any, Generic, TypeVar
 import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
-from chapterverse.filters import NOTHING, And, Filter, In
 from chapterverse.model import Chunk, Point, SparseVector
 from chapterverse.store import Hit, files
+from chapterverse.store.document_frequencies import Terms
+from chapterverse.store.filters import NOTHING, And, Filter, In
 from chapterverse.store.manifest import Manifest
-from chapterverse.store.terms import Terms
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -59,7 +59,7 @@ class Census:
 _BY_THE_SYSTEM = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
 
 
-class Held(Generic[_Key, _Value]):
+class TwoGenerationCache(Generic[_Key, _Value]):
     """What was fetched lately: making a point of what the engine holds takes longer than finding it.
 
     Of two halves the older is dropped when the newer is full. Safe to use from several threads.
@@ -94,9 +94,9 @@ class Shard:
         self._terms = terms
         self._dense_size = dense_size
         #: By ids as numbers, which have a hash at once.
-        self._points = Held[int, tuple[Chunk, SparseVector]](_POINTS)
+        self._points = TwoGenerationCache[int, tuple[Chunk, SparseVector]](_POINTS)
         #: By field and value.
-        self._pages = Held[tuple[str, str], tuple[Chunk, ...]](_PAGES)
+        self._pages = TwoGenerationCache[tuple[str, str], tuple[Chunk, ...]](_PAGES)
 
     @classmethod
     def load(cls, folder: Path, dense_size: int) -> Shard:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from threading import Timer
 from typing import Any
 
+from chapterverse.calibration import Question
 from chapterverse.errors import ProviderError
-from chapterverse.evidence import Question
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Draft, Generator, Passage, Task
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import Draft, GenerationRequest, Generator, Passage
 from fakes.loopback import Fault
 
 URL = "https://docs.example.com/guide/keys/"
@@ -27,14 +27,14 @@ PASSAGES = (
     passage("1", "Guide", "Keys", text="To rotate a key, make a new one and remove the old one."),
     passage("2", "Guide", "Limits", text="A key has 32 characters; `argv[1]` is its name."),
 )
-TASK = Task("How do I rotate a key?", Question((), ()), PASSAGES, "en")
+TASK = GenerationRequest("How do I rotate a key?", Question((), ()), PASSAGES, "en")
 
 
-def task(seconds: float = 10.0, **changes: Any) -> Task:
-    return replace(TASK, cutoff=Cutoff(seconds), **changes)
+def task(seconds: float = 10.0, **changes: Any) -> GenerationRequest:
+    return replace(TASK, deadline=Deadline(seconds), **changes)
 
 
-def drafted(made: Generator, asked: Task | None = None) -> Draft:
+def drafted(made: Generator, asked: GenerationRequest | None = None) -> Draft:
     """Return the draft of a generator; see `played`."""
     return played(made.generate(asked or task()))
 
@@ -71,7 +71,7 @@ def seconds_to_leave(made: Generator, after: float = 0.05) -> float:
 
     def leave() -> None:
         cut.append(time.monotonic())
-        asked.cutoff.cut()
+        asked.deadline.cut()
 
     timer = Timer(after, leave)
     timer.start()

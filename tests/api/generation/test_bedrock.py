@@ -15,9 +15,8 @@ import pytest
 
 from api.generation.drafts import cited, damaged, drafted, outcome, seconds_to_leave, task
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse_api import prompts
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Said, Span, Usage, Writer
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ChatMessage, Span, Usage, Writer, prompts
 from chapterverse_api.generation.bedrock import BedrockGenerator
 from embedding.providers import aws_environment
 from fakes.bags import tokens
@@ -90,7 +89,9 @@ def test_a_service_that_falls_silent_behind_the_answer_is_not_waited_for(server:
 
 
 def test_the_request(server: BedrockServer) -> None:
-    drafted(BedrockGenerator.open(NOVA), task(history=(Said("user", "Hello?"), Said("assistant", "Hello."))))
+    drafted(
+        BedrockGenerator.open(NOVA), task(history=(ChatMessage("user", "Hello?"), ChatMessage("assistant", "Hello.")))
+    )
     (request,) = server.history
     assert request.path == "/model/amazon.nova-lite-v1%3A0/converse-stream"
     body = request.body
@@ -144,7 +145,7 @@ def test_a_model_that_takes_no_temperature_is_asked_without(server: BedrockServe
         {"maxTokens": 600},
     ]
     again = BedrockGenerator.open("example.decided-v1:0")
-    assert again.write("Rephrase.", [Said("user", "that?")], tokens=60, cutoff=Cutoff(5))
+    assert again.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(5))
     assert [r.body["inferenceConfig"] for r in server.history[3:]] == [
         {"maxTokens": 60, "temperature": 0.1},
         {"maxTokens": 60},
@@ -228,7 +229,7 @@ def test_a_refusal_says_what_to_do(server: BedrockServer, fault: Fault, sentence
     made = BedrockGenerator.open(NOVA)
     for ask in (
         lambda: drafted(made),
-        lambda: made.write("Rephrase.", [Said("user", "that?")], tokens=60, cutoff=Cutoff(5)),
+        lambda: made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(5)),
     ):
         server.faults.clear()
         server.play(*[fault] * 4)
@@ -318,7 +319,7 @@ def test_a_thousand_damaged_streams_are_drafts_or_failures(server: BedrockServer
 def test_it_writes(server: BedrockServer) -> None:
     server.scripts.append([" How do I ", "rotate a key? [1]\n"])
     made = BedrockGenerator.open(NOVA)
-    written = made.write("Rephrase.", [Said("user", "that?")], tokens=60, cutoff=Cutoff(5))
+    written = made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(5))
     assert written == "How do I rotate a key? [1]"
     (request,) = server.history
     assert request.path.endswith("/converse")
@@ -330,12 +331,12 @@ def test_it_writes(server: BedrockServer) -> None:
     server.play(Fault(hang=2))
     start = time.monotonic()
     with pytest.raises(ProviderError, match="in time"):
-        made.write("Rephrase.", [Said("user", "that?")], tokens=60, cutoff=Cutoff(0.2))
+        made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(0.2))
     assert time.monotonic() - start < 0.7
     for reply in ({}, [], {"output": {"message": {"content": "s3cret"}}}, b"<html>", {"stopReason": {}}):
         server.play(*[Fault(change=lambda _, reply=reply: reply)] * 2)
         with pytest.raises(ProviderError) as caught:
-            made.write("Rephrase.", [Said("user", "that?")], tokens=60, cutoff=Cutoff(5))
+            made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(5))
         assert "s3cret" not in str(caught.value)
 
 

@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 
 from api.generation.cohere_damage import damaged_bytes, damaged_events
+from chapterverse.calibration import Question
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.evidence import Question
-from chapterverse.rest import JsonClient
+from chapterverse.net import JsonClient
 from chapterverse.settings import Settings
-from chapterverse_api import prompts
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Draft, Generator, Passage, Said, Span, Task, Writer
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Generator, Passage, Span, Writer, prompts
 from chapterverse_api.generation.cohere import CohereGenerator
 from fakes.billing import assert_sent_once
 from fakes.cohere_chat import NO_VALID_RESPONSE, ChatReply, Events, citation
@@ -40,7 +39,7 @@ PASSAGES = (
     passage("2", "Guide", "Limits", text="A key has 32 characters."),
 )
 #: Made once for all tests, so its end is far away.
-TASK = Task("How do I rotate a key?", Question((), ()), PASSAGES, "en", cutoff=Cutoff(24 * 3600))
+TASK = GenerationRequest("How do I rotate a key?", Question((), ()), PASSAGES, "en", deadline=Deadline(24 * 3600))
 TEXT = "Make a new key and remove the old one. It has 32 characters."
 
 
@@ -55,9 +54,9 @@ def generator(server: CohereServer, model: str = "", **settings: Any) -> CohereG
     return CohereGenerator.from_settings(Settings(**values), model)
 
 
-def drafted(made: Generator, task: Task | None = None) -> Draft:
+def drafted(made: Generator, task: GenerationRequest | None = None) -> Draft:
     """Return the draft, after checking that what was shown is what it says."""
-    steps, shown = made.generate(task or replace(TASK, cutoff=Cutoff(10))), []
+    steps, shown = made.generate(task or replace(TASK, deadline=Deadline(10))), []
     while True:
         try:
             shown.append(next(steps))
@@ -70,8 +69,8 @@ def drafted(made: Generator, task: Task | None = None) -> Draft:
     return draft
 
 
-def written(made: Writer, cutoff: Cutoff | None = None) -> str:
-    return made.write("Rephrase.", [Said("user", "that?")], tokens=60, cutoff=cutoff or Cutoff(5))
+def written(made: Writer, deadline: Deadline | None = None) -> str:
+    return made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=deadline or Deadline(5))
 
 
 def cited(draft: Draft) -> list[tuple[str, tuple[str, ...]]]:
@@ -148,7 +147,7 @@ def test_the_request(server: CohereServer) -> None:
 
 
 def test_the_conversation_comes_before_the_question(server: CohereServer) -> None:
-    history = (Said("user", "What is a key?"), Said("assistant", "A key opens the API."))
+    history = (ChatMessage("user", "What is a key?"), ChatMessage("assistant", "A key opens the API."))
     drafted(generator(server), replace(TASK, history=history))
     system, *said = server.history[0].body["messages"]
     assert system["role"] == "system"
@@ -169,7 +168,7 @@ def test_it_sends_what_the_sdk_sends(server: CohereServer) -> None:
     cohere = pytest.importorskip("cohere")
     import httpx
 
-    history = (Said("user", "Grüße \U0001f30d?"), Said("assistant", "‘Hallo’\n\tcode"))
+    history = (ChatMessage("user", "Grüße \U0001f30d?"), ChatMessage("assistant", "‘Hallo’\n\tcode"))
     task = replace(TASK, history=history)
     server.say(*[ChatReply(TEXT, [("new key", ["1"])])] * 2)
     ours = drafted(generator(server), task)
@@ -205,7 +204,7 @@ def test_writing_sends_what_the_sdk_sends(server: CohereServer) -> None:
     import httpx
 
     server.say(*[ChatReply("How is a key rotated?", thinking="Hm.")] * 2)
-    ours = generator(server).write("Rephrase.", [Said("user", "and that?")], tokens=60, cutoff=Cutoff(5))
+    ours = generator(server).write("Rephrase.", [ChatMessage("user", "and that?")], tokens=60, deadline=Deadline(5))
     with httpx.Client() as http:
         sdk = cohere.ClientV2(KEY, base_url=server.url, httpx_client=http)
         theirs = sdk.chat(
@@ -488,7 +487,7 @@ def test_a_slow_model_is_left_when_the_turn_is_over(server: CohereServer, fault:
     server.play(fault)
     started = time.monotonic()
     with pytest.raises(ProviderError, match="did not answer in time"):
-        drafted(generator(server), replace(TASK, cutoff=Cutoff(0.3)))
+        drafted(generator(server), replace(TASK, deadline=Deadline(0.3)))
     assert time.monotonic() - started < 0.8
     assert server.left.wait(1)
 
@@ -497,10 +496,10 @@ def test_a_slow_model_is_left_when_the_turn_is_over(server: CohereServer, fault:
 def test_a_reader_who_leaves_ends_a_silent_stream(server: CohereServer, pause: float) -> None:
     server.say(ChatReply(TEXT, pause=pause))
     server.play(Fault(hang=0.0 if pause else 3.0))
-    cutoff, started = Cutoff(), time.monotonic()
-    Timer(0.1, cutoff.cut).start()
+    deadline, started = Deadline(), time.monotonic()
+    Timer(0.1, deadline.cut).start()
     with pytest.raises(ProviderError):
-        drafted(generator(server), replace(TASK, cutoff=cutoff))
+        drafted(generator(server), replace(TASK, deadline=deadline))
     assert time.monotonic() - started < 0.6
     assert server.left.wait(1)
 
@@ -525,7 +524,7 @@ def test_threads_share_a_generator(server: CohereServer) -> None:
     made = generator(server)
 
     def ask(i: int) -> str:
-        asked = replace(TASK, passages=(passage("1", "P", text=f"Passage number {i}."),), cutoff=Cutoff(10))
+        asked = replace(TASK, passages=(passage("1", "P", text=f"Passage number {i}."),), deadline=Deadline(10))
         return "".join(span.text for span in drafted(made, asked))
 
     with ThreadPoolExecutor(8) as pool:
@@ -559,7 +558,10 @@ def test_writing(server: CohereServer) -> None:
     made = generator(server)
     server.say(ChatReply("How is a key rotated?", thinking="s3cret", finish="MAX_TOKENS"))
     said = made.write(
-        "Rephrase.", [Said("user", "a"), Said("assistant", "b"), Said("user", "c")], tokens=9, cutoff=Cutoff(5)
+        "Rephrase.",
+        [ChatMessage("user", "a"), ChatMessage("assistant", "b"), ChatMessage("user", "c")],
+        tokens=9,
+        deadline=Deadline(5),
     )
     assert said == "How is a key rotated?"
     (request,) = server.history
@@ -567,7 +569,9 @@ def test_writing(server: CohereServer) -> None:
     assert [m["role"] for m in request.body["messages"]] == ["system", "user", "assistant", "user"]
     assert (request.body["max_tokens"], request.body["stream"]) == (9, False)
     server.play(Fault(400, said="Thinking is not supported"))
-    assert made.write("Rephrase.", [Said("user", "a")], tokens=9, cutoff=Cutoff(5)) == "In short: as you asked."
+    assert (
+        made.write("Rephrase.", [ChatMessage("user", "a")], tokens=9, deadline=Deadline(5)) == "In short: as you asked."
+    )
 
 
 @pytest.mark.parametrize(
@@ -594,18 +598,18 @@ def test_a_text_that_is_none_is_one_sentence(server: CohereServer, change: Any, 
 def test_writing_ends_with_its_time_and_its_reader(server: CohereServer) -> None:
     server.play(Fault(hang=3), Fault(hang=3))
     with pytest.raises(ProviderError, match="did not answer in time"):
-        written(generator(server), Cutoff(0.2))
-    cutoff, started = Cutoff(), time.monotonic()
-    Timer(0.1, cutoff.cut).start()
+        written(generator(server), Deadline(0.2))
+    deadline, started = Deadline(), time.monotonic()
+    Timer(0.1, deadline.cut).start()
     with pytest.raises(ProviderError):
-        written(generator(server), cutoff)
+        written(generator(server), deadline)
     assert time.monotonic() - started < 0.6
 
 
 def test_an_answer_loads_no_sdk(server: CohereServer) -> None:
     program = f"""
 import sys
-from chapterverse.evidence import Question
+from chapterverse.calibration import Question
 from chapterverse.settings import Settings
 from chapterverse_api.generation import Passage, Task
 from chapterverse_api.generation.cohere import CohereGenerator

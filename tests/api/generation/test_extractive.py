@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse import lexical
+from chapterverse.calibration import Question
 from chapterverse.errors import ConfigurationError
-from chapterverse.evidence import Question
 from chapterverse.settings import Settings
-from chapterverse_api.generation import Draft, Passage, Span, Task, open_generator
+from chapterverse.text import lexical
+from chapterverse_api.generation import Draft, GenerationRequest, Passage, Span, open_generator
+from chapterverse_api.generation.blocks import split
 from chapterverse_api.generation.extractive import ANNOUNCED, WINDOW_WORDS, Extractive
-from chapterverse_api.generation.units import split
 
 
 def passage(text: str, number: str = "1", path: Sequence[str] = ("Guide", "Part"), score: float = 0.9) -> Passage:
     return Passage(number, tuple(path), text, text, frozenset(), score, score, None, None)
 
 
-def task(question: str, *passages: Passage, language: str = "en") -> Task:
+def task(question: str, *passages: Passage, language: str = "en") -> GenerationRequest:
     words = tuple((w.terms,) for w in lexical.words(question, language))
-    return Task(question, Question(words, (1.0,) * len(words)), passages, language)
+    return GenerationRequest(question, Question(words, (1.0,) * len(words)), passages, language)
 
 
 def draft(question: str, *passages: Passage) -> Draft:

@@ -15,9 +15,8 @@ import pytest
 from api.generation.drafts import cited, damaged, drafted, outcome, seconds_to_leave, task
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api import prompts
-from chapterverse_api.cutoff import Cutoff
-from chapterverse_api.generation import Said, Span, Writer
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ChatMessage, Span, Writer, prompts
 from chapterverse_api.generation.openai import OpenAIGenerator
 from fakes.loopback import Fault, failing, rate_limited
 from fakes.openai_server import KEY, OpenAIServer, chunk, event
@@ -52,7 +51,7 @@ def test_an_answer_that_comes_at_once_loses_no_word(server: OpenAIServer, words:
 
 
 def test_the_request(server: OpenAIServer) -> None:
-    drafted(generator(server), task(history=(Said("user", "Hello?"), Said("assistant", "Hello."))))
+    drafted(generator(server), task(history=(ChatMessage("user", "Hello?"), ChatMessage("assistant", "Hello."))))
     (request,) = server.history
     assert request.headers["authorization"] == f"Bearer {KEY}"
     body = request.body
@@ -293,7 +292,7 @@ def test_a_thousand_damaged_streams_are_drafts_or_failures(server: OpenAIServer)
 
 def test_it_writes(server: OpenAIServer) -> None:
     def written(tokens: int = 60) -> str:
-        return generator(server).write("Rephrase.", [Said("user", "that?")], tokens=tokens, cutoff=Cutoff(5))
+        return generator(server).write("Rephrase.", [ChatMessage("user", "that?")], tokens=tokens, deadline=Deadline(5))
 
     server.scripts.append(["<think>Hm</think> How do I ", "rotate a key? [1]\n"])
     assert written() == "How do I rotate a key? [1]"
@@ -309,7 +308,7 @@ def test_it_writes(server: OpenAIServer) -> None:
     server.play(Fault(hang=20))
     start = time.monotonic()
     with pytest.raises(ProviderError, match="did not answer in time"):
-        generator(server).write("Rephrase.", [Said("user", "that?")], tokens=60, cutoff=Cutoff(0.2))
+        generator(server).write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(0.2))
     assert time.monotonic() - start < 0.7
 
 

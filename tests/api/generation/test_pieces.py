@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from chapterverse.rest import JsonClient, Stream
-from chapterverse_api.cutoff import Cutoff
+from chapterverse.net import JsonClient, Stream
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.pieces import Pieces
 from fakes.loopback import Answer, LoopbackServer, Request
 
@@ -37,7 +37,7 @@ def passed_on(stream: Stream) -> Iterator[str]:
 
 def heard(sent: Iterator[bytes]) -> Iterator[str]:
     with Speaker(sent) as server:
-        closing = Cutoff().closing
+        closing = Deadline().closing
         with JsonClient(server.url, {}).stream("/", {}, seconds=5, closing=closing) as stream:
             yield from passed_on(stream)
 

@@ -68,7 +68,7 @@ import sys
 sys.modules["psycopg"] = None
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.records.threads import open_threads
+from chapterverse_api.conversation.threads import open_threads
 print(open_threads(Settings()), bool(open_threads(Settings(records="sqlite:x"))))
 try:
     open_threads(Settings(records="postgresql://u:hunter2@host/db"))

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from chapterverse_api.records import Rated, RecordsFault, Turn
+from chapterverse_api.records import RecordsFault, StoredRating, StoredTurn
 from chapterverse_api.records.postgres import PostgresDatabase
 from chapterverse_api.records.table import Statements, Table
 from fakes.postgres import USER, PostgresServer, server
 from fakes.relay import Relay
 
-TURN = Turn("t1", "q?", "a.", "answered")
+TURN = StoredTurn("t1", "q?", "a.", "answered")
 GONE = "The database of the conversations can't be reached: see that its server runs, and correct CHAPTERVERSE_RECORDS."
 
 
@@ -157,7 +157,7 @@ def test_what_an_earlier_release_did_not_make_is_made(
     upgraded = Table(PostgresDatabase(address), 30)
     use(upgraded)
     assert len(upgraded.thread("a").turns) == 1
-    upgraded.rate(Rated("t1", "up"))
+    upgraded.rate(StoredRating("t1", "up"))
     assert len(upgraded.rated(9)) == 1
 
 
@@ -166,7 +166,7 @@ def test_many_that_come_first_make_one_table(address: str) -> None:
 
     def first(number: int) -> None:
         try:
-            Table(PostgresDatabase(address), 30).append("a", Turn(f"t{number}", "q", "a", "answered"))
+            Table(PostgresDatabase(address), 30).append("a", StoredTurn(f"t{number}", "q", "a", "answered"))
         except RecordsFault as error:
             failures.append(error)
 
@@ -208,7 +208,7 @@ def test_nothing_outlives_a_transaction(address: str) -> None:
         uri = address.replace(f":{server().port}/", f":{relay.port}/") + "?sslmode=disable&gssencmode=disable"
         records = Table(PostgresDatabase(uri), 30)
         for number in range(8):
-            records.append("a", Turn(f"t{number}", "q", "a", "answered"))
+            records.append("a", StoredTurn(f"t{number}", "q", "a", "answered"))
             records.thread("a")
         del records
     said = [message for stream in relay.heard for message in messages(stream)]

@@ -8,11 +8,11 @@ import pytest
 
 from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.model import Scope
-from chapterverse_api.records import Rated, RecordsFault, Thread, Turn
+from chapterverse_api.records import RecordsFault, StoredRating, StoredThread, StoredTurn
 from chapterverse_api.records.sqlite import SqliteDatabase
 from chapterverse_api.records.table import Table
 
-TURN = Turn("t1", "What of Bananarama?", "Nothing of Bananarama.", "answered")
+TURN = StoredTurn("t1", "What of Bananarama?", "Nothing of Bananarama.", "answered")
 
 
 def table(path: Path, patience: float = 2.0) -> Table:
@@ -21,7 +21,7 @@ def table(path: Path, patience: float = 2.0) -> Table:
 
 def test_reading_leaves_no_trace(tmp_path: Path) -> None:
     records = table(tmp_path / "a" / "b.sqlite")
-    assert (records.thread("a"), records.forget("a"), records.expire(1)) == (Thread(), False, 0)
+    assert (records.thread("a"), records.forget("a"), records.expire(1)) == (StoredThread(), False, 0)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -41,7 +41,7 @@ def test_what_is_forgotten_is_gone_from_the_file(tmp_path: Path) -> None:
 def test_what_was_said_of_an_answer_is_gone_from_the_file_too(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
     table(path).append("a", TURN)
-    table(path).rate(Rated("t1", "down", "wrong", "Chicory of the worst kind."))
+    table(path).rate(StoredRating("t1", "down", "wrong", "Chicory of the worst kind."))
     assert b"Chicory" in path.read_bytes()
     assert table(path).forget("a")
     assert b"Chicory" not in path.read_bytes()
@@ -52,7 +52,7 @@ def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> None:
     records = table(path)
     records.append("a", TURN)
     path.unlink()
-    assert records.thread("a") == Thread()
+    assert records.thread("a") == StoredThread()
     records.append("a", TURN)
     assert len(records.thread("a").turns) == 1
 
@@ -110,7 +110,7 @@ def test_a_row_that_somebody_else_wrote_is_told(tmp_path: Path) -> None:
     with sqlite3.connect(path) as db:
         db.execute("UPDATE conversations SET cited = '{'")
     db.close()
-    table(path).rate(Rated("t1", "up"))
+    table(path).rate(StoredRating("t1", "up"))
     for read in (lambda: table(path).thread("a"), lambda: table(path).rated(9)):
         with pytest.raises(RecordsFault) as caught:
             read()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.records import TURNS, Cited, Rated, Records, Thread, Turn, open_records
+from chapterverse_api.records import TURNS, CitedSource, Records, StoredRating, StoredThread, StoredTurn, open_records
 from chapterverse_api.records.postgres import PostgresDatabase
 from chapterverse_api.records.sqlite import SqliteDatabase
 from chapterverse_api.records.table import LONGEST, SWEPT, Database, Statements, Table
@@ -61,12 +61,12 @@ def table(database: Database, clock: Clock) -> Table:
     return Table(database, 30, clock)
 
 
-def turn(number: int = 1, **changes: object) -> Turn:
+def turn(number: int = 1, **changes: object) -> StoredTurn:
     fields = {"turn_id": f"t{number}", "question": f"q{number}?", "answer": f"a{number}.", "status": "answered"}
-    return Turn(**{**fields, **changes})  # type: ignore[arg-type]
+    return StoredTurn(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def questions(thread: Thread) -> list[str]:
+def questions(thread: StoredThread) -> list[str]:
     return [turn.question for turn in thread.turns]
 
 
@@ -74,21 +74,23 @@ def count(database: Database, table: str = "conversations") -> int:
     return int(database.run(lambda db: db.rows(COUNT.format(table=table)))[0][0])
 
 
-def words(rated: Iterable[Rated]) -> list[tuple[str, str, str, str]]:
+def words(rated: Iterable[StoredRating]) -> list[tuple[str, str, str, str]]:
     return [(r.turn_id, r.rating, r.reason, r.comment) for r in rated]
 
 
 def test_an_unknown_thread_is_empty(records: Records) -> None:
-    assert records.thread("nobody") == Thread()
+    assert records.thread("nobody") == StoredThread()
 
 
 def test_a_turn_comes_back_as_it_was(records: Records) -> None:
     odd = "'\"; DROP TABLE conversations; -- %s ? {} ünï 日本語 😀\n"
-    kept = turn(question=odd, answer=odd, status="partial", cited=(Cited("Guide › Install", "https://x.example/#i"),))
+    kept = turn(
+        question=odd, answer=odd, status="partial", cited=(CitedSource("Guide › Install", "https://x.example/#i"),)
+    )
     records.append("a", kept)
     (found,) = records.thread("a").turns
     assert found.number > 0
-    assert found == Turn(kept.turn_id, odd, odd, "partial", kept.cited, found.number)
+    assert found == StoredTurn(kept.turn_id, odd, odd, "partial", kept.cited, found.number)
 
 
 def test_what_no_database_holds_is_replaced(records: Records) -> None:
@@ -114,7 +116,7 @@ def test_the_latest_turns_come_in_the_order_of_their_arrival(records: Records) -
 def test_what_one_process_keeps_another_finds(records: Records, address: str) -> None:
     other = open_records(Settings(records=address))
     assert other is not None
-    assert other.thread("a") == Thread()
+    assert other.thread("a") == StoredThread()
     records.append("a", turn(1))
     other.append("a", turn(2))
     assert questions(records.thread("a")) == questions(other.thread("a")) == ["q1?", "q2?"]
@@ -150,7 +152,7 @@ def test_a_summary_does_not_bring_back_what_was_forgotten(records: Records) -> N
     read = records.thread("a")
     assert records.forget("a")
     assert not records.summarize("a", "ghost", read.turns[-1].number, read=read)
-    assert records.thread("a") == Thread()
+    assert records.thread("a") == StoredThread()
 
 
 def test_forgetting_takes_turns_and_summary_of_that_thread_alone(records: Records) -> None:
@@ -159,7 +161,7 @@ def test_forgetting_takes_turns_and_summary_of_that_thread_alone(records: Record
         read = records.thread(name)
         records.summarize(name, name, read.turns[-1].number, read=read)
     assert records.forget("a")
-    assert records.thread("a") == Thread()
+    assert records.thread("a") == StoredThread()
     assert records.thread("b").summary == "b"
     assert not records.forget("a")
 
@@ -227,7 +229,7 @@ def test_what_is_older_is_removed_on_demand(table: Table, database: Database, cl
     table.append("b", turn(2))
     assert table.expire(20) == 0
     assert table.expire(5) == 1
-    assert (table.thread("a"), questions(table.thread("b"))) == (Thread(), ["q2?"])
+    assert (table.thread("a"), questions(table.thread("b"))) == (StoredThread(), ["q2?"])
     clock.now += timedelta(seconds=1)
     assert table.expire(0) == 1
     assert count(database) == 0
@@ -286,10 +288,10 @@ def test_many_writers_at_once_lose_nothing(address: str) -> None:
 
 def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Table, clock: Clock) -> None:
     odd = "'\"; DROP TABLE feedback; -- %s ? {} ünï 日本語 😀\n"
-    kept = turn(1, cited=(Cited("Guide › Install", "https://x.example/#i"),))
+    kept = turn(1, cited=(CitedSource("Guide › Install", "https://x.example/#i"),))
     table.append("a", kept)
     clock.now += DAY
-    table.rate(Rated("t1", "down", "wrong", odd))
+    table.rate(StoredRating("t1", "down", "wrong", odd))
     (found,) = table.rated(9)
     assert (words([found]), found.at) == ([("t1", "down", "wrong", odd)], "2026-01-03T03:04:05.000000Z")
     assert found.turn is not None
@@ -297,13 +299,15 @@ def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Table, clock: 
 
 
 def test_a_rating_of_a_turn_that_is_not_kept_is_kept(records: Records) -> None:
-    records.rate(Rated("elsewhere", "up", comment="c\0\ud800"))
+    records.rate(StoredRating("elsewhere", "up", comment="c\0\ud800"))
     (found,) = records.rated(9)
     assert (found.rating, found.reason, found.comment, found.turn) == ("up", "", "c\ufffd\ufffd", None)
 
 
 def test_the_second_rating_of_a_turn_takes_the_place_of_the_first(table: Table, clock: Clock) -> None:
-    for number, rated in enumerate((Rated("t1", "down", "wrong", "No."), Rated("t2", "up"), Rated("t1", "up"))):
+    for number, rated in enumerate(
+        (StoredRating("t1", "down", "wrong", "No."), StoredRating("t2", "up"), StoredRating("t1", "up"))
+    ):
         clock.now = START + number * DAY
         table.rate(rated)
     assert words(table.rated(9)) == [("t1", "up", "", ""), ("t2", "up", "", "")]
@@ -316,18 +320,18 @@ def test_nothing_was_said_where_nothing_was_ever_kept(records: Records) -> None:
 
 def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Table) -> None:
     # A rating may be there before its turn is kept, and may not be of a turn that is kept at all.
-    table.rate(Rated("t1", "up"))
+    table.rate(StoredRating("t1", "up"))
     for name, number in (("a", 1), ("a", 2), ("b", 3)):
         table.append(name, turn(number))
     for turn_id in ("t2", "t3", "t4"):
-        table.rate(Rated(turn_id, "down"))
+        table.rate(StoredRating(turn_id, "down"))
     assert table.forget("a")
     assert {r.turn_id for r in table.rated(9)} == {"t3", "t4"}
 
 
 def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Table, database: Database) -> None:
     table.append("a", turn(1))
-    table.rate(Rated("t1", "down", comment="Wrong."))
+    table.rate(StoredRating("t1", "down", comment="Wrong."))
     for number in range(2, LONGEST + 3):
         table.append("a", turn(number))
     assert [r.turn for r in table.rated(9)] == [None]
@@ -339,7 +343,7 @@ def test_a_rating_is_as_old_as_its_turn(table: Table, database: Database, clock:
     table.append("a", turn(1))
     clock.now += 29 * DAY
     for turn_id in ("t1", "alone"):
-        table.rate(Rated(turn_id, "down"))
+        table.rate(StoredRating(turn_id, "down"))
     assert {r.turn_id for r in table.rated(9)} == {"t1", "alone"}
     clock.now += 2 * DAY
     assert {r.turn_id for r in table.rated(9)} == {"alone"}
@@ -352,9 +356,9 @@ def test_a_rating_is_as_old_as_its_turn(table: Table, database: Database, clock:
 
 def test_what_was_said_is_removed_on_demand(table: Table, database: Database, clock: Clock) -> None:
     table.append("a", turn(1))
-    table.rate(Rated("t1", "up"))
+    table.rate(StoredRating("t1", "up"))
     clock.now += 10 * DAY
-    table.rate(Rated("t2", "up"))
+    table.rate(StoredRating("t2", "up"))
     assert (table.expire(20), table.expire(5)) == (0, 2)
     assert {r.turn_id for r in table.rated(9)} == {"t2"}
     assert count(database, "feedback") == 1
@@ -365,7 +369,7 @@ def test_many_who_rate_one_turn_at_once_leave_one_row(address: str) -> None:
         mine = open_records(Settings(records=address))
         assert mine is not None
         for number in range(10):
-            mine.rate(Rated("t1", "up", comment=f"{name}-{number}"))
+            mine.rate(StoredRating("t1", "up", comment=f"{name}-{number}"))
 
     readers = [threading.Thread(target=rate, args=(name,)) for name in range(4)]
     for reader in readers:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from chapterverse.model import EmbedderCard, Head, Point, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Store
-from chapterverse.store.qdrant import Patience, Place, QdrantStore, Times
+from chapterverse.store.qdrant import LeaseTimes, QdrantAddress, QdrantRetry, QdrantStore
 from fakes.docs import SCOPE
 from fakes.qdrant_server import KEY, QdrantServer
 
@@ -35,8 +35,10 @@ def store_on(
     sleep: Callable[[float], None] = lambda _: None,
     **patience: int,
 ) -> QdrantStore:
-    place = Place.parse(server.url + options, Settings(qdrant_api_key=key))
-    return QdrantStore(place, Times(clock=clock or Clock()), replace(Patience(sleep=sleep, request=5), **patience))  # type: ignore[arg-type]
+    place = QdrantAddress.parse(server.url + options, Settings(qdrant_api_key=key))
+    return QdrantStore(
+        place, LeaseTimes(clock=clock or Clock()), replace(QdrantRetry(sleep=sleep, request=5), **patience)
+    )  # type: ignore[arg-type]
 
 
 def publish(

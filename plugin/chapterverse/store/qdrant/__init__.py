@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
+from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.garbage import collect, total, undo
-from chapterverse.store.qdrant.lease import Lease, Times
-from chapterverse.store.qdrant.patience import Patience
-from chapterverse.store.qdrant.place import Place
+from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.store.qdrant.publication import QdrantPublication
-from chapterverse.store.qdrant.record import Record, key_of
-from chapterverse.store.qdrant.server import NoCollection, Server
+from chapterverse.store.qdrant.record import QdrantHead, key_of
+from chapterverse.store.qdrant.retry import QdrantRetry
+from chapterverse.store.qdrant.server import NoCollection, QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
-from chapterverse.store.qdrant.writer import Writer
+from chapterverse.store.qdrant.writer import QdrantWriter
 
 __all__ = ["Patience", "Place", "QdrantPublication", "QdrantSnapshot", "QdrantStore", "Times"]
 
@@ -33,11 +33,11 @@ class QdrantStore:
 
     max_age = 10.0
 
-    def __init__(self, place: Place, times: Times | None = None, tries: Patience | None = None) -> None:
+    def __init__(self, place: QdrantAddress, times: LeaseTimes | None = None, tries: QdrantRetry | None = None) -> None:
         self.place = place
-        self._times = times or Times()
-        self._tries = tries or Patience()
-        self._server = Server(place)
+        self._times = times or LeaseTimes()
+        self._tries = tries or QdrantRetry()
+        self._server = QdrantServer(place)
 
     @classmethod
     def open(cls, place: str, settings: Settings) -> QdrantStore:
@@ -46,7 +46,7 @@ class QdrantStore:
         Raises:
             ConfigurationError: the address or an option is wrong, or the key would travel in the clear.
         """
-        return cls(Place.parse(place, settings))
+        return cls(QdrantAddress.parse(place, settings))
 
     @property
     def patience(self) -> float:
@@ -55,7 +55,7 @@ class QdrantStore:
     def heads(self) -> list[Head]:
         try:
             points = self._server.scroll(self.place.heads, None, True, False)
-            records = [Record.of(p["payload"]) for p in points]
+            records = [QdrantHead.of(p["payload"]) for p in points]
         except NoCollection:
             return []
         return sorted((r.head for r in records if r.head is not None), key=lambda h: h.scope)
@@ -85,9 +85,9 @@ class QdrantStore:
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[QdrantPublication]:
         writer = self._writer()
-        with Lease.held(writer, scope, self._times) as lease:
+        with QdrantLease.held(writer, scope, self._times) as lease:
             undo(writer, lease.record)
-            server = Server(self.place, self._tries)
+            server = QdrantServer(self.place, self._tries)
             previous = _previous(server, lease.record)
             publication = QdrantPublication(lease, writer, server, previous, embedder, self._times)
             try:
@@ -102,7 +102,7 @@ class QdrantStore:
         if self._record(scope) is None:
             return 0
         writer = self._writer()
-        with Lease.held(writer, scope, self._times) as lease:
+        with QdrantLease.held(writer, scope, self._times) as lease:
             record = lease.record
             before = total(writer, record)
             undo(writer, record)
@@ -111,20 +111,20 @@ class QdrantStore:
             lease.change(record.epoch, retired=[], draft="")
             return lost
 
-    def _writer(self) -> Writer:
-        writer = Writer(self.place, self._tries)
+    def _writer(self) -> QdrantWriter:
+        writer = QdrantWriter(self.place, self._tries)
         writer.check_version()
         return writer
 
-    def _record(self, scope: Scope) -> Record | None:
+    def _record(self, scope: Scope) -> QdrantHead | None:
         try:
             found = self._server.retrieve(self.place.heads, [key_of(scope)], vectors=False)
         except NoCollection:
             return None
-        return Record.of(found[0]["payload"]) if found else None
+        return QdrantHead.of(found[0]["payload"]) if found else None
 
 
-def _previous(server: Server, record: Record) -> QdrantSnapshot | None:
+def _previous(server: QdrantServer, record: QdrantHead) -> QdrantSnapshot | None:
     if record.head is None:
         return None
     live = QdrantSnapshot.live(server, record.head, record.epoch, record.layout)

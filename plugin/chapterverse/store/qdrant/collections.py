@@ -7,12 +7,12 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.filters import FIELDS
 from chapterverse.model import EmbedderCard
-from chapterverse.store.qdrant.place import Place
+from chapterverse.store.filters import FIELDS
+from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.record import Layout
 from chapterverse.store.qdrant.server import NoCollection
-from chapterverse.store.qdrant.writer import Writer
+from chapterverse.store.qdrant.writer import QdrantWriter
 
 if TYPE_CHECKING:
     from qdrant_client.http.models import CollectionInfo
@@ -32,7 +32,7 @@ _HEAD_INDEXES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def name_of(place: Place, site: str, embedder: EmbedderCard) -> str:
+def name_of(place: QdrantAddress, site: str, embedder: EmbedderCard) -> str:
     """Return the name of a site's collection for one embedder: points of two vector spaces never share one."""
     base = place.base(site)
     if not embedder.size:
@@ -40,7 +40,7 @@ def name_of(place: Place, site: str, embedder: EmbedderCard) -> str:
     return f"{base}-{hashlib.sha256(embedder.fingerprint.encode()).hexdigest()[:8]}"
 
 
-def ensure(writer: Writer, name: str, embedder: EmbedderCard) -> Layout:
+def ensure(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> Layout:
     """Make a collection of points with all its indexes, or what is lacking of it; return how it is laid out."""
     info = _made(writer, name, _points_config(writer.place, embedder))
     _index(writer, name, _POINT_INDEXES, info.payload_schema)
@@ -48,27 +48,27 @@ def ensure(writer: Writer, name: str, embedder: EmbedderCard) -> Layout:
     return Layout(name, info.config.params.shard_number or 1, quantized)
 
 
-def ensure_heads(writer: Writer) -> None:
+def ensure_heads(writer: QdrantWriter) -> None:
     """Make the collection of heads: one shard, so that a conditional write sees every other one."""
     name = writer.place.heads
     info = _made(writer, name, {"vectors": {}, **_copies(1, writer.place.replicas)})
     _index(writer, name, _HEAD_INDEXES, info.payload_schema)
 
 
-def _made(writer: Writer, name: str, config: Mapping[str, Any]) -> CollectionInfo:
+def _made(writer: QdrantWriter, name: str, config: Mapping[str, Any]) -> CollectionInfo:
     with contextlib.suppress(NoCollection):
         return writer.describe(name)
     writer.create(name, config)
     return writer.describe(name)
 
 
-def _index(writer: Writer, name: str, wanted: Mapping[str, Mapping[str, Any]], there: Mapping[str, Any]) -> None:
+def _index(writer: QdrantWriter, name: str, wanted: Mapping[str, Mapping[str, Any]], there: Mapping[str, Any]) -> None:
     for field, schema in wanted.items():
         if field not in there:
             writer.index(name, field, schema)
 
 
-def _points_config(place: Place, embedder: EmbedderCard) -> dict[str, Any]:
+def _points_config(place: QdrantAddress, embedder: EmbedderCard) -> dict[str, Any]:
     config: dict[str, Any] = {
         "vectors": {"dense": {"size": embedder.size, "distance": "Cosine"}} if embedder.size else {},
         "sparse_vectors": {"lexical": {"modifier": "idf"}},

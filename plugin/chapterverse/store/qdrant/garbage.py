@@ -10,12 +10,12 @@ import contextlib
 from collections.abc import Iterable
 
 from chapterverse.store.qdrant.filters import born_after, died_after, died_until, of_head
-from chapterverse.store.qdrant.record import Record, Retired, key_of
-from chapterverse.store.qdrant.server import NoCollection, Server
-from chapterverse.store.qdrant.writer import Writer
+from chapterverse.store.qdrant.record import QdrantHead, Retired, key_of
+from chapterverse.store.qdrant.server import NoCollection, QdrantServer
+from chapterverse.store.qdrant.writer import QdrantWriter
 
 
-def undo(writer: Writer, record: Record) -> None:
+def undo(writer: QdrantWriter, record: QdrantHead) -> None:
     """Remove what was added and bring back what was removed since the live generation."""
     key = key_of(record.scope)
     for collection in record.collections:
@@ -24,7 +24,7 @@ def undo(writer: Writer, record: Record) -> None:
             writer.delete_payload(collection, "died", died_after(key, record.epoch))
 
 
-def collect(writer: Writer, server: Server, record: Record, kept: Iterable[Retired]) -> None:
+def collect(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, kept: Iterable[Retired]) -> None:
     """Forget the points that neither the live generation nor one of `kept` holds."""
     key, generations = key_of(record.scope), [*kept]
     if record.head is not None:
@@ -38,7 +38,7 @@ def collect(writer: Writer, server: Server, record: Record, kept: Iterable[Retir
                 _forget(writer, server, record, collection)
 
 
-def total(writer: Writer, record: Record) -> int:
+def total(writer: QdrantWriter, record: QdrantHead) -> int:
     """Return how many points of a scope there are, whoever sees them."""
     found = 0
     for collection in record.collections:
@@ -47,10 +47,10 @@ def total(writer: Writer, record: Record) -> int:
     return found
 
 
-def _forget(writer: Writer, server: Server, record: Record, collection: str) -> None:
+def _forget(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, collection: str) -> None:
     """Remove all of a scope from a collection, and the collection when nobody else needs it."""
     writer.delete(collection, of_head(key_of(record.scope)))
     if writer.count(collection, {}) == 0:
-        records = (Record.of(p["payload"]) for p in server.scroll(writer.place.heads, None, True, False))
+        records = (QdrantHead.of(p["payload"]) for p in server.scroll(writer.place.heads, None, True, False))
         if not any(collection in other.collections for other in records if other.scope != record.scope):
             writer.drop(collection)

@@ -20,9 +20,9 @@ from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
 from chapterverse.model import Scope
 from chapterverse.store.qdrant.collections import ensure_heads
 from chapterverse.store.qdrant.filters import Where, match
-from chapterverse.store.qdrant.record import Record, key_of
+from chapterverse.store.qdrant.record import QdrantHead, key_of
 from chapterverse.store.qdrant.server import NoCollection
-from chapterverse.store.qdrant.writer import Writer
+from chapterverse.store.qdrant.writer import QdrantWriter
 
 #: Seconds by which the clocks of two publishers may differ.
 _SKEW = 15
@@ -31,7 +31,7 @@ _RENEWED_AFTER = 1 / 6
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class LeaseTimes:
     """Seconds that a lease and a retired generation last, and the clock that counts them (seconds of the epoch).
 
     Publishers compare each other's clocks, so these may differ by a quarter of a minute at most.
@@ -42,10 +42,10 @@ class Times:
     clock: Callable[[], float] = time.time
 
 
-class Lease:
+class QdrantLease:
     """Held from `held` until its `with` is left; `record` is the scope's state as this publisher last saw it."""
 
-    def __init__(self, writer: Writer, times: Times, record: Record, token: str, taken: float) -> None:
+    def __init__(self, writer: QdrantWriter, times: LeaseTimes, record: QdrantHead, token: str, taken: float) -> None:
         self.record = record
         self._writer = writer
         self._times = times
@@ -57,7 +57,7 @@ class Lease:
 
     @classmethod
     @contextlib.contextmanager
-    def held(cls, writer: Writer, scope: Scope, times: Times) -> Iterator[Lease]:
+    def held(cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes) -> Iterator[QdrantLease]:
         """Take it, or raise `IndexLocked`; let it go at the end, or let it run out where the server can't be told."""
         lease = cls._take(writer, scope, times)
         writer.permit = lease.permit
@@ -88,7 +88,7 @@ class Lease:
             if not self._writer.longest + _SKEW < left <= self._times.lease:
                 self.confirm()
 
-    def confirm(self) -> Record:
+    def confirm(self) -> QdrantHead:
         """Renew now; return the record as it is. Raises as `keep`."""
         with self._lock:
             now = self._times.clock()
@@ -112,7 +112,7 @@ class Lease:
                 raise self._lost()
 
     @classmethod
-    def _take(cls, writer: Writer, scope: Scope, times: Times) -> Lease:
+    def _take(cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes) -> QdrantLease:
         record, now = _found(writer, scope), int(times.clock())
         if record.lease and record.lease_until > now:
             raise _busy(scope, writer, record.lease_until - now)
@@ -134,31 +134,31 @@ class Lease:
         )
 
 
-def _found(writer: Writer, scope: Scope) -> Record:
+def _found(writer: QdrantWriter, scope: Scope) -> QdrantHead:
     """Return a scope's record, made if there is none."""
     with contextlib.suppress(NoCollection):
         found = writer.payload(writer.place.heads, key_of(scope))
         if found is not None:
-            return Record.of(found)
+            return QdrantHead.of(found)
     ensure_heads(writer)
-    blank = {"id": key_of(scope), "vector": {}, "payload": Record(scope).payload()}
+    blank = {"id": key_of(scope), "vector": {}, "payload": QdrantHead(scope).payload()}
     writer.upsert(writer.place.heads, [blank], only_new=True)
     return _read(writer, scope)
 
 
-def _read(writer: Writer, scope: Scope) -> Record:
+def _read(writer: QdrantWriter, scope: Scope) -> QdrantHead:
     found = writer.payload(writer.place.heads, key_of(scope))
     if found is None:
         raise IndexFault(f"The head of {scope} was removed from {writer.place.host} meanwhile: run it again.")
-    return Record.of(found)
+    return QdrantHead.of(found)
 
 
-def _write(writer: Writer, scope: Scope, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
+def _write(writer: QdrantWriter, scope: Scope, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
     where: Where = {"must": [{"has_id": [key_of(scope)]}, *conditions]}
     writer.set_payload(writer.place.heads, payload, where)
 
 
-def _busy(scope: Scope, writer: Writer, seconds: int) -> IndexLocked:
+def _busy(scope: Scope, writer: QdrantWriter, seconds: int) -> IndexLocked:
     return IndexLocked(
         f"Another process is publishing {scope} to {writer.place.host}: wait for it, then run again; "
         f"if it was killed, in {seconds} seconds."

@@ -16,13 +16,13 @@ from chapterverse.model import EmbedderCard, Head, Point
 from chapterverse.store.qdrant.collections import ensure, name_of
 from chapterverse.store.qdrant.filters import among, both, view
 from chapterverse.store.qdrant.garbage import collect, undo
-from chapterverse.store.qdrant.lease import Lease, Times
+from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.store.qdrant.points import point_id, stored
-from chapterverse.store.qdrant.record import Layout, Record, Retired, key_of
-from chapterverse.store.qdrant.server import Server
+from chapterverse.store.qdrant.record import Layout, QdrantHead, Retired, key_of
+from chapterverse.store.qdrant.server import QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
-from chapterverse.store.qdrant.writer import Writer
-from chapterverse.store.soundness import check
+from chapterverse.store.qdrant.writer import QdrantWriter
+from chapterverse.store.validation import check
 
 #: Points, and ids, of one request: about 2 MB with vectors of 1024 dimensions.
 _BATCH, _IDS = 100, 500
@@ -33,12 +33,12 @@ class QdrantPublication:
 
     def __init__(
         self,
-        lease: Lease,
-        writer: Writer,
-        server: Server,
+        lease: QdrantLease,
+        writer: QdrantWriter,
+        server: QdrantServer,
         previous: QdrantSnapshot | None,
         embedder: EmbedderCard,
-        times: Times,
+        times: LeaseTimes,
     ) -> None:
         self.previous = previous
         self._lease = lease
@@ -137,7 +137,7 @@ class QdrantPublication:
             living = both(view(self._key, self._epoch - 1), among("chunk_id", chunk_ids))
             self._writer.set_payload(collection, {"died": self._epoch}, living)
 
-    def _retired(self, record: Record) -> list[Retired]:
+    def _retired(self, record: QdrantHead) -> list[Retired]:
         """Return the generations that are retired once the next one is live."""
         if record.head is None:
             return []

@@ -40,7 +40,7 @@ class Retired:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class QdrantHead:
     """The state of one scope.
 
     Attributes:
@@ -83,7 +83,7 @@ class Record:
         }
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> Record:
+    def of(cls, payload: Mapping[str, Any]) -> QdrantHead:
         """Read the stored form.
 
         Raises:

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import quote
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, ProviderError
-from chapterverse.rest import JsonClient, Reply
+from chapterverse.net import JsonClient, Reply
+from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
-from chapterverse.store.qdrant.patience import ONCE, RETRIED, Patience
-from chapterverse.store.qdrant.place import Place
+from chapterverse.store.qdrant.retry import ONCE, RETRIED, QdrantRetry
 
 #: Points of one request without and with what they hold, so that no reply grows over what `rest` accepts.
 PAGE, SLICE = 1000, 128
@@ -24,7 +24,7 @@ class NoCollection(IndexMissing):
     """The collection that was asked for does not exist."""
 
 
-class Server:
+class QdrantServer:
     """Answers of one server, each method one request but for `scroll`.
 
     Raises (all methods):
@@ -33,7 +33,7 @@ class Server:
         ConfigurationError: it refused the key.
     """
 
-    def __init__(self, place: Place, patience: Patience = ONCE) -> None:
+    def __init__(self, place: QdrantAddress, patience: QdrantRetry = ONCE) -> None:
         self.place = place
         self._patience = patience
         self._client = JsonClient(place.url, {"api-key": place.key} if place.key else {})
@@ -48,7 +48,7 @@ class Server:
     def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
         found = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
         if len(found) != len(bodies):
-            raise refusal(self.place, 200)
+            raise rejection(self.place, 200)
         return [self._scored(one) for one in found]
 
     def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ class Server:
 
     def _of_kind(self, found: Any, kind: Any) -> Any:
         if not isinstance(found, kind):
-            raise refusal(self.place, 200)
+            raise rejection(self.place, 200)
         return found
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
@@ -103,7 +103,7 @@ class Server:
                 reply = send()
                 if reply.status == 200 and isinstance(reply.body, dict) and reply.body.get("result") is not None:
                     return reply.body["result"]
-                failure, pause = refusal(self.place, reply.status, collection), reply.pause or 0.0
+                failure, pause = rejection(self.place, reply.status, collection), reply.pause or 0.0
                 again = reply.status in RETRIED
             except ProviderError as error:
                 failure, pause, again = IndexFault(f"The index can't be read: {error}"), 0.0, True
@@ -112,7 +112,7 @@ class Server:
                 raise failure
 
 
-def refusal(place: Place, status: int, collection: str = "") -> Exception:
+def rejection(place: QdrantAddress, status: int, collection: str = "") -> Exception:
     """Return the error for a reply that is not what was asked for; the server's own words are never quoted."""
     if status in {401, 403}:
         return ConfigurationError(f"{place.host} refused the key: set QDRANT_API_KEY to one that it accepts.")

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
-from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
 from chapterverse.store import Hit
+from chapterverse.store.filters import Filter
 from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
 from chapterverse.store.qdrant.record import Layout, key_of
-from chapterverse.store.qdrant.server import SLICE, NoCollection, Server
+from chapterverse.store.qdrant.server import SLICE, NoCollection, QdrantServer
 
 _T = TypeVar("_T")
 
@@ -32,7 +32,7 @@ _DOUBT = 0.2
 class QdrantSnapshot:
     """What readers of one generation see: `born` in it or before, and not `died` yet."""
 
-    def __init__(self, server: Server, head: Head, key: str, epoch: int, layout: Layout) -> None:
+    def __init__(self, server: QdrantServer, head: Head, key: str, epoch: int, layout: Layout) -> None:
         self.head = head
         self._server = server
         self._layout = layout
@@ -42,7 +42,7 @@ class QdrantSnapshot:
         self._known: dict[str, tuple[str | int, ...]] = {}
 
     @classmethod
-    def live(cls, server: Server, head: Head, epoch: int, layout: Layout) -> QdrantSnapshot:
+    def live(cls, server: QdrantServer, head: Head, epoch: int, layout: Layout) -> QdrantSnapshot:
         return cls(server, head, key_of(head.scope), epoch, layout)
 
     @property

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ConfigurationError, IndexFault
+from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
-from chapterverse.store.qdrant.patience import RETRIED, Patience
-from chapterverse.store.qdrant.place import Place
-from chapterverse.store.qdrant.server import refusal
+from chapterverse.store.qdrant.retry import RETRIED, QdrantRetry
+from chapterverse.store.qdrant.server import rejection
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -25,7 +25,7 @@ LEAST_VERSION, LEAST_NAME = (1, 19), "1.19"
 CONNECT_SECONDS = 3.0
 
 
-class Writer:
+class QdrantWriter:
     """The client's calls that a publisher needs; every one of them may be sent twice.
 
     Attributes:
@@ -37,7 +37,7 @@ class Writer:
         ConfigurationError: it refused the key.
     """
 
-    def __init__(self, place: Place, patience: Patience) -> None:
+    def __init__(self, place: QdrantAddress, patience: QdrantRetry) -> None:
         """Prepare, without connecting. Raises `ConfigurationError` where the client is not installed."""
         self.place = place
         self.permit: Callable[[], object] = lambda: None
@@ -157,18 +157,18 @@ class Writer:
             return IndexFault(f"{host} allows no more requests for now: try again later."), float(error.retry_after_s)
         if isinstance(error, UnexpectedResponse):
             status = error.status_code or 0
-            return refusal(self.place, status, collection), 0.0 if status in RETRIED else None
+            return rejection(self.place, status, collection), 0.0 if status in RETRIED else None
         if isinstance(error, ResponseHandlingException | QdrantException):
             return IndexFault(
                 f"{host} could not be reached or broke off: readers see no change, or all of it; run it again."
             ), 0.0
         # The client parses whatever comes, and stumbles over what is no reply in these ways.
         if isinstance(error, ValueError | TypeError | AssertionError | AttributeError):
-            return refusal(self.place, 200), 0.0
+            return rejection(self.place, 200), 0.0
         return error, None
 
 
-def _client(place: Place, patience: Patience) -> QdrantClient:
+def _client(place: QdrantAddress, patience: QdrantRetry) -> QdrantClient:
     try:
         from qdrant_client import QdrantClient
     except ImportError as error:

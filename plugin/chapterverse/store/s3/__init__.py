@@ -26,9 +26,9 @@ from chapterverse.store.pack import unpack
 from chapterverse.store.s3 import lease
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.publication import HEAD, S3Publication, Shelf, Standing
-from chapterverse.store.s3.record import Record, void
-from chapterverse.store.s3.refusals import Refused, Unchanged
+from chapterverse.store.s3.errors import S3Rejection, Unchanged
+from chapterverse.store.s3.publication import HEAD, CurrentHead, S3Publication, ScopePrefix
+from chapterverse.store.s3.record import S3Head, void
 
 _LEASE = "publish.lease"
 _GRACE_SECONDS = 15 * 60
@@ -37,7 +37,7 @@ _EXPANSION = 4
 
 
 class S3Store:
-    """All generations below one prefix. Implements `chapterverse.store.Store` and `Keeping`.
+    """All generations below one prefix. Implements `chapterverse.store.Store` and `CachingStore`.
 
     Args:
         grace: seconds for which an artefact is kept that is not live any more.
@@ -57,7 +57,7 @@ class S3Store:
         self._cache = cache or Cache()
         self._grace = grace
         self._lease_seconds = lease_seconds
-        self._known: dict[str, tuple[str, Record]] = {}
+        self._known: dict[str, tuple[str, S3Head]] = {}
 
     @classmethod
     def open(cls, uri: str) -> S3Store:
@@ -102,7 +102,7 @@ class S3Store:
         found = []
         for document in self._cache.recalled(str(self._bucket)):
             with contextlib.suppress(ChapterVerseError):
-                record = Record.decoded(document, "The cache")
+                record = S3Head.decoded(document, "The cache")
                 place = self._cached(record.head.scope, record)
                 found.append(ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size)))
         return found
@@ -149,19 +149,19 @@ class S3Store:
             body = replace(record, retired={}).encoded() if record else void()
             try:
                 self._bucket.write(shelf.head, body, standing.etag)
-            except Refused:
+            except S3Rejection:
                 raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
             for name in lost:
                 self._bucket.remove(shelf.key(name))
             return len(lost)
 
-    def _live(self, scope: Scope) -> Record:
+    def _live(self, scope: Scope) -> S3Head:
         try:
             return self._record(self._shelf(scope).head)
         except IndexMissing:
             raise IndexMissing(f"Nothing was published for {scope} yet: index the site first.") from None
 
-    def _record(self, key: str, etag: str = "") -> Record:
+    def _record(self, key: str, etag: str = "") -> S3Head:
         """Return what a head object says; one that is known to be unchanged is not fetched."""
         known_etag, known = self._known.get(key, ("", None))
         if known is not None and etag == known_etag:
@@ -173,21 +173,21 @@ class S3Store:
             return known
         if found is None:
             raise IndexMissing("Nothing was published there yet.")
-        record = Record.decoded(found.body, f"{self._bucket}/{key}")
+        record = S3Head.decoded(found.body, f"{self._bucket}/{key}")
         self._known[key] = found.etag, record
         return record
 
-    def _standing(self, scope: Scope) -> Standing:
+    def _standing(self, scope: Scope) -> CurrentHead:
         """Return what is there to be replaced; what is damaged can't be continued, only replaced as a whole."""
         key = self._shelf(scope).head
         found = self._bucket.read(key)
         if found is None:
-            return Standing(None, None)
+            return CurrentHead(None, None)
         with contextlib.suppress(IndexMissing, IndexCorrupt):
-            return Standing(found.etag, Record.decoded(found.body, f"{self._bucket}/{key}"))
-        return Standing(found.etag, None)
+            return CurrentHead(found.etag, S3Head.decoded(found.body, f"{self._bucket}/{key}"))
+        return CurrentHead(found.etag, None)
 
-    def _opened(self, scope: Scope, record: Record) -> ShardSnapshot:
+    def _opened(self, scope: Scope, record: S3Head) -> ShardSnapshot:
         from chapterverse.store.shard import Shard
 
         place = self._cached(scope, record)
@@ -203,7 +203,7 @@ class S3Store:
             self._keep(scope, record, folder)
             return snapshot
 
-    def _previous(self, shelf: Shelf, standing: Standing, desk: Path) -> ShardSnapshot | None:
+    def _previous(self, shelf: ScopePrefix, standing: CurrentHead, desk: Path) -> ShardSnapshot | None:
         """Return what is live, from a copy that nobody had before: damage to the cache must not be published."""
         if standing.record is None:
             return None
@@ -215,7 +215,7 @@ class S3Store:
             shutil.rmtree(folder, ignore_errors=True)
         return None
 
-    def _fetched(self, shelf: Shelf, record: Record, folder: Path) -> ShardSnapshot:
+    def _fetched(self, shelf: ScopePrefix, record: S3Head, folder: Path) -> ShardSnapshot:
         """Download an artefact and open it. No error names the folder, which has another name at every try."""
         from chapterverse.store.shard import Shard
 
@@ -233,13 +233,13 @@ class S3Store:
         except OSError as error:
             raise _no_room(self._cache.root, error) from None
 
-    def _keep(self, scope: Scope, record: Record, folder: Path) -> None:
+    def _keep(self, scope: Scope, record: S3Head, folder: Path) -> None:
         """Put an unpacked artefact into the cache, if that is possible: it serves those who come later."""
         with contextlib.suppress(OSError):
             self._cache.put(folder, self._cached(scope, record))
             self._cache.remember(self._name(scope), str(self._bucket), record.encoded())
 
-    def _cached(self, scope: Scope, record: Record) -> Path:
+    def _cached(self, scope: Scope, record: S3Head) -> Path:
         return self._cache.place(self._name(scope), record.artefact.packed.sha256)
 
     def _name(self, scope: Scope) -> str:
@@ -256,12 +256,12 @@ class S3Store:
                 raise _no_room(self._cache.root, error) from None
             yield desk
 
-    def _leased(self, scope: Scope) -> contextlib.AbstractContextManager[lease.Lease]:
+    def _leased(self, scope: Scope) -> contextlib.AbstractContextManager[lease.S3Lease]:
         return lease.leased(self._bucket, self._shelf(scope).key(_LEASE), scope, self._lease_seconds)
 
-    def _shelf(self, scope: Scope) -> Shelf:
+    def _shelf(self, scope: Scope) -> ScopePrefix:
         place = f"{folder_name(scope.site)}/{folder_name(scope.version)}"
-        return Shelf(self._bucket, place, self._grace)
+        return ScopePrefix(self._bucket, place, self._grace)
 
 
 def _no_room(folder: Path, error: OSError) -> ChapterVerseError:

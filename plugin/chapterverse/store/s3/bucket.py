@@ -13,14 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from chapterverse.aws.client import Answer, Call, Client
-from chapterverse.aws.places import custom_endpoint, region_for, suffix
-from chapterverse.aws.signing import encoded
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, ProviderError
-from chapterverse.rest.address import Address
+from chapterverse.net.address import Address
+from chapterverse.net.aws.client import ApiCall, ApiResponse, Client
+from chapterverse.net.aws.endpoints import custom_endpoint, region_for, suffix
+from chapterverse.net.aws.signing import encoded
 from chapterverse.store.pack import Packed
-from chapterverse.store.s3.answers import error_code, listed
-from chapterverse.store.s3.refusals import Conflict, Missing, Refused, odd, refusal, unconditional, unreachable
+from chapterverse.store.s3.errors import Conflict, Missing, S3Rejection, odd, rejection, unconditional, unreachable
+from chapterverse.store.s3.responses import error_code, listed
 
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; the older rules allowed more.
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
@@ -39,7 +39,7 @@ _NOTHING_YET = {"If-None-Match": "*"}
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class S3Object:
     """A small object; `etag` is for writing in its place, `age` in seconds since it was written."""
 
     body: bytes
@@ -78,7 +78,7 @@ class Bucket:
     def __str__(self) -> str:
         return f"s3://{self.name}/{self.prefix}".rstrip("/")
 
-    def read(self, key: str, known: str = "") -> Document | None:
+    def read(self, key: str, known: str = "") -> S3Object | None:
         """Return a document, None if there is none.
 
         Raises:
@@ -87,7 +87,7 @@ class Bucket:
         with contextlib.suppress(Missing):
             answer = self._ask("GET", key, headers={"If-None-Match": known} if known else {})
             with self._told():
-                return Document(answer.raw, answer.headers["etag"], _age(answer.headers))
+                return S3Object(answer.raw, answer.headers["etag"], _age(answer.headers))
         return None
 
     def write(self, key: str, body: bytes, replacing: str | None) -> str:
@@ -106,7 +106,7 @@ class Bucket:
     def check_conditions(self, key: str) -> None:
         """Raise `ConfigurationError` if the service writes over the object that `key` names, whatever the condition."""
         for condition in (_NOTHING_YET, {"If-Match": f'"{"0" * 32}"'}):
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(S3Rejection):
                 self._put(key, b"{}", condition)
                 raise unconditional(self.name)
 
@@ -122,7 +122,7 @@ class Bucket:
         headers = {**_NOTHING_YET, "X-Amz-Meta-SHA256": packed.sha256}
         try:
             answer = self._ask("PUT", key, headers=headers, body=path, sha256=packed.sha256)
-        except Refused:
+        except S3Rejection:
             # The answer to a first try was lost and the request repeated.
             if self.stat(key) != packed:
                 raise
@@ -178,10 +178,10 @@ class Bucket:
     def _from(self, key: str, at: int) -> Iterator[bytes]:
         """Yield a file's bytes from an offset on; raises `ProviderError` where they break off."""
         headers = {"Range": f"bytes={at}-"} if at else {}
-        stream = self._client.open(Call("GET", self._path(key), headers=headers), _TRANSFER_SECONDS)
+        stream = self._client.open(ApiCall("GET", self._path(key), headers=headers), _TRANSFER_SECONDS)
         try:
             if stream.status != (206 if at else 200):
-                raise refusal(stream, self.name)
+                raise rejection(stream, self.name)
             yield from stream.pieces()
         except BaseException:
             stream.abandon()
@@ -194,15 +194,15 @@ class Bucket:
         with self._told():
             return answer.headers["etag"]
 
-    def _ask(self, method: str, key: str | None, **parts: Any) -> Answer:
+    def _ask(self, method: str, key: str | None, **parts: Any) -> ApiResponse:
         """Return the answer to a request for an object, None for the bucket itself; raises what it refuses by."""
-        call = Call(method, self._path(key), **parts)
+        call = ApiCall(method, self._path(key), **parts)
         try:
             answer = self._client.ask(call, _TRANSFER_SECONDS if isinstance(call.body, Path) else _SECONDS)
         except ProviderError as error:
             raise (unreachable if error.retryable else odd)(self.name) from None
         if answer.status >= 300:
-            raise refusal(answer, self.name)
+            raise rejection(answer, self.name)
         return answer
 
     def _path(self, key: str | None) -> str:

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 
 from chapterverse.errors import ChapterVerseError, IndexLocked
 from chapterverse.model import Scope
-from chapterverse.store.s3.bucket import Bucket, Document
-from chapterverse.store.s3.refusals import Refused
+from chapterverse.store.s3.bucket import Bucket, S3Object
+from chapterverse.store.s3.errors import S3Rejection
 
 #: Seconds after which a holder that says nothing may be taken over: how long a deploy waits after one was killed.
 SECONDS = 20
 
 
-class Lease:
+class S3Lease:
     """One publisher's claim on a scope. May be renewed by another thread than the one that publishes."""
 
     def __init__(self, bucket: Bucket, key: str, scope: Scope, seconds: int) -> None:
@@ -76,7 +76,7 @@ class Lease:
     def _write(self, body: bytes) -> None:
         try:
             self._etag = self._bucket.write(self._key, body, self._etag)
-        except Refused:
+        except S3Rejection:
             found = self._bucket.read(self._key)
             # A request whose answer was lost is repeated, and then refused because of itself.
             if found is None or found.body != body:
@@ -108,9 +108,9 @@ def held(bucket: Bucket, key: str) -> bool:
 
 
 @contextlib.contextmanager
-def leased(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[Lease]:
+def leased(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3Lease]:
     """Hold it; raises `IndexLocked` if somebody does, `ConfigurationError` if the service can't hold anything."""
-    lease = Lease(bucket, key, scope, seconds)
+    lease = S3Lease(bucket, key, scope, seconds)
     lease.acquire()
     try:
         bucket.check_conditions(key)
@@ -119,7 +119,7 @@ def leased(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[Lea
         lease.release()
 
 
-def _held(found: Document) -> bool:
+def _held(found: S3Object) -> bool:
     try:
         seconds = float(json.loads(found.body)["seconds"])
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -17,15 +17,15 @@ from chapterverse.store import files
 from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
 from chapterverse.store.pack import pack
 from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.lease import Lease
-from chapterverse.store.s3.record import Artefact, Record
-from chapterverse.store.s3.refusals import Conflict, Refused
+from chapterverse.store.s3.errors import Conflict, S3Rejection
+from chapterverse.store.s3.lease import S3Lease
+from chapterverse.store.s3.record import Artefact, S3Head
 
 HEAD = "head.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class ScopePrefix:
     """The objects of one scope.
 
     Attributes:
@@ -61,7 +61,7 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CurrentHead:
     """What a publisher found in place of the head.
 
     Attributes:
@@ -70,7 +70,7 @@ class Standing:
     """
 
     etag: str | None
-    record: Record | None
+    record: S3Head | None
 
 
 class S3Publication(DraftPublication):
@@ -78,15 +78,15 @@ class S3Publication(DraftPublication):
 
     def __init__(
         self,
-        shelf: Shelf,
-        lease: Lease,
-        standing: Standing,
+        shelf: ScopePrefix,
+        lease: S3Lease,
+        standing: CurrentHead,
         desk: Path,
         previous: ShardSnapshot | None,
         embedder: EmbedderCard,
     ) -> None:
         super().__init__(desk / "draft", desk / "live", previous, embedder)
-        self.committed: Record | None = None
+        self.committed: S3Head | None = None
         self._shelf = shelf
         self._lease = lease
         self._standing = standing
@@ -111,7 +111,7 @@ class S3Publication(DraftPublication):
         artefact = Artefact(Artefact.new_name(head.generation), packed)
         now = self._shelf.bucket.upload(self._shelf.key(artefact.name), packed_as, packed)
         old = self._standing.record
-        record = Record(head, artefact, old.succeeded(now, self._shelf.grace) if old else {})
+        record = S3Head(head, artefact, old.succeeded(now, self._shelf.grace) if old else {})
         self._move(record)
         self.committed = record
         # It is published; what can't be removed now is removed the next time.
@@ -121,11 +121,11 @@ class S3Publication(DraftPublication):
     def close(self) -> None:
         self._close()
 
-    def _move(self, record: Record) -> None:
+    def _move(self, record: S3Head) -> None:
         shelf, name = self._shelf, record.artefact.name
         try:
             shelf.bucket.write(shelf.head, record.encoded(), self._standing.etag)
-        except Refused as refusal:
+        except S3Rejection as refusal:
             found = shelf.bucket.read(shelf.head)
             # A request whose answer was lost is repeated, and then refused because of itself.
             if found is not None and name.encode() in found.body:

@@ -36,7 +36,7 @@ class Artefact:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class S3Head:
     """The content of a head object.
 
     Attributes:
@@ -57,7 +57,7 @@ class Record:
         )
 
     @classmethod
-    def decoded(cls, raw: bytes, place: str) -> Record:
+    def decoded(cls, raw: bytes, place: str) -> S3Head:
         """Read a document.
 
         Raises:

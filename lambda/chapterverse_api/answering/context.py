@@ -1,0 +1,237 @@
+"""What an answer may be made of: passages from the index that carry enough evidence, or the reader's own selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag
+
+from chapterverse.calibration import Question, read_question, read_weights
+from chapterverse.errors import IndexFault
+from chapterverse.knowledge.persona import Persona
+from chapterverse.model import Chunk
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical
+from chapterverse.text.plain import plain
+from chapterverse_api import phrases
+from chapterverse_api.contract import Mode, Nearest, SourceChunk
+from chapterverse_api.generation import GenerationRequest, Passage
+from chapterverse_api.grounding.links import Links
+from chapterverse_api.index import addresses
+from chapterverse_api.retrieval.passages import chosen, passages
+from chapterverse_api.retrieval.scope import chunk_of, primary, search_in_scope
+from chapterverse_api.retrieval.search import Candidate, Retrieval
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.turn import Turn
+    from chapterverse_api.service import Service
+
+#: Pages that a refusal points to.
+NEAREST = 3
+SNIPPET = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerContext:
+    """Everything that the rest of the pipeline knows of the documentation.
+
+    Attributes:
+        language: BCP 47 tag of what we say ourselves, around the answer.
+        sources: the passages of `task` as the reader sees them, with the same ids.
+        nearest: where to look on, best first.
+        candidates: how many chunks were considered.
+        snapshot: what the words of an answer are weighed by; None where nothing is indexed.
+        found: what the passages were chosen from; None for a selection.
+        pages: all chunks of each page that a passage is of, by file path.
+        evidence: the strongest evidence found, 0 to 1.
+        abroad: whether the passages are in other languages than the reader's.
+        degraded: why not everything went as configured; None if it did.
+    """
+
+    mode: Mode
+    task: GenerationRequest
+    language: str
+    sources: tuple[SourceChunk, ...]
+    nearest: tuple[Nearest, ...]
+    candidates: int
+    evidence: float
+    retrieval_used: bool
+    snapshot: Snapshot | None = None
+    found: Retrieval | None = None
+    pages: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
+    other_language: bool = False
+    degraded: str | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    def weigh(self, text: str) -> Mapping[int, float]:
+        """Return the idf of a text's terms in the index; nothing where there is none."""
+        if self.snapshot is None:
+            return {}
+        return read_weights(text, self.snapshot.head.languages, self.snapshot)
+
+    def coverage(self, ids: Collection[str]) -> float:
+        """Return the share of the question's words, by idf, that the passages of these ids hold together."""
+        words, weights = self.task.words.words, self.task.words.weights
+        if not words:
+            return 1.0
+        held = frozenset().union(*(p.terms for p in self.task.passages if p.id in ids))
+        found = sum(w for word, w in zip(words, weights, strict=True) if any(held.intersection(a) for a in word))
+        return found / sum(weights)
+
+
+def from_index(turn: Turn) -> AnswerContext:
+    """Return the passages that the index has on a question; none where the evidence is too weak."""
+    query, service = turn.query, turn.service
+    sought = search_in_scope(turn)
+    snapshot, found = sought.snapshot, sought.found
+    kept = chosen(found.strong, query.top_k)
+
+    def url(chunk: Chunk) -> str:
+        return service.public_url(chunk, snapshot.head)
+
+    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
+    made = tuple(passages(kept, url, pages))
+    written = next((c.chunk.language for c in (*kept, *found.candidates)), snapshot.head.languages[0])
+    language, persona = sought.language or written, service.persona(snapshot)
+    return AnswerContext(
+        mode="rag",
+        task=_task(turn, found.question, made, language, written, persona),
+        language=persona.language or language,
+        sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
+        nearest=_nearest(found.candidates, url),
+        candidates=found.total,
+        evidence=found.evidence,
+        retrieval_used=True,
+        snapshot=snapshot,
+        found=found,
+        pages=pages,
+        other_language=sought.other_language,
+        degraded=found.degraded,
+        timings=found.timings,
+    )
+
+
+def from_selection(turn: Turn) -> AnswerContext:
+    """Return the selection as the only source; the index is asked just where it stands and what its words weigh."""
+    try:
+        return _selected(turn, turn.snapshot())
+    except IndexFault:
+        # Whatever became of the index, the reader's own text is at hand.
+        return _selected(turn, None)
+
+
+def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
+    query, service = turn.query, turn.service
+    selection = query.selected_text or ""
+    home = _home(selection, query.page_url, service, snapshot) if snapshot and query.page_url else None
+    # Whoever has a reader send a text may want an address in it shown under this site's name.
+    selection = Links((), home.texts if home else ()).text(selection)
+    language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
+    chapter = home.place.chapter if home else phrases.of(language).selection
+    url = home.url if home else None
+    words, persona = _weighed(query.query or "", language, snapshot), service.persona(snapshot)
+    terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
+    passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
+    source = SourceChunk(
+        id="1", chapter=chapter, section=None, snippet=_snippet(selection), url=url, score=1.0, chunk_id=None
+    )
+    return AnswerContext(
+        mode="selected_text",
+        task=_task(turn, words, (passage,), language, home.language if home else language, persona),
+        language=persona.language or language,
+        sources=(source,),
+        nearest=(home.place,) if home else (),
+        candidates=1,
+        evidence=1.0,
+        retrieval_used=False,
+        snapshot=snapshot,
+    )
+
+
+def _task(
+    turn: Turn, words: Question, passages: tuple[Passage, ...], language: str, written: str, persona: Persona
+) -> GenerationRequest:
+    """Return what to answer.
+
+    Args:
+        language: the reader's; `persona.language` goes before it.
+        written: that of the passages, in which the answer is when it is neither's: no word of a translation could be
+            checked against what was sent.
+    """
+    wished = persona.language or language
+    return GenerationRequest(
+        question=turn.query.query or "",
+        words=words,
+        passages=passages,
+        language=wished if primary(wished) == primary(written) else written,
+        selected=turn.query.selected_text is not None,
+        history=turn.conversation.messages,
+        summary=turn.conversation.summary,
+        context=turn.query.user_context or "",
+        persona=persona,
+        deadline=turn.deadline,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """Where a selection stands: the page's address, as sent if the index holds it so, and the likeliest section.
+
+    Attributes:
+        texts: all that the page says, with the addresses of its sections.
+    """
+
+    url: str
+    place: Nearest
+    language: str
+    texts: tuple[str, ...]
+
+
+def _home(selection: str, page_url: str, service: Service, snapshot: Snapshot) -> _Home | None:
+    held = addresses.on_page(service.published_url(page_url, snapshot.head), snapshot)
+    chunk = chunk_of(selection, held, snapshot)
+    if chunk is None:
+        return None
+    place = _place(chunk, service.public_url(chunk, snapshot.head))
+    # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
+    known = page_url in {addresses.public(url, snapshot.head, service.settings.base_url) for url in held}
+    texts = tuple(text for c in snapshot.page(chunk.source_file_path) for text in (plain(c.text), c.url))
+    return _Home(page_url if known else urldefrag(place.url).url, place, chunk.language, texts)
+
+
+def _weighed(question: str, language: str, snapshot: Snapshot | None) -> Question:
+    if snapshot is not None:
+        return read_question(question, snapshot.head.languages, snapshot)[0]
+    words = tuple((w.terms,) for w in lexical.words(question, language))
+    return Question(words, (1.0,) * len(words))
+
+
+def _source(passage: Passage, chunk: Chunk) -> SourceChunk:
+    return SourceChunk(
+        id=passage.id,
+        chapter=chunk.chapter_title,
+        section=chunk.section_heading,
+        snippet=_snippet(passage.text),
+        url=passage.url,
+        score=round(passage.score, 4),
+        chunk_id=chunk.chunk_id,
+    )
+
+
+def _snippet(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tuple[Nearest, ...]:
+    """Return the best place on each of the nearest pages."""
+    pages: dict[str, Chunk] = {}
+    for candidate in sorted(candidates, key=lambda c: -c.evidence):
+        pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
+    return tuple(_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
+
+
+def _place(chunk: Chunk, url: str) -> Nearest:
+    return Nearest(chapter=chunk.chapter_title, section=chunk.section_heading, url=url)

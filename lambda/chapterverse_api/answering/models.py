@@ -1,0 +1,300 @@
+"""The models that one turn may use: each counts what it costs, and what the day's budget does not allow is left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator as Steps
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from chapterverse.embedding import Embedder, Vector
+from chapterverse.errors import ProviderError
+from chapterverse.model import EmbedderCard
+from chapterverse.settings import Settings
+from chapterverse_api.budget.circuit_breaker import CircuitBreaker, GuardedWriter
+from chapterverse_api.budget.daily_budget import CostCeiling, TurnBudget
+from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.conversation.history import LEANED_LENGTH, REWRITTEN_LENGTH, REWRITTEN_TOKENS
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import (
+    ChatMessage,
+    Draft,
+    GenerationRequest,
+    Generator,
+    Writer,
+    open_generator,
+    prompts,
+)
+from chapterverse_api.generation.extractive import Extractive
+from chapterverse_api.retrieval.passages import BUDGET as SOURCES_TOKENS
+from chapterverse_api.retrieval.rerankers import Reranker
+from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
+
+#: Bytes of a token when money is counted. A text in English has four, one in Chinese nearly three; fewer count more.
+_BYTES = 2.5
+#: What surrounds the texts of one request: roles, names of fields, marks.
+_FRAME = 200
+#: Bytes of our own rules, without the persona, and of the titles of sources.
+_RULES = 6000
+#: Bytes of 500 tokens, of which a text that is longer, its question included, is read in parts, and each part is paid
+#: for like a text: https://docs.cohere.com/docs/rerank-overview
+_PART = 1750
+#: Bytes of a character.
+_WIDEST = 4
+#: Bytes that a short text besides the answer is made from: six turns of a conversation, as a rule, or a long question.
+#: Whatever is more loses its middle, for it was not set aside.
+_TOLD = 16_000
+#: Stands where it was.
+_GAP = " … "
+
+
+@dataclass(frozen=True, slots=True)
+class TurnModels:
+    """What a turn finds, orders, writes and rewrites with.
+
+    Attributes:
+        circuit: of the generator.
+        allowance: what they cost.
+    """
+
+    embedder: Embedder | None
+    reranker: Reranker | None
+    generator: Generator
+    writer: Writer | None
+    circuit: CircuitBreaker
+    turn_budget: TurnBudget
+
+    @classmethod
+    def of(cls, service: Service, turn_budget: TurnBudget | None = None) -> TurnModels:
+        """Return what a turn may use of a service's models; without an allowance, all of them."""
+        turn_budget, prices = turn_budget or TurnBudget(), service.prices
+        free = turn_budget.level == "free"
+        cheaper = service.economy if turn_budget.level == "economy" else None
+        generator, circuit = (cheaper.generator, cheaper.circuit) if cheaper else (service.generator, service.circuit)
+        price = prices.economy if cheaper else prices.generator
+        # What a machine of one's own does is as good as ever when the money is gone.
+        embedder = None if free and prices.embedder != FREE else service.embedder
+        reranker = service.reranker if turn_budget.level == "full" else None
+        if free and prices.generator != FREE:
+            generator, circuit, price = Extractive(), CircuitBreaker("generator"), FREE
+        writer = GuardedWriter(generator, circuit) if isinstance(generator, Writer) else None
+        return cls(
+            MeteredEmbedder(embedder, prices.embedder, turn_budget) if embedder else None,
+            MeteredReranker(reranker, prices.reranker, turn_budget) if reranker else None,
+            generator if price == FREE else MeteredGenerator(generator, price, turn_budget, prices.thoughts),
+            MeteredWriter(writer, price, turn_budget, prices.thoughts) if writer else None,
+            circuit,
+            turn_budget,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EconomyGenerator:
+    """The cheaper generator, with a circuit of its own."""
+
+    generator: Generator
+    circuit: CircuitBreaker
+
+
+def open_economy_generator(settings: Settings) -> EconomyGenerator | None:
+    """Return the generator for when money gets short; None where that is the usual one.
+
+    Raises:
+        ConfigurationError: see `open_generator`.
+    """
+    name = economy_generator_name(settings)
+    if name == settings.generator:
+        return None
+    return EconomyGenerator(open_generator(settings.override(generator=name)), CircuitBreaker("cheaper generator"))
+
+
+def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeiling:
+    """Return the most that answering a question can cost.
+
+    Args:
+        keeps: whether conversations are kept, so that a summary of this one may have to be written.
+    """
+    # A token is at least one byte, so whatever a reader may have made up is taken at that.
+    own = sum(_length(text) for text in (query.query, query.selected_text))
+    # Of a conversation that is kept the reader need not send anything: it may be as long as a prompt holds.
+    known = keeps and query.thread_id is not None
+    said = sum(_length(m.content) for m in query.conversation_history)
+    earlier = _bytes(prompts.HISTORY_TOKENS) if known else min(said, _bytes(prompts.HISTORY_TOKENS))
+    told = own + earlier + _bytes(prompts.SUMMARY_TOKENS)
+    context = min(_length(query.user_context), _bytes(prompts.CONTEXT_TOKENS))
+    ours = _RULES + _bytes(prompts.PERSONA_TOKENS) + _bytes(SOURCES_TOKENS)
+    texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]
+    texts += [(_RULES / _BYTES + min(told, _TOLD), REWRITTEN_TOKENS)] if query.conversation_history or known else []
+    texts += [((_RULES + _TOLD) / _BYTES, prompts.SUMMARY_TOKENS)] if known else []
+
+    def generated(price: Price) -> float:
+        return sum(price.of(read=_FRAME + read, written=written + prices.thoughts) for read, written in texts)
+
+    # What is searched for is the question, perhaps behind earlier ones, or what a model made of it.
+    leaned = _WIDEST * LEANED_LENGTH if known else min(said + len(query.conversation_history), _WIDEST * LEANED_LENGTH)
+    asked = max(own + leaned, _WIDEST * REWRITTEN_LENGTH if earlier else 0)
+    embedded = prices.embedder.of(read=_FRAME + asked)
+    searched = prices.reranker.of(searches=_most_searches(asked))
+    economy = embedded + generated(prices.economy)
+    # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.
+    return CostCeiling(max(embedded + searched + generated(prices.generator), economy), economy)
+
+
+def max_search_cost(question: str, prices: Prices) -> CostCeiling:
+    """Return the most that a search without an answer can cost."""
+    embedded = prices.embedder.of(read=_FRAME + _length(question))
+    return CostCeiling(embedded + prices.reranker.of(searches=_most_searches(_length(question))), embedded)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredEmbedder:
+    """An embedder whose questions are counted. Implements `chapterverse.embedding.Embedder`."""
+
+    embedder: Embedder
+    rate: Price
+    turn_budget: TurnBudget
+
+    @property
+    def card(self) -> EmbedderCard:
+        return self.embedder.card
+
+    @property
+    def price(self) -> float:
+        return self.embedder.price
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return self.embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        with _charging(lambda: self.turn_budget.add(self.rate, read=_tokens(text))):
+            return self.embedder.embed_query(text)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredReranker:
+    """A reranker whose searches are counted. Implements `chapterverse_api.retrieval.rerankers.Reranker`."""
+
+    reranker: Reranker
+    price: Price
+    turn_budget: TurnBudget
+
+    @property
+    def name(self) -> str:
+        return self.reranker.name
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        with _charging(lambda: self.turn_budget.add(self.price, searches=_searches(question, texts))):
+            return self.reranker.rerank(question, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredGenerator:
+    """A generator whose tokens are counted. Implements `chapterverse_api.generation.Generator`."""
+
+    generator: Generator
+    price: Price
+    turn_budget: TurnBudget
+    thoughts: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.generator.name
+
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+        # One that is left before its end may write on, and what it writes is billed, heard or not.
+        billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.thoughts)
+        steps = self.generator.generate(task)
+        try:
+            while True:
+                try:
+                    text = next(steps)
+                except StopIteration as end:
+                    draft: Draft = end.value
+                    # Where nobody tells what was billed, there may have been thoughts besides what was said.
+                    written = task.usage.written or _tokens(*(span.text for span in draft)) + self.thoughts
+                    return draft
+                except ProviderError as error:
+                    billed = began or not error.unbilled
+                    raise
+                began = True
+                yield text
+        finally:
+            steps.close()
+            if billed:
+                self.turn_budget.add_generated(self.price, task.usage.read or _prompt(task), written)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredWriter:
+    """A writer whose tokens are counted, and bounded. Implements `chapterverse_api.generation.Writer`."""
+
+    writer: Writer
+    price: Price
+    turn_budget: TurnBudget
+    thoughts: int = 0
+
+    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
+        most = _TOLD // max(1, len(messages))
+        messages = [ChatMessage(said.role, _without_middle(said.content, most)) for said in messages]
+        read = _tokens(instructions, *(said.content for said in messages))
+        with _charging(lambda: self.turn_budget.add_generated(self.price, read, tokens + self.thoughts)):
+            return self.writer.write(instructions, messages, tokens=tokens, deadline=deadline)
+
+
+@contextmanager
+def _charging(charge: Callable[[], None]) -> Iterator[None]:
+    """Count what a model was asked for, unless it is known that it did nothing."""
+    try:
+        yield
+    except ProviderError as error:
+        if not error.unbilled:
+            charge()
+        raise
+    except BaseException:
+        charge()
+        raise
+    charge()
+
+
+def _prompt(task: GenerationRequest) -> float:
+    """Return about how many tokens a generator is sent: what those that take documents get is no more."""
+    return _tokens(prompts.instructions(task), *(said.content for said in prompts.conversation(task, "nonce")))
+
+
+def _tokens(*texts: str) -> float:
+    return _FRAME + sum(map(_length, texts)) / _BYTES
+
+
+def _length(text: str | None) -> int:
+    return len((text or "").encode(errors="replace"))
+
+
+def _bytes(tokens: int) -> int:
+    return math.ceil(tokens * prompts.BYTES_OF_TOKEN)
+
+
+def _searches(question: str, texts: Sequence[str]) -> int:
+    """Return how many searches are billed: a text that is longer than a part is read in several."""
+    asked = _length(question)
+    parts = sum(1 + (asked + min(_length(text), MOST_BYTES)) // _PART for text in texts)
+    return math.ceil(parts / MOST_TEXTS)
+
+
+def _most_searches(asked: int) -> int:
+    """Return how many searches a question of so many bytes can be billed as: it has at most a hundred texts."""
+    return 1 + (asked + MOST_BYTES) // _PART
+
+
+def _without_middle(text: str, most: int) -> str:
+    """Return a text of at most so many bytes: its beginning and its end, in equal parts."""
+    data = text.encode(errors="replace")
+    half = (most - len(_GAP.encode())) // 2
+    if len(data) <= most:
+        return text
+    return data[:half].decode(errors="ignore") + _GAP + data[-half:].decode(errors="ignore")

@@ -1,0 +1,173 @@
+"""How much a site's models may cost in a day, and what that leaves to one turn.
+
+The most that a turn can cost is set aside in one atomic step before anything is paid for, and replaced by what it did
+cost afterwards. So no race overspends, and a process that is killed in between has counted too much.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from threading import Lock
+from typing import Literal
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api.budget.prices import Price
+from chapterverse_api.limits import Limiter, LimiterFault, Reservation, open_limiter
+from chapterverse_api.observability import log, metrics
+
+#: full: all models. economy: no reranker, and the cheaper generator. free: nothing that is paid for.
+Level = Literal["full", "economy", "free"]
+
+#: Share of the day's budget from which on it is spent sparingly.
+ECONOMY = 0.8
+
+#: A cap that nothing reaches.
+_ALL = 2**62
+
+#: Seconds for which a limiter that failed is left alone: else each answer would wait for it.
+_REST_SECONDS = 10.0
+
+_SPENT = "The day's budget for models is used up, so none was asked."
+_UNCOUNTED = "What models cost can't be counted right now, so none was asked."
+
+
+@dataclass(slots=True)
+class TurnBudget:
+    """What one turn may use, and what it has cost so far. Safe to add to from several threads.
+
+    Attributes:
+        level: see `Level`.
+        reason: what the reader is told of it; None where nothing is missing.
+        share: of the day's budget that was gone when the turn began, 0 to 1; None without a budget.
+        micros: what was spent, in microdollars.
+        input_tokens: sent to generators, about.
+        output_tokens: written by them, about.
+    """
+
+    level: Level = "full"
+    reason: str | None = None
+    share: float | None = None
+    micros: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    @property
+    def usd(self) -> float:
+        """What was spent, in US dollars."""
+        return round(self.micros / 1_000_000, 6)
+
+    def add(self, price: Price, *, read: float = 0.0, written: float = 0.0, searches: int = 0) -> None:
+        """Add what a model was sent and wrote, in tokens, or how often a reranker was asked."""
+        with self._lock:
+            self.micros += price.of(read=read, written=written, searches=searches)
+
+    def add_generated(self, price: Price, read: float, written: float) -> None:
+        """Add what a generator read and wrote, in tokens."""
+        self.add(price, read=read, written=written)
+        with self._lock:
+            self.input_tokens += math.ceil(read)
+            self.output_tokens += math.ceil(written)
+
+
+@dataclass(frozen=True, slots=True)
+class CostCeiling:
+    """The most that a turn can cost at each level that costs anything, in microdollars."""
+
+    full: float
+    economy: float
+
+
+class DailyBudget:
+    """What a site may spend on models in a day (UTC). Safe to use from several threads.
+
+    Args:
+        cap: microdollars a day; None for no limit.
+        site: whose budget it is; those that share a limiter don't share a budget.
+    """
+
+    def __init__(
+        self, limiter: Limiter, cap: int | None, site: str = "", *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._limiter = limiter
+        self._cap = cap
+        self._site = site or "default"
+        self._clock = clock
+        self._resumes = 0.0
+        self.level: Level = "full"
+
+    @classmethod
+    def of(cls, settings: Settings) -> DailyBudget:
+        """Return the budget that the settings name; nothing is read or sent yet.
+
+        Raises:
+            ConfigurationError: the amount is none, or there is no such limiter.
+        """
+        return cls(open_limiter(settings), _cap(settings.daily_budget_usd), settings.site)
+
+    @contextmanager
+    def setting_aside(self, worst: CostCeiling) -> Iterator[TurnBudget]:
+        """Set aside what a turn can cost, give what that allows, and settle what it did cost."""
+        reservation, turn_budget = None, TurnBudget()
+        if self._cap is not None and worst.full > 0:
+            reservation, turn_budget = self._reserved(worst, self._cap)
+            self.level = turn_budget.level
+        try:
+            yield turn_budget
+        finally:
+            if reservation:
+                self._settle(reservation, turn_budget.micros)
+            share = None if turn_budget.share is None else 100 * turn_budget.share
+            metrics.measure_cost(turn_budget.usd, turn_budget.input_tokens, turn_budget.output_tokens, share)
+
+    def _reserved(self, worst: CostCeiling, cap: int) -> tuple[Reservation | None, TurnBudget]:
+        now = self._clock()
+        if time.monotonic() < self._resumes:
+            return None, TurnBudget("free", _UNCOUNTED)
+        account = f"{self._site}#{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
+        try:
+            # With less than its price left, no question gets the dear answer; a cheap one may still be had.
+            for micros in sorted({math.ceil(worst.full), math.ceil(worst.economy)} if cap else (), reverse=True):
+                if reservation := self._limiter.reserve(account, micros, cap, now):
+                    short = reservation.spent >= ECONOMY * cap or micros < worst.full
+                    share = (reservation.spent + micros) / cap
+                    return reservation, TurnBudget("economy" if short else "full", share=share)
+        except LimiterFault as error:
+            self._failed(error)
+            return None, TurnBudget("free", _UNCOUNTED)
+        return None, TurnBudget("free", _SPENT, share=1.0)
+
+    def _settle(self, reservation: Reservation, micros: float) -> None:
+        spent, most = math.ceil(micros), reservation.micros
+        # What is not settled stays counted as the worst: too much, and never too little.
+        try:
+            self._limiter.settle(reservation, min(spent, most))
+            # A model that did more than it was asked for is counted too, whatever the cap says by then.
+            if spent > most and (more := self._limiter.reserve(reservation.account, spent - most, _ALL, self._clock())):
+                self._limiter.settle(more, more.micros)
+        except LimiterFault as error:
+            self._failed(error)
+
+    def _failed(self, error: LimiterFault) -> None:
+        self._resumes = time.monotonic() + _REST_SECONDS
+        log.event("error", turn_id=None, code="limiter_unavailable", message=str(error))
+
+
+def _cap(text: str) -> int | None:
+    """Return microdollars; None for "off"."""
+    if text.strip().lower() == "off":
+        return None
+    with suppress(InvalidOperation, OverflowError, ValueError):
+        amount = Decimal(text.strip())
+        if 0 <= amount <= 1_000_000:
+            return int(amount * 1_000_000)
+    raise ConfigurationError(
+        "CHAPTERVERSE_DAILY_BUDGET_USD is no amount: set it to US dollars a day, such as 5 or 0.50, or to off."
+    )

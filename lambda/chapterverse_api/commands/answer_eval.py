@@ -1,0 +1,171 @@
+"""One answer as `chapterverse eval --answers` measures it: what it cites, read anew in the index, and how long it took.
+
+Nothing that the turn itself knew is trusted. Each cited section is read again where the citation says that it stands,
+and what cites it is verified anew, with these sections and no others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from chapterverse.calibration import read_weights
+from chapterverse.model import Chunk
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical
+from chapterverse.text.plain import plain
+from chapterverse_api import phrases
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, Segment
+from chapterverse_api.generation import Passage, Span
+from chapterverse_api.grounding import verify
+from chapterverse_api.grounding.sentences import split
+from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.validation import checked
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
+
+#: Where a section stands: its address, and a chunk of it.
+Place: TypeAlias = tuple[str, str]
+
+#: Sentences of fewer words say nothing that could be checked; the verifier leaves them out too.
+_LEAST_WORDS = 3
+
+
+def judge(service: Service, question: str, history: list[dict[str, str]] | None) -> dict[str, Any]:
+    """Answer a question as the service does for a reader, and return what there is to measure.
+
+    `citations` counts those of all segments and `valid` those that name one source of this answer, which stands in the
+    index and is verified anew; `sentences` counts what says something and `carried` what the sections cited there
+    carry; `pairs` counts each sentence with each of its citations and `precise` those that are needed or enough.
+    `claims` are sentences with the section that carries them, for `holds`. `seconds` until the sources (`retrieve`),
+    the first words (`first`) and the end (`total`), without the opening of the index.
+
+    Raises:
+        InputError: the question or its history is out of contract.
+        IndexFault: there is no index that can be read.
+    """
+    query = checked(query=question, conversation_history=history or [])
+    service.snapshot()
+    response, seconds = _timed(service, query)
+    snapshot = service.snapshot()
+    return {
+        "status": response.status,
+        "confidence": response.grounding_confidence,
+        "text": response.response,
+        "cited": response.sources_cited,
+        **_Reading(service, snapshot, response).counts(),
+        "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
+        "degraded": response.degraded_reason,
+        "generation": snapshot.head.generation,
+    }
+
+
+def holds(service: Service, claims: Sequence[Mapping[str, str]]) -> list[bool]:
+    """Return for each claim (`text`, `url` and `chunk_id` of a section) whether the verifier lets it stand."""
+    sections = _Sections(service, service.snapshot())
+    return [bool(sections.kept(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
+
+
+def _timed(service: Service, query: ChatQuery) -> tuple[ChatResponse, dict[str, float]]:
+    started = time.perf_counter()
+    seconds: dict[str, float] = {}
+    stages = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
+    response: ChatResponse | None = None
+    for event in service.ask(query):
+        if stage := stages.get(type(event)):
+            seconds.setdefault(stage, time.perf_counter() - started)
+        if isinstance(event, ChatResponse):
+            response = event
+    if response is None:
+        raise AssertionError("a turn ends with its response")
+    return response, seconds
+
+
+class _Sections:
+    """The sections of one index, as citations name them."""
+
+    def __init__(self, service: Service, snapshot: Snapshot) -> None:
+        self._service = service
+        self._snapshot = snapshot
+        self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
+
+    def kept(self, text: str, cited: Mapping[str, Place]) -> frozenset[str]:
+        """Return which citations the verifier lets stand throughout a text that has these and no others."""
+        found = {i: self.passage(*place) for i, place in cited.items()}
+        passages = tuple(replace(read[0], id=i) for i, read in found.items() if read)
+        if not passages:
+            return frozenset()
+        language = next(read[1] for read in found.values() if read)
+        verified = verify((Span(text, tuple(cited)),), passages, language, self._weigh)
+        standing = [frozenset(span.citations) for span in verified.spans if span.text.strip()]
+        return frozenset.intersection(*standing) if standing and not verified.flagged else frozenset()
+
+    def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
+        """Return the section that a chunk stands in, with its language; None if that isn't at this address."""
+        key = url, chunk_id
+        if key not in self._read:
+            self._read[key] = self._found(url, chunk_id)
+        return self._read[key]
+
+    def _found(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
+        address = self._service.published_url(url, self._snapshot.head)
+        held: list[Chunk] = self._snapshot.page(address, "url") if address else []
+        own = next((c for c in held if c.chunk_id == chunk_id), None)
+        if own is None:
+            return None
+        whole = "\n\n".join(plain(c.text) for c in held if section(c) == section(own))
+        return Passage(
+            "1", own.heading_path, plain(own.text), whole, frozenset(), 1.0, 1.0, url, chunk_id
+        ), own.language
+
+    def _weigh(self, text: str) -> Mapping[int, float]:
+        return read_weights(text, self._snapshot.head.languages, self._snapshot)
+
+
+class _Reading:
+    """An answer, read against the index."""
+
+    def __init__(self, service: Service, snapshot: Snapshot, response: ChatResponse) -> None:
+        self._sections = _Sections(service, snapshot)
+        self._response = response
+        # An id that two sources have names neither.
+        ids = Counter(s.id for s in response.source_chunks)
+        self._places = {s.id: (s.url or "", s.chunk_id or "") for s in response.source_chunks if ids[s.id] == 1}
+        self._languages = ("en", *snapshot.head.languages)
+
+    def counts(self) -> dict[str, Any]:
+        segments = [(s, self._sections.kept(s.text, self._cited(s))) for s in self._segments()]
+        judged = [(text, s, self._sections.kept(text, self._cited(s))) for s, _ in segments for text in _sentences(s)]
+        return {
+            "citations": sum(len(s.citations) for s, _ in segments),
+            "valid": sum(i in kept for s, kept in segments for i in s.citations),
+            "sentences": len(judged),
+            "carried": sum(bool(kept) for _, _, kept in judged),
+            "pairs": sum(len(s.citations) for _, s, _ in judged),
+            "precise": sum(i in kept for _, s, kept in judged for i in s.citations),
+            "claims": [self._claim(text, min(kept)) for text, _, kept in judged if len(kept) == 1],
+        }
+
+    def _cited(self, segment: Segment) -> dict[str, Place]:
+        return {i: self._places[i] for i in segment.citations if i in self._places}
+
+    def _claim(self, text: str, cited: str) -> dict[str, str]:
+        url, chunk_id = self._places[cited]
+        return {"text": text, "url": url, "chunk_id": chunk_id}
+
+    def _segments(self) -> list[Segment]:
+        """Return what claims something: our own words around an answer do not, and a refusal consists of them."""
+        ours = {phrase for tag in self._languages for phrase in astuple(phrases.of(tag))}
+        return [s for s in self._response.segments if s.text.strip() and s.text.strip() not in ours]
+
+
+def _sentences(segment: Segment) -> Iterator[str]:
+    """Yield what says something; code is quoted, and a heading or an announcement names what follows."""
+    for sentence in split(segment.text):
+        words = list(lexical.words(sentence.said))
+        if sentence.kind == "prose" and len(words) >= _LEAST_WORDS and not sentence.said.endswith((":", "：")):
+            yield segment.text[sentence.start : sentence.end].strip()

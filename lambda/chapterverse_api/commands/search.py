@@ -1,0 +1,108 @@
+"""What the command line asks of a search: rows to print, what an evaluation measures, what a calibration weighs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from chapterverse.model import Head
+from chapterverse_api.conversation.history import standalone
+from chapterverse_api.retrieval.search import Retrieval, retrieve
+from chapterverse_api.validation import checked
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
+
+History = list[dict[str, str]] | None
+
+#: Results of which a fusion weight is judged.
+_WEIGHED = 10
+
+
+def search(
+    service: Service, question: str, top_k: int, filters: Mapping[str, Any], history: History
+) -> list[dict[str, Any]]:
+    """Return the rows of `search --json` for one question: chunks unexpanded, best first.
+
+    Raises:
+        InputError: the question, its history or a filter is out of contract.
+        IndexFault: there is no index that can be read.
+    """
+    found, head = _found(service, question, history, filters)
+    return _rows(service, found, head, top_k)
+
+
+def examine(service: Service, question: str, history: History, top_k: int) -> dict[str, Any]:
+    """Return the `results` of `search` for one question and how they came about, for `chapterverse eval`.
+
+    `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` says that
+    nothing reaches it; `seconds` by stage, with a `total` that leaves out the opening of the index; `degraded` why
+    not all went as configured, or None; `generation` that of the index.
+
+    Raises:
+        InputError: the question or its history is out of contract.
+        IndexFault: there is no index that can be read.
+    """
+    service.snapshot()
+    started = time.perf_counter()
+    found, head = _found(service, question, history, {})
+    seconds = {**found.timings, "total": time.perf_counter() - started}
+    return {
+        "results": _rows(service, found, head, top_k),
+        "evidence": round(found.evidence, 4),
+        "floor": found.calibration.floor,
+        "refused": not found.answerable,
+        "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
+        "degraded": found.degraded,
+        "generation": head.generation,
+    }
+
+
+def weigh(service: Service, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
+    """Return what `chapterverse calibrate` must know of one question.
+
+    `features` are those of every candidate (see `evidence.Features`); `urls` says for each fusion weight where the
+    best ten stand, best first.
+
+    Raises:
+        InputError: the question or its history is out of contract.
+        IndexFault: there is no index that can be read.
+        ProviderError: the embedder failed.
+    """
+    query = checked(query=question, conversation_history=history or [])
+    snapshot = service.snapshot()
+    asked = standalone(question, query.conversation_history, snapshot.head.languages)
+    vector = service.embedder.embed_query(asked) if service.embedder else None
+    found = [retrieve(snapshot, None, asked, vector=vector, weight=weight) for weight in (None, *weights)]
+    return {
+        "features": [c.features for c in found[0].candidates if c.features],
+        "urls": {
+            weight: [service.public_url(c.chunk, snapshot.head) for c in one.candidates[:_WEIGHED]]
+            for weight, one in zip(weights, found[1:], strict=True)
+        },
+    }
+
+
+def _found(service: Service, question: str, history: History, filters: Mapping[str, Any]) -> tuple[Retrieval, Head]:
+    query = checked(query=question, conversation_history=history or [], filters=filters)
+    snapshot = service.snapshot(query.docs_version)
+    asked = standalone(question, query.conversation_history, snapshot.head.languages)
+    return service.reranked(asked, service.find(snapshot, asked, query.filters)), snapshot.head
+
+
+def _rows(service: Service, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "rank": rank,
+            "score": round(c.evidence, 4),
+            "url": service.public_url(c.chunk, head),
+            "chapter": c.chunk.chapter_title,
+            "section": c.chunk.section_heading,
+            "heading_path": list(c.chunk.heading_path),
+            "source_file_path": c.chunk.source_file_path,
+            "chunk_id": c.chunk.chunk_id,
+            "text": c.chunk.text,
+        }
+        for rank, c in enumerate(found.candidates[:top_k], 1)
+    ]

@@ -1,0 +1,34 @@
+"""What becomes of a reader's word on an answer: a line in the log, and a row where conversations are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chapterverse_api.contract import Feedback
+from chapterverse_api.conversation.threads import Threads
+from chapterverse_api.observability import log
+from chapterverse_api.records import StoredRating
+
+
+def take(said: Feedback, threads: Threads | None, *, log_comment: bool) -> None:
+    """Log a rating first, so that no failure loses it, and then keep it.
+
+    Args:
+        threads: where conversations are kept; None where none are.
+        log_comment: whether the operator wants to read readers' words in the log.
+
+    Raises:
+        RecordsFault: it could not be kept.
+    """
+    comment = said.comment or ""
+    words: dict[str, Any] = {"comment": comment} if log_comment and comment else {}
+    log.event(
+        "feedback_received",
+        turn_id=said.turn_id,
+        rating=said.rating,
+        reason=said.reason,
+        characters=len(comment),
+        **words,
+    )
+    if threads:
+        threads.rate(StoredRating(said.turn_id, said.rating, said.reason or "", comment))

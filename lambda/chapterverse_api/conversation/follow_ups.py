@@ -1,0 +1,109 @@
+"""Whether a question leans on the one before it: by how little it says, and by how it begins.
+
+Short ones lean (measured on four sets of conversations: hit@5 .886 to .989, .892 to .969, .882 to .902, .914 to .914).
+So do those of a few words more that begin with what continues a talk ("what about …") or stands for something said
+before ("does it …"). A long question says all that it needs, whatever it begins with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from chapterverse.text import lexical
+
+#: "led" leans by its beginning or because it names nothing at all; "short" may also be a new subject in few words.
+Leaning = Literal["no", "short", "led"]
+
+#: Words that carry meaning: with fewer a question leans, and with as many as in `_LONG` it never does.
+STANDS_ALONE = 4
+_LONG = 6
+#: Two characters overlap with the next two where no space divides words, so as much meaning counts for more.
+_LONG_UNSPACED = 10
+
+#: Function words of languages that `stopwords` has no list of.
+_UNLISTED = {
+    "pl": frozenset(
+        "a i o u w z ze na do dla od po przez jak jest są czy co to ten ta te tego tej tym się nie ale też także oraz"
+        " jeśli mi mam mogę można gdzie kiedy dlaczego czemu jaki jaka jakie który która które".split()
+    ),
+    "ar": frozenset(
+        "ما ماذا وماذا هل وهل كيف وكيف لماذا متى أين عن من في على إلى مع هو هي هذا هذه ذلك و أو أن".split()
+    ),
+}
+
+_EN = r"""
+    (?:and|or|but|also|instead|otherwise|likewise|then\ what|what\ else|anything\ else|(?:what|how)\ about|what\ if)\b
+    | (?:it|it's|its|that|that's|this|these|those|they|them|their|he|she)\b
+    | (?:(?:how|why|when|where|what|which|who)\ )?
+      (?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|must)\ (?:it|that|this|they|these|those)\b
+      (?!\ (?:possible|necessary|safe|recommended|allowed|true|ok|okay|enough)\ (?:to|that|if)\b)
+    | (?:how|why|when|where|what)\b.{0,40}\b(?:it|them)\b
+"""
+#: How a question begins that goes on with what was said, or points back at it; by the language of the docs.
+_LEADS = {
+    "en": _EN,
+    "de": r"""
+        (?:und|oder|aber|auch|sonst|stattdessen|ebenso|(?:was|wie)\ (?:ist|sieht|steht)\ (?:es\ )?(?:mit|um))\b
+        | (?:es|dies|damit|dabei|dafür|dazu|davon|daran|darin)\b
+        | (?:(?:wie|warum|wann|wo|was|wieso|wofür)\ )?(?:ist|geht|kann|funktioniert|gilt|wird|hat|muss|soll|läuft|macht)
+          \ (?:es|das|dies|sie|er)\b(?!\ (?-i:[A-ZÄÖÜ]))
+    """,
+    "fr": r"""
+        (?:et|ou|mais|aussi|sinon|pareil|qu'en\ est-il|et\ pour)\b
+        | (?:ça|cela|ceci|celui-ci|celle-ci|c'est)\b
+        | (?:est-ce\ que|comment|pourquoi|où|quand)\ (?:ça|cela|c'est)\b
+    """,
+    "es": r"""
+        (?:y|pero|también|además|qué\ (?:pasa\ con|hay\ de|tal)|lo\ mismo|entonces)\b | (?:eso|esto|ese|esa|ello)\b
+        | (?:cómo\ |por\ qué\ |dónde\ |cuándo\ )?(?:es|funciona|puede|sirve|vale|hago|hace)\ (?:eso|esto)\b
+    """,
+    "it": r"""
+        (?:e|ma|anche|invece|altrimenti|che\ ne\ dici\ di|lo\ stesso)\b | (?:questo|quello|ciò)\b
+        | (?:come\ |perché\ |dove\ |quando\ )?(?:è|funziona|può|vale|faccio|fa)\ (?:questo|quello|ciò)\b
+    """,
+    "pt": r"""
+        (?:e|mas|também|além\ disso|que\ tal|o\ mesmo)\b | (?:isso|isto|aquilo)\b
+        | (?:como\ |por\ que\ |onde\ |quando\ )?(?:é|funciona|pode|serve|vale|faço|faz)\ (?:isso|isto)\b
+    """,
+    "nl": r"""
+        (?:en|maar|ook|anders|hoe\ zit\ het\ met|wat\ dacht\ je\ van|wat\ als)\b
+        | (?:dat|dit|daarmee|daarvoor|hiermee)\b
+        | (?:(?:hoe|waarom|wanneer|waar|wat)\ )?(?:is|gaat|kan|werkt|geldt|moet|heeft)\ (?:dat|dit|het|ze)\b
+    """,
+    "pl": r"""
+        (?:a|i|oraz|ale|też|także|a\ co\ (?:z|ze|jeśli))\b | (?:to|tego|tym|on|ona|ono|one)\b
+        | (?:jak|dlaczego|gdzie|kiedy|czy)\ (?:to|on|ona|ono|one)\b
+    """,
+    "zh": r"那|还有|還有|它|这|這|此外|另外|如果是",
+    "ja": r"では|じゃあ|それ|これ|その|この|他に|ほかに|また|あと",
+    "ko": r"그럼|그러면|그리고|그것|그건|이것|이건",
+    "ar": r"(?:وماذا|وما|وكيف|وهل|ولماذا|ماذا\ عن|هذا|هذه|ذلك|هو|هي|أيضا)\b",
+}
+_PATTERNS = {
+    tag: re.compile(rf"\W*+(?:(?:ok|okay|thanks|danke|merci|gracias)\W++)?(?:{lead})", re.IGNORECASE | re.VERBOSE)
+    for tag, lead in _LEADS.items()
+}
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def leaning(question: str, languages: Sequence[str]) -> Leaning:
+    """Return how a question leans on what was said before.
+
+    Args:
+        languages: those of the docs, BCP 47; English is always understood besides.
+    """
+    meant = weight(question, languages)
+    tags = dict.fromkeys((*(tag.partition("-")[0].lower() for tag in languages), "en"))
+    led = any(_PATTERNS[tag].match(question) for tag in tags if tag in _PATTERNS)
+    long = _LONG_UNSPACED if _UNSPACED.search(question) else _LONG
+    if not meant or (led and meant < long):
+        return "led"
+    return "short" if meant < STANDS_ALONE else "no"
+
+
+def weight(text: str, languages: Sequence[str]) -> int:
+    """Return how many different words of a text carry meaning."""
+    unlisted = frozenset[str]().union(*(_UNLISTED.get(tag.partition("-")[0].lower(), ()) for tag in languages))
+    return len({word.surface for word in lexical.question_words(text, languages)} - unlisted)

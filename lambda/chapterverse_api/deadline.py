@@ -1,0 +1,94 @@
+"""When a turn must be over: some seconds after it began, or as soon as its reader is gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from threading import Event, Lock
+
+from chapterverse.errors import ProviderError
+
+#: Seconds for the models of a whole answer. With one more for what is ours, a turn takes 25: API Gateway gives up
+#: after 29, and most readers before.
+TOTAL_SECONDS = 24.0
+#: Seconds of a function's time that its models leave: one for what is ours, one for the runtime to end the answer.
+FUNCTION_SECONDS = 2.0
+
+
+class ClientDisconnected(Exception):
+    """The reader is gone, and so is whoever would have been told that something failed."""
+
+
+class Deadline:
+    """The end of one turn. Waits of a turn ask it how long they may take, and tell it how they can be ended."""
+
+    def __init__(self, seconds: float = TOTAL_SECONDS) -> None:
+        self._end = time.monotonic() + seconds
+        self._lock = Lock()
+        self._closers: list[Callable[[], None]] = []
+        self._cut = Event()
+
+    @classmethod
+    def under(cls, context: object) -> Deadline:
+        """Return the end of a turn that begins now: earlier than usual where `context`, AWS Lambda's, leaves less."""
+        left = getattr(context, "get_remaining_time_in_millis", None)
+        return cls(min(TOTAL_SECONDS, left() / 1000 - FUNCTION_SECONDS)) if left else cls()
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end, 0 after it."""
+        return 0.0 if self.is_cut else max(0.0, self._end - time.monotonic())
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the reader is gone."""
+        return self._cut.is_set()
+
+    def within(self, seconds: float) -> Deadline:
+        """Return the end of one step of the turn: so many seconds from now, or the turn's own; cut is one with all."""
+        step = copy(self)
+        step._end = min(self._end, time.monotonic() + seconds)
+        return step
+
+    def cut(self) -> None:
+        """End what is waited for now, from whichever thread: nobody is left to read it."""
+        with self._lock:
+            self._cut.set()
+            closers = list(self._closers)
+        for close in closers:
+            close()
+
+    @contextmanager
+    def closing(self, close: Callable[[], None]) -> Iterator[None]:
+        """Call `close` if the turn is cut while the block runs, or was before; it may come from another thread."""
+        with self._lock:
+            self._closers.append(close)
+            cut = self.is_cut
+        if cut:
+            close()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._closers.remove(close)
+
+    def check(self) -> None:
+        """Raise `Left` if the turn was cut: what comes next may cost money."""
+        if self.is_cut:
+            raise ClientDisconnected
+
+    @contextmanager
+    def raising_on_disconnect(self) -> Iterator[None]:
+        """Run a block that waits for a model.
+
+        Raises:
+            Left: the turn was cut, which ended the wait: no failure of the model's.
+        """
+        try:
+            yield
+        except ProviderError:
+            if self.is_cut:
+                raise ClientDisconnected from None
+            raise

@@ -1,0 +1,243 @@
+"""Addresses in running text: with a scheme, without one, as a bare host, and in every disguise of these.
+
+The rule for a bare host: labels of letters, digits and hyphens between dots, of which the last is a top-level domain
+that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters
+that is no ending of a file, or one that is both before a path that names no file ("a.zip/x", and not "a.zip/x.md").
+A name without dots is one before a port and a path. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none, and
+whatever the passages hold may stand.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
+
+from chapterverse_api.grounding.links.names import (
+    ATTRIBUTES,
+    FILES,
+    FILES_OR_HOSTS,
+    OBJECTS,
+    PRODUCTS,
+    SCHEMES,
+    TOP_LEVEL,
+    WIDE_TOP_LEVEL,
+)
+from chapterverse_api.grounding.links.sieve import Kept
+
+# Characters that are not seen, and so may part what is read as one word.
+_UNSEEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"  # noqa: E501
+_INVISIBLE = re.compile(f"[{_UNSEEN}]")
+# Of scripts that use them these two are letters; in an address they only hide it.
+_JOINERS = re.compile("[\u200c\u200d]")
+# Scripts without spaces: each of their characters is a word, or a stream would wait for the end of the paragraph.
+_WIDE = "\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\U00020000-\U0003ffff"  # noqa: E501
+_NARROW = rf"[^\s{_WIDE}]+"
+# But an address may go on behind a wide stop, and end in a wide top-level domain.
+_WIDE_TOPS = "|".join(sorted(WIDE_TOP_LEVEL, key=len, reverse=True))
+_PART = rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
+_WORD = re.compile(rf"\s+|[{_WIDE}]+|{_PART}")
+# Of a text that goes on: the last word, perhaps with what makes more of it, read from its end.
+_BEGUN_TOPS = "|".join(sorted({top[:i] for top in WIDE_TOP_LEVEL for i in range(1, len(top) + 1)}, reverse=True))
+_TO_BE = re.compile(rf"[A-Za-z0-9](?:。|\.(?:{_BEGUN_TOPS}))\Z")
+_REVERSED_TOPS = "|".join(top[::-1] for top in WIDE_TOP_LEVEL)
+_LAST = re.compile(rf"(?:{_NARROW})?(?:(?:。(?=[A-Za-z0-9])|(?:{_REVERSED_TOPS})(?=\.[A-Za-z])){_NARROW})*")
+#: Characters before a piece that tell whether it goes on with a word.
+_JOINT = max(map(len, WIDE_TOP_LEVEL)) + 3
+
+#: Titles, addresses and texts of passages of which it is remembered what addresses they hold.
+_REMEMBERED = 4096
+_SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]")
+_DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
+_EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
+_ADDRESS = re.compile(
+    rf"""
+      (?<![^\W_])[a-z][a-z0-9+.-]{{1,30}}://[^\s<>"'`]*+
+      | (?<![^\W_])(?:{SCHEMES}):[^\s<>"'`]++
+      | (?<![:\w/])//+[\w-]+(?:\.[\w-]+)+[^\s<>"'`]*+
+      | (?<![^\W_])www\d?\.[^\s<>"'`]++
+      | (?<![\w.-])(?:[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@)?
+        (?P<host>(?:[^\W_](?:[^\W_]|-){{0,62}}\.){{1,20}}(?P<top>(?:[^\W_]|-){{2,30}})) \.? (?![\w-]|\.\w)
+        (?P<path>(?::\d{{1,5}}\b)?(?:[/?\#\\][^\s<>"'`]*+)?)
+      | (?<![\w.-])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}}|/)[^\s<>"'`]*+
+      | (?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\w-]|\.\w)[^\s<>"'`]*+
+      | (?<![\w.:/@-])[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d][^\s<>"'`]*+
+      | ^\.(?:com|net|org|io)\b(?:/[^\s<>"'`]*+)?
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# What may follow an address in a sentence, or close a link around it.
+_CLOSING = ".,;:!?)]}*_|"
+_AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
+
+
+class KnownAddresses:
+    """Which addresses stand in these texts."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = [text for text in texts if text]
+        found = [found for text in self.texts for found in _addresses(text)]
+        self._whole = {address for address, _, _ in found}
+        self._hosts = {host for _, _, host in found if host}
+
+    def holds(self, address: str) -> bool:
+        """Whether an address stands there to the letter, or is a host that does."""
+        return address in self._whole or address.lower() in self._hosts
+
+    def quotes(self, text: str) -> bool:
+        """Whether a text stands there to the letter."""
+        return any(text in held for held in self.texts)
+
+    def length(self, address: str) -> int:
+        """Return how much of a match is an address that stands there; 0 where it is another one."""
+        bare = address.rstrip(_CLOSING)
+        if self.holds(bare):
+            return len(bare)
+        # "https://a.example)[other](…": behind a closed bracket something else begins.
+        for sign in re.finditer(r"[)\]|]+(?=[(\[|])", address):
+            if self.holds(address[: sign.start()].rstrip(_CLOSING)) and _AFTER.match(address, sign.start()):
+                return sign.start()
+        return 0
+
+
+class Hosts:
+    """Takes foreign addresses out of a text that comes in pieces; the last word waits until it is whole."""
+
+    def __init__(self, known: KnownAddresses) -> None:
+        self._known = known
+        self._waiting: list[str] = []
+        self._at = 0
+        self._before = ""
+
+    def feed(self, text: str, *, last: bool = False) -> Kept:
+        kept = Kept()
+        waits = 0 if last else min(len(text), _opened("".join(self._waiting[-_JOINT:])[-_JOINT:] + text))
+        ready = text[: len(text) - waits]
+        if ready or last:
+            # Only where a word ends is what waited joined, so that a long one costs no more than its length.
+            self._sift("".join(self._waiting) + ready, kept)
+            self._waiting = []
+        if waits:
+            self._waiting.append(text[-waits:])
+        return kept
+
+    def _sift(self, text: str, kept: Kept) -> None:
+        if text.isascii() and not _SIGNS.search(text):
+            # Most pieces hold no sign of an address, and nothing that is not seen.
+            kept.pieces.append((self._at, text))
+            self._at += len(text)
+            self._before = text[-1:] or self._before
+            return
+        for match in _WORD.finditer(text):
+            for start, end in self._pieces(match.group()):
+                kept.pieces.append((self._at + match.start() + start, match.group()[start:end]))
+                self._before = match.group()[end - 1]
+        self._at += len(text)
+
+    def _pieces(self, word: str) -> Iterator[tuple[int, int]]:
+        """Yield what of one word may stand."""
+        unseen = [m.span() for m in _INVISIBLE.finditer(word)]
+        seen = _INVISIBLE.sub("", word) if unseen else word
+        if not _SIGNS.search(word):
+            return _between(unseen, len(word))
+        found = list(self._found(seen))
+        foreign = [(start, end) for start, end, known in found if not known]
+        # Each address that was dealt with is a space now: the rest must hold none in disguise.
+        rest = " ".join(seen[a:b] for a, b in _between([(start, end) for start, end, _ in found], len(seen)))
+        hidden = _DISGUISES.search(rest) and any(self._is_foreign(reading) for reading in _undisguised(rest))
+        if hidden or (unseen and foreign):
+            return iter(())
+        return _between(unseen or foreign, len(word))
+
+    def _is_foreign(self, text: str) -> bool:
+        return any(not known for _, _, known in self._found(text))
+
+    def _found(self, word: str) -> Iterator[tuple[int, int, bool]]:
+        """Yield from where to where addresses stand, and whether each is a known one."""
+        at = 0
+        while match := _ADDRESS.search(word, at):
+            start, address = match.start(), match.group()
+            if not _names_host(match):
+                at = match.end("host")
+                continue
+            known = self._known.length(address)
+            # What is left between "]" and ":" or "(" would be another link.
+            attached = (word[start - 1] if start else self._before) in ("]", "!")
+            rest = len(word) if attached else start + max(1, len(address.rstrip(_CLOSING)))
+            at = start + known if known else rest
+            yield start, at, bool(known)
+
+
+def _opened(text: str) -> int:
+    """Return how many characters at the end of a text may go on as one word."""
+    joint = _TO_BE.search(text, max(0, len(text) - _JOINT))
+    end = joint.start() + 1 if joint else len(text)
+    word = _LAST.match(text[:end][::-1])
+    return len(text) - end + (word.end() if word else 0)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _addresses(text: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the addresses of a passage: as written, without scheme, and their hosts."""
+    return tuple(_each_address(text))
+
+
+def _each_address(text: str) -> Iterator[tuple[str, str, str]]:
+    for match in (m for word in _WORD.findall(text) if _SIGNS.search(word) for m in _ADDRESS.finditer(word)):
+        address = match.group().rstrip(_CLOSING)
+        bare = re.sub(r"^[a-z][a-z0-9+.-]*:(?://)?|^//", "", address, flags=re.IGNORECASE)
+        host = re.split(r"[/?#\\]", bare, maxsplit=1)[0].lower()
+        yield address, bare, "" if "@" in host else host
+        if bare != address and "@" not in host:
+            yield bare, bare, host.partition(":")[0]
+
+
+def _names_host(match: re.Match[str]) -> bool:
+    host = match.group("host")
+    if host is None:
+        return True
+    top, path = match.group("top").lower(), match.group("path")
+    first = host.partition(".")[0]
+    if "@" in match.group()[: match.start("host") - match.start()]:
+        return bool(re.search(r"[^\W\d]", top))
+    called = match.string.startswith("(", match.end()) or first.lower() in OBJECTS
+    if host.lower() in PRODUCTS or (called and host.count(".") == 1 and top in ATTRIBUTES):
+        return False
+    if top in TOP_LEVEL or top in WIDE_TOP_LEVEL or top.startswith("xn--"):
+        return True
+    is_file = top in FILES - FILES_OR_HOSTS or (top in FILES and "." in path)
+    return bool(path) and path not in ("/", "#", "?") and top.isalpha() and not is_file and _is_lower(host)
+
+
+def _is_lower(name: str) -> bool:
+    """Whether no label is in camel case, as hosts never are and names in programs often."""
+    return not re.search(r"[a-z][A-Z]", name)
+
+
+def _undisguised(word: str) -> Iterator[str]:
+    """Yield a word as a renderer or a browser may come to read it."""
+    plain = word
+    for _ in range(3):
+        decoded = unquote(html.unescape(plain))
+        if decoded == plain:
+            break
+        plain = decoded
+    plain = _JOINERS.sub("", _INVISIBLE.sub("", plain))
+    plain = unicodedata.normalize("NFKC", plain).replace("。", ".").replace("｡", ".")
+    for unescaped in dict.fromkeys((plain, plain.replace("\\", ""), plain.replace("\\", "/"))):
+        yield _EDGES.sub("", unescaped)
+        yield _EDGES.sub("", re.sub(r"<[^<>]*>|[*`~\[\](){}<>]", "", unescaped))
+
+
+def _between(gaps: Iterable[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
+    """Yield the stretches that lie between gaps, which are in order."""
+    at = 0
+    for start, end in gaps:
+        if start > at:
+            yield at, start
+        at = max(at, end)
+    if at < length:
+        yield at, length

@@ -1,0 +1,170 @@
+"""The strict reader of request bodies: bytes in, JSON values out, or one refusal. Time is linear in the body's size.
+
+Python's own reader takes NaN, the last of two equal keys, numbers of any length and lone surrogates; each of them
+breaks something further down (JSON writers, databases, caches), so none gets past here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, NoReturn
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from chapterverse_api.rejections import Rejection
+
+#: Largest body in bytes.
+LIMIT = 128 * 1024
+#: Deepest nesting of arrays and objects.
+DEPTH = 32
+#: Integers fit 64 bits in every database and language; a double never needs as many digits as this.
+_INTEGER = range(-(2**63), 2**63)
+_NUMBER_LENGTH = 64
+
+# A string always matches up to its end or the end of the text, so no character is looked at twice.
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+
+
+class GuardedRoute(APIRoute):
+    """A route whose body is read by `read` instead of by FastAPI."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            if self.body_field is not None:
+                request = _Read(request, await read(request))
+            return await handle(request)
+
+        return guarded
+
+
+class _Read(Request):
+    """A request whose body has been read and parsed."""
+
+    def __init__(self, request: Request, raw: bytes) -> None:
+        super().__init__(request.scope, request.receive)
+        self._raw = raw
+        self._value = parse(raw)
+
+    async def body(self) -> bytes:
+        return self._raw
+
+    async def json(self) -> Any:
+        return self._value
+
+
+async def read(request: Request) -> bytes:
+    """Return the body of a JSON request.
+
+    Raises:
+        Refusal: 415 for another content type or an encoded body, 413 over `LIMIT` bytes.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":
+        raise Rejection(415, "not_json", "Send the body as plain application/json.")
+    declared = request.headers.get("content-length", "0")
+    if declared.isdecimal() and (len(declared) > 9 or int(declared) > LIMIT):
+        raise _too_large()
+    raw = bytearray()
+    # Counted while it arrives, because a chunked body declares no length and a client may lie about it.
+    async for piece in request.stream():
+        raw += piece
+        if len(raw) > LIMIT:
+            raise _too_large()
+    return bytes(raw)
+
+
+def parse(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object that `raw` spells.
+
+    Raises:
+        Refusal: 400 for what isn't strict JSON in UTF-8, 422 for a value that is no object.
+    """
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise _malformed("The body is not valid UTF-8.") from None
+    _check_depth(text)
+    try:
+        value = json.loads(
+            text,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+            object_pairs_hook=_object,
+        )
+    except json.JSONDecodeError:
+        raise _malformed("The body is not valid JSON.") from None
+    for string in _strings(value):
+        _check_string(string)
+    if not isinstance(value, dict):
+        raise Rejection(422, "out_of_contract", "The body must be a JSON object.")
+    return value
+
+
+def _check_depth(text: str) -> None:
+    # Before parsing, because the parser recurses: its own limit is the interpreter's stack.
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth > DEPTH:
+                raise _malformed(f"The body is nested deeper than {DEPTH} levels.")
+        elif token[0] in "]}":
+            depth -= 1
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _NUMBER_LENGTH or int(digits) not in _INTEGER:
+        raise _malformed("The body holds a number that is too large.")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    if len(digits) > _NUMBER_LENGTH or float(digits) in (float("inf"), float("-inf")):
+        raise _malformed("The body holds a number that is too large.")
+    return float(digits)
+
+
+def _constant(_: str) -> NoReturn:
+    raise _malformed("The body holds NaN or Infinity, which JSON does not have.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _malformed("The body holds an object with the same key twice.")
+    return value
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, dict):
+        yield from value
+        for item in value.values():
+            yield from _strings(item)
+
+
+def _check_string(string: str) -> None:
+    if "\0" in string:
+        raise _malformed("The body holds a NUL character.")
+    try:
+        string.encode()
+    except UnicodeEncodeError:
+        raise _malformed("The body holds half of a surrogate pair.") from None
+
+
+def _malformed(message: str) -> Rejection:
+    return Rejection(400, "malformed", message)
+
+
+def _too_large() -> Rejection:
+    return Rejection(413, "too_large", f"The body is over {LIMIT // 1024} KB.")

@@ -1,0 +1,34 @@
+"""One id for each request, in every line of its log and on its response, so that a complaint finds its lines."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chapterverse_api.observability import log
+
+
+class RequestId:
+    """Gives a request the id that Lambda knows it by, or elsewhere a new one: never what a client calls it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = getattr(scope.get("aws.context"), "aws_request_id", None) or uuid4().hex
+
+        async def naming(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["x-request-id"] = request_id
+            await send(message)
+
+        token = log.request_id.set(request_id)
+        try:
+            await self._app(scope, receive, naming)
+        finally:
+            log.request_id.reset(token)

@@ -1,0 +1,56 @@
+"""One file a resource. This page says what a route needs of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from fastapi import Request
+
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery, Feedback, RetrievalRequest, RetrievalResponse, ServiceStatus
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.http.sse import Events
+
+
+class Service(Protocol):
+    """What answers. Every method blocks and runs in a worker thread; errors are those of `chapterverse.errors`."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def site(self) -> str:
+        """Address of the documentation; empty as long as it is not known."""
+        ...
+
+    def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
+        """Yield the parts of an answer; the last is the whole `ChatResponse`. Steps may run in different threads.
+
+        Args:
+            cutoff: until when, at the latest.
+            origins: addresses that the reader's page may be of, besides the site's own.
+        """
+        ...
+
+    def retrieve(self, request: RetrievalRequest) -> RetrievalResponse: ...
+
+    def rate(self, said: Feedback) -> None:
+        """Take what a reader says of an answer.
+
+        Raises:
+            RecordsFault: it could not be kept, and is in the log.
+        """
+        ...
+
+    def status(self) -> ServiceStatus: ...
+
+
+def service(request: Request) -> Service:
+    """Return the service, which opens at the first call.
+
+    Raises:
+        ChapterVerseError: it can't be opened.
+    """
+    opened: Callable[[], Service] = request.app.state.service
+    return opened()

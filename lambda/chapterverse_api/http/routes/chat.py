@@ -1,0 +1,47 @@
+"""`POST /v1/chat`: a question in, a cited answer out, whole or as a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.http import sse
+from chapterverse_api.http.guard import rate
+from chapterverse_api.http.guard.body import GuardedRoute
+from chapterverse_api.http.routes import service
+from chapterverse_api.rejections import documented
+
+router = APIRouter(route_class=GuardedRoute)
+
+_STREAM: dict[str, Any] = {
+    "description": "The whole answer, or a stream of it when `Accept` names `text/event-stream`",
+    "content": {
+        sse.MEDIA_TYPE: {
+            "schema": {
+                "type": "string",
+                "description": "Events `meta` (turn_id, mode, sources), `delta` (text) any number of times, then "
+                "`final` (a ChatResponse) or `error` (code, message, retryable). A stream without one of these failed.",
+            }
+        }
+    },
+}
+
+
+@router.post(
+    "/chat",
+    response_model=ChatResponse,
+    responses={200: _STREAM, **documented(400, 403, 413, 415, 422, 429, 500, 503)},
+)
+def chat(query: ChatQuery, request: Request) -> Response:
+    """Answer a question, or explain a selection, from the documentation."""
+    rate.check(request)
+    deadline = Deadline.under(request.scope.get("aws.context"))
+    # The origin has passed the guard: a page of it may ask, and so may one that this service serves itself.
+    origins = (request.headers.get("origin", ""), str(request.base_url))
+    events = service(request).chat(query, deadline=deadline, origins=origins)
+    streamed = sse.wants_stream(request.headers.get("accept", ""))
+    return sse.EventStream(events, deadline) if streamed else sse.JsonAnswer(events, deadline)

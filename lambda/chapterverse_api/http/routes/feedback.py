@@ -1,0 +1,27 @@
+"""`POST /v1/feedback`: whether an answer helped. It is logged, and kept where conversations are."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from chapterverse_api.contract import Feedback
+from chapterverse_api.http.guard import rate
+from chapterverse_api.http.guard.body import GuardedRoute
+from chapterverse_api.http.routes import service
+from chapterverse_api.http.routes.threads import unavailable
+from chapterverse_api.records import RecordsFault
+from chapterverse_api.rejections import documented
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+@router.post("/feedback", status_code=204, responses=documented(400, 403, 413, 415, 422, 429, 500, 503))
+def feedback(said: Feedback, request: Request) -> Response:
+    """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
+    rate.check(request)
+    try:
+        service(request).rate(said)
+    except RecordsFault as error:
+        # It is logged by now, but its owner reads the database: the reader may press again.
+        raise unavailable() from error
+    return Response(status_code=204)

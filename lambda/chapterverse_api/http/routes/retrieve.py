@@ -1,0 +1,20 @@
+"""`POST /v1/retrieve`: the passages behind an answer, with their scores, and no answer."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+
+from chapterverse_api.contract import RetrievalRequest, RetrievalResponse
+from chapterverse_api.http.guard import rate
+from chapterverse_api.http.guard.body import GuardedRoute
+from chapterverse_api.http.routes import service
+from chapterverse_api.rejections import documented
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+@router.post("/retrieve", responses=documented(400, 403, 413, 415, 422, 429, 500, 503))
+def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
+    """Return the passages that fit a question or an embedding best."""
+    rate.check(request)
+    return service(request).retrieve(query)

@@ -1,0 +1,55 @@
+"""The built documentation itself, on the same origin as the API. API routes win; what is left of their space is 404."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from chapterverse.errors import ConfigurationError
+from chapterverse_api.http.guard.headers import is_api
+
+_LOCATION = re.compile(r"<loc>([^<]+)")
+
+
+class StaticSite(StaticFiles):
+    """Files of a built site: a folder answers with its index.html, a missing page with 404.html.
+
+    Raises:
+        ConfigurationError: the folder does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise ConfigurationError(f"{folder} is no folder: build the site first.")
+        super().__init__(directory=folder, html=True)
+        self._folder = folder
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        if path == "sitemap.xml":
+            return await run_in_threadpool(self._sitemap, Request(scope))
+        api = is_api(scope["path"])
+        if api and scope["method"] not in ("GET", "HEAD"):
+            raise HTTPException(404)
+        response = await super().get_response(path, scope)
+        # A program that asks for a route we don't have wants our error shape, not the site's page.
+        if api and response.status_code == 404:
+            raise HTTPException(404)
+        return response
+
+    def _sitemap(self, request: Request) -> Response:
+        """Return the sitemap with the addresses that its pages have here: themes navigate instantly by it."""
+        file = self._folder / "sitemap.xml"
+        if not file.is_file():
+            raise HTTPException(404)
+        xml = file.read_text("utf-8", errors="replace")
+        # The shortest address is the site's root, which every other one begins with.
+        root = min(_LOCATION.findall(xml), key=len, default="")
+        here = str(request.base_url)
+        return Response(xml.replace(f"<loc>{root}", f"<loc>{here}") if root else xml, media_type="application/xml")

@@ -1,0 +1,39 @@
+"""`GET /v1/health`: is it alive; `GET /v1/status`: what does it answer from."""
+
+from __future__ import annotations
+
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
+from fastapi import APIRouter, Request
+
+from chapterverse_api.contract import Health, ServiceStatus
+from chapterverse_api.http.routes import service
+from chapterverse_api.rejections import documented
+
+router = APIRouter()
+
+#: Threads for the status, apart from those that answers are made in: anybody may ask for it as often as they like, and
+#: where the store hangs each would wait.
+_THREADS = 4
+_threads = RunVar[CapacityLimiter]("chapterverse-status")
+
+
+@router.get("/health", responses=documented(403))
+async def health() -> Health:
+    """Say that the process is up; neither the index nor a model is asked."""
+    return Health()
+
+
+@router.get("/status", responses=documented(403, 500, 503))
+async def status(request: Request) -> ServiceStatus:
+    """Return the indexes that are served, the models in use, and the parts that are degraded."""
+    return await to_thread.run_sync(lambda: service(request).status(), limiter=_limiter())
+
+
+def _limiter() -> CapacityLimiter:
+    # It belongs to an event loop, so it is made from within.
+    try:
+        return _threads.get()
+    except LookupError:
+        _threads.set(CapacityLimiter(_THREADS))
+        return _threads.get()

@@ -1,0 +1,140 @@
+"""An answer as server-sent events, `meta`, `delta`…, then `final`, or `error` if it broke; or all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from functools import partial
+from itertools import chain
+
+from anyio import CancelScope, create_task_group, to_thread
+from pydantic import BaseModel
+from starlette.concurrency import iterate_in_threadpool
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from chapterverse_api import rejections
+from chapterverse_api.contract import ChatResponse, Delta, Meta, StreamError
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.observability import metrics
+
+Event = Meta | Delta | ChatResponse
+Events = Generator[Event, None, None]
+
+MEDIA_TYPE = "text/event-stream"
+# `x-accel-buffering` is how nginx and its kin are told to pass each event on at once.
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+_NAMES: dict[type[BaseModel], str] = {Meta: "meta", Delta: "delta", ChatResponse: "final", StreamError: "error"}
+
+
+class IncompleteAnswer(Exception):
+    """The answer ended without its final part."""
+
+
+def wants_stream(accept: str) -> bool:
+    """Return whether the `Accept` header asks for a stream."""
+    ranges = (part.replace(" ", "").lower().split(";") for part in accept.split(","))
+    return any(kind == MEDIA_TYPE and "q=0" not in parameters for kind, *parameters in ranges)
+
+
+def final(events: Events) -> ChatResponse:
+    """Run the answer to its end and return it whole.
+
+    Raises:
+        Unfinished: it ended without one.
+    """
+    last = None
+    for last in events:  # noqa: B007 - only the last one counts
+        pass
+    if not isinstance(last, ChatResponse):
+        raise IncompleteAnswer
+    return last
+
+
+class EventStream(StreamingResponse):
+    """Streams an answer. The first event is made before the headers go out, so an early failure is an HTTP error.
+
+    `events` runs in worker threads, not always the same, one step at a time; it is closed when the client is gone, and
+    `deadline` is cut, which ends even a wait for the model's next word.
+    """
+
+    def __init__(self, events: Events, deadline: Deadline) -> None:
+        super().__init__((), media_type=MEDIA_TYPE, headers=_HEADERS)
+        self._events = events
+        self._cutoff = deadline
+
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await _cancelling_on_disconnect(receive, self._cutoff, partial(self._send, send))
+        finally:
+            # Shielded: a client that left cancels this task, and then the model would go on writing unheard.
+            with CancelScope(shield=True):
+                await to_thread.run_sync(self._events.close)
+
+    async def _send(self, send: Send) -> None:
+        first = await to_thread.run_sync(next, self._events, None)
+        if first is None:
+            raise IncompleteAnswer
+        self.body_iterator = iterate_in_threadpool(_frames(first, self._events, self._cutoff))
+        await self.stream_response(send)
+
+
+class JsonAnswer(Response):
+    """Sends an answer as one JSON document; `events` and `deadline` end as those of a stream do if the client leaves."""
+
+    def __init__(self, events: Events, deadline: Deadline) -> None:
+        super().__init__()
+        self._events = events
+        self._cutoff = deadline
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _cancelling_on_disconnect(receive, self._cutoff, partial(self._send, scope, receive, send))
+
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = await to_thread.run_sync(final, self._events)
+        await JSONResponse(answer.model_dump(mode="json"))(scope, receive, send)
+
+
+async def _cancelling_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
+    """Do the work, and cut the turn if the client leaves meanwhile: then nobody is left to tell what failed.
+
+    Starlette's own way listens on some servers only, and can't wake a thread that waits.
+    """
+    failure: Exception | None = None
+    async with create_task_group() as tasks:
+        tasks.start_soon(_watch, receive, deadline, tasks.cancel_scope)
+        try:
+            await work()
+        except Exception as error:
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure and not deadline.is_cut:
+        raise failure
+
+
+async def _watch(receive: Receive, deadline: Deadline, working: CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    deadline.cut()
+    working.cancel()
+
+
+def _frames(first: Event, rest: Iterator[Event], deadline: Deadline) -> Iterator[str]:
+    turn_id = first.turn_id if isinstance(first, Meta) else None
+    last = first
+    try:
+        for last in chain((first,), rest):
+            yield _frame(last)
+        if not isinstance(last, ChatResponse):
+            raise IncompleteAnswer
+    except Exception as error:
+        if deadline.is_cut:
+            return
+        refusal = rejections.report(error, turn_id=turn_id)
+        # What fails after the final event is for the log alone: the reader has the whole answer.
+        if not isinstance(last, ChatResponse):
+            metrics.count_error()
+            yield _frame(StreamError(code=refusal.code, message=refusal.message, retryable=refusal.retryable))
+
+
+def _frame(event: Event | StreamError) -> str:
+    return f"event: {_NAMES[type(event)]}\ndata: {event.model_dump_json()}\n\n"

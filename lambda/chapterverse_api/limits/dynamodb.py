@@ -1,0 +1,263 @@
+"""Counters in a DynamoDB table: for any number of machines, with nothing that runs while nobody asks.
+
+The table has the partition key `pk`, a string, and no sort key; its TTL attribute is `expires`. Every step is one
+`UpdateItem` of one item under a condition, which DynamoDB carries out alone among all that ask. There are three kinds:
+
+    requests#CLIENT#DAY   a number for each window, `SECONDS@START`, and `last`, the id of the last request
+    account#ACCOUNT       `spent` in microdollars, and what each open reservation set aside, `open@ID`
+    token#TOKEN           `owner`, the id of the request that brought it
+
+A step may arrive twice: where its answer was lost, it is sent again. The second then finds the id of the first, changes
+nothing and has the same answer. That fails in two cases, where too much is counted and never too little: another
+request of the same client came between the two, or one was held up in the network until its money had been settled.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from chapterverse.net.aws import AwsFault, AwsService
+from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
+
+#: Seconds for one step, its tries included: an answer waits for it.
+SECONDS = 2.0
+#: Attributes of the past that an item may hold until they are removed: above 1 KB every write of it costs double.
+STALE = 24
+#: How many are removed at once: an expression holds 4 KB (DynamoDB Developer Guide, "Quotas").
+SWEEP = 200
+#: Seconds after which nothing settles a reservation any more: a Lambda function lives for 900 at most.
+ABANDONED = 3600
+
+_DAY = 24 * 60 * 60
+_OPEN = "open@"
+_FAILED = "ConditionalCheckFailedException"
+
+#: A whole number as DynamoDB writes it.
+_WHOLE = re.compile(r"-?[0-9]{1,38}")
+
+#: An item as DynamoDB writes it: {"spent": {"N": "17"}}.
+Item = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """One step: what to write under which condition, and the names and values that both speak of."""
+
+    key: str
+    write: str
+    condition: str
+    names: Mapping[str, str]
+    values: Mapping[str, str | int] = field(default_factory=dict)
+
+    def request(self, table: str) -> dict[str, object]:
+        values = {name: {"N" if isinstance(v, int) else "S": str(v)} for name, v in self.values.items()}
+        return {
+            "TableName": table,
+            "Key": {"pk": {"S": self.key}},
+            "UpdateExpression": self.write,
+            "ConditionExpression": self.condition,
+            "ExpressionAttributeNames": self.names,
+            **({"ExpressionAttributeValues": values} if values else {}),
+            "ReturnValues": "ALL_NEW",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+
+
+class DynamoLimiter:
+    """Safe to share between threads. Implements `chapterverse_api.limits.Limiter`."""
+
+    def __init__(self, service: AwsService, table: str) -> None:
+        self._service = service
+        self._table = table
+
+    @classmethod
+    def open(cls, table: str) -> DynamoLimiter:
+        """Return the limiter that a table is in the environment's account and region; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: no region is named.
+        """
+        return cls(AwsService.open("dynamodb", seconds=SECONDS), table)
+
+    def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
+        if not windows:
+            return None
+        key, ours = f"requests#{client}#{int(now // _DAY)}", secrets.token_hex(8)
+        written, item = self._apply(_counting(key, ours, windows, now))
+        ours_is_last = item.get("last") == {"S": ours}
+        if written:
+            if not ours_is_last:
+                raise _malformed()
+            self._sweep(key, (name for name in item if _is_past(name, now)))
+            return None
+        if ours_is_last:
+            return None
+        full = [window for window in windows if _number(item, _counter(window, now)) >= window.limit]
+        return max((window.left(now) for window in full), default=1.0)
+
+    def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
+        if micros > cap:
+            return None
+        key, ours = f"account#{account}", f"{int(now)}-{secrets.token_hex(8)}"
+        step = _Update(
+            key,
+            "SET #open = :micros, #expires = :expires ADD #spent :micros",
+            "attribute_not_exists(#open) AND (attribute_not_exists(#spent) OR #spent <= :room)",
+            {"#open": _OPEN + ours, "#expires": "expires", "#spent": "spent"},
+            {":micros": micros, ":room": cap - micros, ":expires": int(now) + ACCOUNT_SECONDS},
+        )
+        written, item = self._apply(step)
+        reserved, spent = _OPEN + ours in item, _number(item, "spent")
+        # Money is set aside where the table shows it, whatever the status of the reply.
+        if (written and not reserved) or (reserved and (_number(item, _OPEN + ours) != micros or spent < micros)):
+            raise _malformed()
+        if not reserved:
+            return None
+        if written:
+            self._sweep(key, sorted(name for name in item if _is_abandoned(name, now)))
+        return Reservation(ours, account, micros, spent - micros)
+
+    def settle(self, reservation: Reservation, micros: int) -> None:
+        step = _Update(
+            f"account#{reservation.account}",
+            "ADD #spent :difference REMOVE #open",
+            "attribute_exists(#open)",
+            {"#spent": "spent", "#open": _OPEN + reservation.id},
+            {":difference": min(micros, reservation.micros) - reservation.micros},
+        )
+        self._apply(step)
+
+    def spent(self, account: str) -> int:
+        request = {
+            "TableName": self._table,
+            "Key": {"pk": {"S": f"account#{account}"}},
+            "ConsistentRead": True,
+            "ProjectionExpression": "spent",
+        }
+        try:
+            found = self._service.call("DynamoDB_20120810.GetItem", request)
+        except AwsFault as error:
+            raise self._explained(error) from error
+        return _number(_item(found, "Item"), "spent")
+
+    def first(self, token: str, until: float, now: float) -> bool:
+        ours = secrets.token_hex(8)
+        step = _Update(
+            f"token#{token}",
+            "SET #owner = :id, #expires = :expires",
+            # DynamoDB removes what has expired within days, not at once.
+            "attribute_not_exists(#expires) OR #expires <= :now OR #owner = :id",
+            {"#owner": "owner", "#expires": "expires"},
+            {":id": ours, ":expires": math.ceil(until), ":now": int(now)},
+        )
+        written, item = self._apply(step)
+        if written and item.get("owner") != {"S": ours}:
+            raise _malformed()
+        return written
+
+    def _apply(self, step: _Update) -> tuple[bool, Item]:
+        """Return whether the condition held, and the item: after it if so, else as it is.
+
+        Raises:
+            LimiterFault: the table can't be used, or what answers is no table.
+        """
+        try:
+            done = self._service.call("DynamoDB_20120810.UpdateItem", step.request(self._table))
+        except AwsFault as error:
+            if error.code == _FAILED:
+                return False, _item(error.body, "Item")
+            raise self._explained(error) from error
+        return True, _item(done, "Attributes")
+
+    def _sweep(self, key: str, stale: Iterable[str]) -> None:
+        """Remove attributes that nothing needs any more, once there are many; twice is as good as once."""
+        gone = list(stale)[:SWEEP]
+        if len(gone) <= STALE:
+            return
+        names = {f"#{i}": name for i, name in enumerate(gone)}
+        # Without the condition it would bring back an item that has expired, and that one would never expire.
+        step = _Update(key, f"REMOVE {', '.join(names)}", "attribute_exists(#expires)", names | {"#expires": "expires"})
+        # What is left over goes with the next request, or with the item.
+        with suppress(LimiterFault):
+            self._apply(step)
+
+    def _explained(self, error: AwsFault) -> LimiterFault:
+        if error.code == "ResourceNotFoundException":
+            return LimiterFault(
+                f"There is no DynamoDB table {self._table} in this account and region: make it, or name another in "
+                "CHAPTERVERSE_LIMITER."
+            )
+        if error.code in ("AccessDeniedException", "AccessDenied"):
+            return LimiterFault(
+                f"The DynamoDB table {self._table} may not be used with these credentials: allow dynamodb:UpdateItem "
+                "and dynamodb:GetItem on it."
+            )
+        if error.code == "ValidationException":
+            return LimiterFault(
+                f"The DynamoDB table {self._table} can't hold the counters: it needs the partition key pk, a string, "
+                "and no sort key."
+            )
+        return LimiterFault(str(error))
+
+
+def _counting(key: str, ours: str, windows: Sequence[RateWindow], now: float) -> _Update:
+    numbers = range(len(windows))
+    below = [f"(attribute_not_exists(#n{i}) OR #n{i} < :limit{i})" for i in numbers]
+    return _Update(
+        key,
+        f"SET #last = :id, #expires = :expires ADD {', '.join(f'#n{i} :one' for i in numbers)}",
+        " AND ".join(["(attribute_not_exists(#last) OR #last <> :id)", *below]),
+        {"#last": "last", "#expires": "expires", **{f"#n{i}": _counter(windows[i], now) for i in numbers}},
+        {":id": ours, ":one": 1, ":expires": int(now) + 2 * _DAY, **{f":limit{i}": windows[i].limit for i in numbers}},
+    )
+
+
+def _counter(window: RateWindow, now: float) -> str:
+    return f"{window.seconds}@{window.start(now)}"
+
+
+def _is_past(name: str, now: float) -> bool:
+    """Return whether this is a counter whose window is over, also for a machine whose clock is a little late."""
+    seconds, _, start = name.partition("@")
+    return seconds.isdecimal() and start.isdecimal() and int(start) + 2 * int(seconds) <= now
+
+
+def _is_abandoned(name: str, now: float) -> bool:
+    """Return whether this is what a process set aside that was killed; its money stays spent."""
+    began = name.removeprefix(_OPEN).partition("-")[0]
+    return name.startswith(_OPEN) and began.isdecimal() and int(began) + ABANDONED <= now
+
+
+def _item(reply: Mapping[str, object], name: str) -> Item:
+    """Return the item of a reply; an empty one where it holds none.
+
+    Raises:
+        LimiterFault: what it holds is none.
+    """
+    item = reply.get(name, {})
+    if not isinstance(item, dict) or not all(isinstance(value, dict) for value in item.values()):
+        raise _malformed()
+    return item
+
+
+def _number(item: Item, name: str) -> int:
+    """Return a whole number of an item, 0 where it has none of that name.
+
+    Raises:
+        LimiterFault: something else stands there.
+    """
+    if name not in item:
+        return 0
+    said = item[name].get("N")
+    if not isinstance(said, str) or not _WHOLE.fullmatch(said):
+        raise _malformed()
+    return int(said)
+
+
+def _malformed() -> LimiterFault:
+    return LimiterFault("DynamoDB answered with something that is no reply: check AWS_ENDPOINT_URL.")

@@ -1,0 +1,87 @@
+"""Counters in this process: for one process on one machine. Implements `chapterverse_api.limits.Limiter`."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+from chapterverse_api.limits import ACCOUNT_SECONDS, RateWindow, Reservation
+
+#: An address costs a stranger nothing; to remember a client costs 650 bytes.
+CLIENTS = 50_000
+
+
+@dataclass(slots=True)
+class _Account:
+    ends: float = 0.0
+    spent: int = 0
+    open: dict[str, int] = field(default_factory=dict)
+
+
+class MemoryLimiter:
+    """Dictionaries behind one lock. What they hold ends with the process, the day's spending included.
+
+    Args:
+        clients: how many are remembered, those that asked last.
+    """
+
+    def __init__(self, clients: int = CLIENTS) -> None:
+        self._most = clients
+        self._lock = Lock()
+        # Requests by the length and the start of their window.
+        self._clients: OrderedDict[str, dict[tuple[int, int], int]] = OrderedDict()
+        self._accounts: dict[str, _Account] = {}
+        self._tokens: dict[str, float] = {}
+
+    def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
+        with self._lock:
+            known = self._clients.pop(client, {})
+            # One window longer than it lasts, for a thread that read its clock a little earlier.
+            counts = {(length, start): n for (length, start), n in known.items() if start + 2 * length > now}
+            self._clients[client] = counts
+            if len(self._clients) > self._most:
+                self._clients.popitem(last=False)
+            slots = {(window.seconds, window.start(now)): window for window in windows}
+            full = [window for slot, window in slots.items() if counts.get(slot, 0) >= window.limit]
+            if not full:
+                counts.update({slot: counts.get(slot, 0) + 1 for slot in slots})
+            return max((window.left(now) for window in full), default=None)
+
+    def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
+        with self._lock:
+            if account not in self._accounts:
+                self._accounts = {name: kept for name, kept in self._accounts.items() if kept.ends > now}
+                self._accounts[account] = _Account()
+            kept = self._accounts[account]
+            kept.ends = now + ACCOUNT_SECONDS
+            if kept.spent + micros > cap:
+                return None
+            reservation = Reservation(secrets.token_hex(16), account, micros, kept.spent)
+            kept.spent += micros
+            kept.open[reservation.id] = micros
+            return reservation
+
+    def settle(self, reservation: Reservation, micros: int) -> None:
+        with self._lock:
+            kept = self._accounts.get(reservation.account)
+            if kept and (reserved := kept.open.pop(reservation.id, None)) is not None:
+                kept.spent -= reserved - min(micros, reserved)
+
+    def spent(self, account: str) -> int:
+        with self._lock:
+            kept = self._accounts.get(account)
+            return kept.spent if kept else 0
+
+    def first(self, token: str, until: float, now: float) -> bool:
+        with self._lock:
+            if self._tokens.get(token, now) > now:
+                return False
+            # The oldest go as new ones come, so that a flood of them leaves nothing behind.
+            for old in list(self._tokens)[:2]:
+                if self._tokens[old] <= now:
+                    del self._tokens[old]
+            self._tokens[token] = until
+            return True

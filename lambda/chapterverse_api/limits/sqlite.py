@@ -1,0 +1,206 @@
+"""Counters in an SQLite file: for many processes on one machine. Implements `chapterverse_api.limits.Limiter`."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+
+from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
+
+#: Old rows that a write removes at most from each table: more than it adds, so that none stays for long.
+SWEEP = 8
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_UNUSABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+_TABLES = {
+    "limiter_requests": "client TEXT, seconds INTEGER, start INTEGER, count INTEGER NOT NULL, ends REAL NOT NULL,"
+    " PRIMARY KEY (client, seconds, start)",
+    "limiter_accounts": "account TEXT PRIMARY KEY, spent INTEGER NOT NULL, ends REAL NOT NULL",
+    "limiter_reservations": "id TEXT PRIMARY KEY, account TEXT NOT NULL, micros INTEGER NOT NULL, ends REAL NOT NULL",
+    "limiter_tokens": "token TEXT PRIMARY KEY, ends REAL NOT NULL",
+}
+
+
+class SqliteLimiter:
+    """A file of its own, made with its folder at the first use, and readable for its owner alone.
+
+    Args:
+        path: on a disk of this machine: a write-ahead log does not work over a network.
+        patience: seconds to wait while others write.
+    """
+
+    def __init__(self, path: str | Path, patience: float = 2.0) -> None:
+        self._path = Path(path)
+        self._patience = patience
+        self._lock = Lock()
+        self._db: sqlite3.Connection | None = None
+        self._file = (0, 0)
+
+    def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
+        with self._transaction() as db:
+            counted = db.execute("SELECT seconds, start, count FROM limiter_requests WHERE client = ?", (client,))
+            counts = {(length, start): _whole(count) for length, start, count in counted}
+            full = [w for w in windows if counts.get((w.seconds, w.start(now)), 0) >= w.limit]
+            if not full and windows:
+                # One window longer than it lasts, for a process whose clock is a little late.
+                rows = [(client, w.seconds, w.start(now), w.start(now) + 2 * w.seconds) for w in windows]
+                db.executemany(
+                    "INSERT INTO limiter_requests (client, seconds, start, count, ends) VALUES (?, ?, ?, 1, ?)"
+                    " ON CONFLICT (client, seconds, start) DO UPDATE SET count = count + 1",
+                    rows,
+                )
+                _sweep(db, now, "limiter_requests")
+        return max((window.left(now) for window in full), default=None)
+
+    def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
+        ours, ends = secrets.token_hex(16), now + ACCOUNT_SECONDS
+        # What was set aside must outlast a power cut too; for the rest it is enough to outlast the process.
+        with self._transaction(durable=True) as db:
+            spent = _spent(db, account)
+            if spent + micros > cap:
+                return None
+            db.execute(
+                "INSERT INTO limiter_accounts (account, spent, ends) VALUES (?, ?, ?)"
+                " ON CONFLICT (account) DO UPDATE SET spent = spent + excluded.spent, ends = excluded.ends",
+                (account, micros, ends),
+            )
+            db.execute("INSERT INTO limiter_reservations VALUES (?, ?, ?, ?)", (ours, account, micros, ends))
+            _sweep(db, now, "limiter_accounts", "limiter_reservations")
+        return Reservation(ours, account, micros, spent)
+
+    def settle(self, reservation: Reservation, micros: int) -> None:
+        with self._transaction() as db:
+            open_ = db.execute("DELETE FROM limiter_reservations WHERE id = ? RETURNING micros", (reservation.id,))
+            for (micros_reserved,) in open_.fetchall():
+                reserved = _whole(micros_reserved)
+                db.execute(
+                    "UPDATE limiter_accounts SET spent = spent - ? WHERE account = ?",
+                    (reserved - min(micros, reserved), reservation.account),
+                )
+
+    def spent(self, account: str) -> int:
+        with self._transaction() as db:
+            return _spent(db, account)
+
+    def first(self, token: str, until: float, now: float) -> bool:
+        with self._transaction() as db:
+            added = db.execute(
+                "INSERT INTO limiter_tokens (token, ends) VALUES (?, ?)"
+                " ON CONFLICT (token) DO UPDATE SET ends = excluded.ends WHERE ends <= ?",
+                (token, until, now),
+            )
+            _sweep(db, now, "limiter_tokens")
+            return added.rowcount == 1
+
+    def close(self) -> None:
+        """Give the file back; the next call opens it again."""
+        with self._lock:
+            self._forget()
+
+    def __del__(self) -> None:
+        self._forget()
+
+    @contextmanager
+    def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """Run the block alone among all threads and processes; what it wrote counts when it ends without an error."""
+        # Also the threads of one process must not wait for each other for ever.
+        if not self._lock.acquire(timeout=self._patience):
+            raise self._busy()
+        try:
+            db = self._opened()
+            # FULL waits until the disk has it; NORMAL loses the latest at most, and only when the machine dies.
+            db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+        except OSError as error:
+            raise LimiterFault(f"The counters in {self._path} can't be used ({error.strerror}).") from error
+        except sqlite3.Error as error:
+            self._forget()
+            raise self._explained(error) from error
+        finally:
+            self._lock.release()
+
+    def _opened(self) -> sqlite3.Connection:
+        """Return the connection; a file that was removed or replaced meanwhile is opened anew."""
+        if not self._path.exists():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.touch(mode=0o600)
+        stat = self._path.stat()
+        if self._db is None or (stat.st_dev, stat.st_ino) != self._file:
+            self._forget()
+            # The lock above keeps its threads apart.
+            self._db = sqlite3.connect(
+                self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
+            )
+            self._file = (stat.st_dev, stat.st_ino)
+            self._prepare(self._db)
+        return self._db
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        # SQLite does not wait when two processes turn on the log at once.
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(0.005)
+        for name, columns in _TABLES.items():
+            db.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
+            db.execute(f"CREATE INDEX IF NOT EXISTS {name}_ends ON {name} (ends)")
+
+    def _forget(self) -> None:
+        if self._db is not None:
+            with suppress(sqlite3.Error):
+                self._db.close()
+            self._db = None
+
+    def _busy(self) -> LimiterFault:
+        return LimiterFault(f"Others are writing to the counters in {self._path}: wait for them.")
+
+    def _explained(self, error: sqlite3.Error) -> LimiterFault:
+        # The low byte is the kind of error, the rest its details.
+        kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if kind in _BUSY:
+            return self._busy()
+        if kind in _UNUSABLE:
+            return LimiterFault(f"The counters in {self._path} can't be used ({error}).")
+        return LimiterFault(f"The file {self._path} is no database of counters: remove it, or name another.")
+
+
+def _spent(db: sqlite3.Connection, account: str) -> int:
+    row = db.execute("SELECT spent FROM limiter_accounts WHERE account = ?", (account,)).fetchone()
+    return _whole(row[0]) if row else 0
+
+
+def _whole(value: object) -> int:
+    """Return a count; whatever else stands in its place, as SQLite lets it, says that others wrote the file.
+
+    Raises:
+        sqlite3.DatabaseError: it is none.
+    """
+    if type(value) is not int or value < 0:
+        raise sqlite3.DatabaseError
+    return value
+
+
+def _sweep(db: sqlite3.Connection, now: float, *tables: str) -> None:
+    """Remove a few rows that nobody asks for any more."""
+    for table in tables:
+        db.execute(
+            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE ends <= ? LIMIT {SWEEP})",  # noqa: S608
+            (now,),
+        )

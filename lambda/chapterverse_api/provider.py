@@ -1,0 +1,118 @@
+"""When the service opens: at the first question, and anew where the secrets that it was opened with have changed.
+
+Secrets that `CHAPTERVERSE_SECRETS_ARN` names are asked for at the first question, never before. Ten minutes later, or
+a minute later where a key is refused, they are asked for again, in the background while the old service answers; where
+they changed, a service that was opened with the new ones takes its place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock, Thread
+from typing import TYPE_CHECKING
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api import rejections
+from chapterverse_api.http.routes import Service
+from chapterverse_api.observability import log
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service as OwnService
+
+#: Seconds after which secrets are asked for again; after a key was refused; and after they could not be had.
+LIFETIME, REFUSED, FAILED = 600.0, 60.0, 10.0
+
+
+class ServiceProvider:
+    """Returns the service, which opens at the first call; a try that failed is made again.
+
+    Args:
+        service: what is returned; None opens one.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self, settings: Settings, service: Service | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._settings = settings
+        self._service = service
+        self._own: OwnService | None = None
+        self._clock = clock
+        self._lock = Lock()
+        self._tried = 0.0
+        self._failure = ""
+        self._warnings: tuple[str, ...] = ()
+
+    def __call__(self) -> Service:
+        """Return the service.
+
+        Raises:
+            ConfigurationError: a setting can't be used, or the secrets can't be had.
+        """
+        with self._lock:
+            if self._service is None:
+                self._service = self._own = self._opened()
+            elif self._own and self._is_due(self._own):
+                self._tried = self._clock()
+                Thread(target=self._renew, args=(self._own,), name="chapterverse-secrets", daemon=True).start()
+            return self._service
+
+    @property
+    def site(self) -> str:
+        """Where the documentation is, as far as it is known; never opens anything."""
+        return self._settings.base_url or (self._service.site if self._service else "")
+
+    def _opened(self) -> OwnService:
+        # Readers who ask on and on must not make as many calls of a secret that isn't there.
+        if self._failure and self._clock() - self._tried < FAILED:
+            raise ConfigurationError(self._failure)
+        self._tried = self._clock()
+        try:
+            service = _open(self._resolved())
+        except ConfigurationError as error:
+            self._failure = str(error) if self._settings.secrets_arn else ""
+            raise
+        self._failure = ""
+        return service
+
+    def _is_due(self, service: OwnService) -> bool:
+        if not self._settings.secrets_arn:
+            return False
+        patience = FAILED if self._failure else REFUSED if service.key_refused else LIFETIME
+        return self._clock() - self._tried >= patience
+
+    def _renew(self, service: OwnService) -> None:
+        """Open a service with the secrets of now, if they changed, and put it in the place of this one."""
+        try:
+            settings = self._resolved()
+            changed = _open(settings) if settings != service.settings else service
+        except ChapterVerseError as error:
+            # The old service goes on, and the operator reads why.
+            rejections.report(error)
+            self._failure = str(error)
+            return
+        self._failure = ""
+        if changed is not service:
+            changed.follow(service)
+            with self._lock:
+                self._service = self._own = changed
+
+    def _resolved(self) -> Settings:
+        if not self._settings.secrets_arn:
+            return self._settings
+        from chapterverse.net.aws.secrets import fetch
+
+        held = fetch(self._settings.secrets_arn)
+        for warning in held.warnings if held.warnings != self._warnings else ():
+            log.event("error", turn_id=None, code="secret_left_out", message=warning)
+        self._warnings = held.warnings
+        return self._settings.with_secrets(held.values)
+
+
+def _open(settings: Settings) -> OwnService:
+    # It is most of this program: a cold Lambda that imported it before its first request would start a third slower.
+    from chapterverse_api.service import open_service
+
+    return open_service(settings)

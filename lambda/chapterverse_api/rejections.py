@@ -1,0 +1,142 @@
+"""What a reader is told when there is no answer: one shape, one plain sentence, nothing from the inside.
+
+Every error becomes a `Rejection`: those of `chapterverse.errors` by the table below, anything else as `internal`. What
+went wrong goes to the log; the sentence on the wire names no file, no class and none of the request's own words.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from chapterverse import errors
+from chapterverse_api.contract import ErrorBody, ErrorResponse
+from chapterverse_api.observability import log
+
+
+class Rejection(Exception):
+    """A request that gets no answer.
+
+    Attributes:
+        status: the HTTP status.
+        code: a stable word for programs.
+        message: one sentence for people.
+        field: dotted path of the field to change, where there is one.
+        retryable: whether the same request may succeed later.
+        retry_after: seconds until then, where they are known.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        retryable: bool = False,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.field = field
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+    def response(self, headers: dict[str, str] | None = None) -> JSONResponse:
+        answer = ErrorResponse(error=ErrorBody(code=self.code, message=self.message, field=self.field))
+        wait = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+        return JSONResponse(answer.model_dump(exclude_none=True), self.status, {**wait, **(headers or {})})
+
+
+_BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
+    errors.IndexMissing: (503, "index_missing", "This documentation has not been indexed yet."),
+    errors.IndexMismatch: (
+        503,
+        "index_mismatch",
+        "The index of this documentation does not fit this service; its owner has to rebuild one of them.",
+    ),
+    errors.IndexFault: (503, "index_unavailable", "The index of this documentation can't be read right now."),
+    errors.ProviderError: (503, "provider_unavailable", "The model that answers can't be reached right now."),
+    errors.ConfigurationError: (
+        503,
+        "misconfigured",
+        "This service is not set up correctly: its owner has to mend it.",
+    ),
+    Exception: (500, "internal", "Something went wrong on our side."),
+}
+
+_BY_STATUS: dict[int, tuple[str, str]] = {
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This address does not take that method."),
+}
+
+
+def of_error(error: Exception, site: str = "") -> Rejection:
+    """Return what a reader is told about `error`, and where to look instead if `site` is known."""
+    if isinstance(error, Rejection):
+        return error
+    if isinstance(error, errors.InputError):
+        return Rejection(422, "out_of_contract", str(error), field=error.field)
+    kind = next(kind for kind in type(error).__mro__ if kind in _BY_ERROR)
+    status, code, message = _BY_ERROR[kind]
+    if status == 503 and site:
+        message = f"{message} Meanwhile {site} has its own search."
+    retryable = isinstance(error, errors.IndexFault) or getattr(error, "retryable", False)
+    return Rejection(status, code, message, retryable=retryable)
+
+
+def of_status(status: int) -> Rejection:
+    """Return what a reader is told about a request that the router turned away."""
+    return Rejection(status, *_BY_STATUS.get(status, ("refused", "This request can't be answered.")))
+
+
+def report(error: Exception, *, turn_id: str | None = None, site: str = "") -> Rejection:
+    """Log `error` for the operator where it is ours to mend, and return what the reader is told (see `of_error`)."""
+    refusal = of_error(error, site)
+    if refusal.status >= 500:
+        frames = extract_tb(error.__traceback__)
+        log.event(
+            "error",
+            turn_id=turn_id,
+            code=refusal.code,
+            type=type(error).__name__,
+            where=f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None,
+            # Only our own sentences are known to hold none of the reader's words: a ValueError may quote a question.
+            message=str(error) if isinstance(error, errors.ChapterVerseError) else None,
+        )
+    return refusal
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI entries of these refusals."""
+    return {
+        status: {"model": ErrorResponse, "description": _MEANING[status], **_HEADERS.get(status, {})}
+        for status in statuses
+    }
+
+
+_MEANING = {
+    400: "Malformed: not UTF-8, or not strict JSON",
+    403: "The origin is not allowed",
+    404: "Nothing at this address",
+    413: "The body is too large",
+    415: "The body is not application/json",
+    422: "Out of contract: `field` names what to change",
+    429: "Too many requests of one client: `Retry-After` says how many seconds to wait",
+    500: "Something went wrong on our side",
+    503: "Nothing can be answered at all right now",
+}
+
+_HEADERS: dict[int, dict[str, Any]] = {
+    429: {
+        "headers": {
+            "Retry-After": {"description": "Seconds", "schema": {"type": "integer", "minimum": 1}},
+            "X-Work": {"description": "A challenge, where `code` is `work_required`", "schema": {"type": "string"}},
+        }
+    }
+}

@@ -1,0 +1,164 @@
+"""What a chunk's place and wording say of a question, beside how rare the words are that they share.
+
+    title    share of the page title's words that the question holds
+    heading  share of the nearest heading's words that it holds
+    file     share of the words of the file's path that it holds
+    phrase   share of the question's pairs of neighboring words, by idf, that stand side by side in the text too
+    code     share of the text that is code
+
+A heading that the question says as a whole is what it asks for; a long one that it touches is not: so the share is of
+the heading's words and not of the question's. Their weights stand in `ranking`.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+
+from chapterverse.model import Chunk
+from chapterverse.text import lexical
+
+_FENCE = re.compile(r"^ *+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ *+\1|\Z)", re.MULTILINE | re.DOTALL)
+_FILE_WORD = re.compile(r"[^\W_]+")
+#: Names of files that say nothing of what is in them.
+_NAMELESS = frozenset(("index", "readme"))
+#: Characters between the beginnings of two neighboring words: an ending, a space, a short word or two.
+_NEAR = 10
+#: From here on in Unicode stand the scripts of East Asia.
+_UNSPACED = "\u2e80"
+#: Shorter beginnings of words stand in too many others.
+_SHORTEST_STEM = 3
+#: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
+#: again for every chunk.
+_PAIRS = 64
+#: Texts of which it is remembered how much is code, whatever is asked.
+_READ = 2048
+
+_Terms = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighboring words of the question.
+
+    Attributes:
+        first, second: the hashed terms of each; a chunk without one of either holds no such pair.
+        beginnings: what all forms of each begin with, in lower case.
+        weight: idf of the more common one.
+    """
+
+    first: frozenset[int]
+    second: frozenset[int]
+    beginnings: tuple[str, str]
+    weight: float
+
+    def stands_in(self, text: str) -> bool:
+        """Whether the words are neighbors in a lower-case text, in either order.
+
+        "lock the file" is asked for as "lock a file" and as "file locking".
+        """
+        first, second = self.beginnings
+        return _follows(first, second, text) or _follows(second, first, text)
+
+
+class QueryFeatures:
+    """A question as chunks in one language are compared with it."""
+
+    def __init__(self, question: str, language: str, idf: Mapping[int, float]) -> None:
+        words = list(lexical.words(question, language))
+        self.language = language
+        self.terms = frozenset(t for word in words for t in word.terms)
+        pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
+        self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
+        self._weight = sum(pair.weight for pair in self.pairs)
+        # Chunks of a page have its title and file in common.
+        self._shares: dict[str, float] = {}
+
+    def features(self, chunk: Chunk, held: AbstractSet[int]) -> dict[str, float]:
+        """Return each feature of a chunk, 0 to 1.
+
+        Args:
+            held: the terms of the question that it holds.
+        """
+        return {
+            "title": self._share(chunk.chapter_title),
+            "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
+            "file": self._share(_names(chunk.source_file_path)),
+            "phrase": self._phrase(chunk.text, held),
+            "code": code_share(chunk.text),
+        }
+
+    def _share(self, text: str) -> float:
+        if text not in self._shares:
+            words, terms = _words(text, self.language)
+            # Most places are called nothing that was asked for.
+            held = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
+            self._shares[text] = held / len(words) if words else 0.0
+        return self._shares[text]
+
+    def _phrase(self, text: str, held: AbstractSet[int]) -> float:
+        # Most chunks hold one word of the question or two, and not side by side: they are not read.
+        pairs = [pair for pair in self.pairs if not (pair.first.isdisjoint(held) or pair.second.isdisjoint(held))]
+        if not pairs:
+            return 0.0
+        lower = text.lower()
+        return sum(pair.weight for pair in pairs if pair.stands_in(lower)) / self._weight
+
+
+@functools.lru_cache(maxsize=_READ)
+def code_share(text: str) -> float:
+    """Return how much of a text is fenced code, by characters."""
+    if "```" not in text and "~~~" not in text:
+        return 0.0
+    return sum(match.end() - match.start() for match in _FENCE.finditer(text)) / len(text)
+
+
+def _follows(first: str, second: str, text: str) -> bool:
+    """Whether some word that begins with `first` has `second` close behind its beginning."""
+    at = text.find(first)
+    while at >= 0:
+        end = at + len(first)
+        # Without spaces, words are read as pairs of characters that overlap.
+        start = at + 1 if first >= _UNSPACED else end
+        if _begins(text, at) and text.find(second, start, end + _NEAR + len(second)) >= 0:
+            return True
+        at = text.find(first, end)
+    return False
+
+
+def _begins(text: str, at: int) -> bool:
+    """Whether a word begins here: "log" is not what "catalog" speaks of; without spaces, words begin anywhere."""
+    return at == 0 or text[at] >= _UNSPACED or not text[at - 1].isalnum()
+
+
+def _pair(first: lexical.Word, second: lexical.Word, language: str, idf: Mapping[int, float]) -> Pair:
+    rarity = min(max(idf.get(t, 0.0) for t in word.terms) for word in (first, second))
+    beginnings = (_beginning(first.surface, language), _beginning(second.surface, language))
+    return Pair(frozenset(first.terms), frozenset(second.terms), beginnings, rarity)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _beginning(surface: str, language: str) -> str:
+    """Return what all forms of a word begin with."""
+    stem = lexical.stem(surface, language)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(surface, stem, strict=False)))
+    return surface[:same] if same >= _SHORTEST_STEM else surface
+
+
+@functools.lru_cache(maxsize=16_384)
+def _words(heading: str, language: str) -> tuple[tuple[_Terms, ...], frozenset[int]]:
+    """Return the terms of each word, and of all of them."""
+    words = tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
+    return words, frozenset(term for terms in words for term in terms)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _names(path: str) -> str:
+    """Return the words that a file is named with."""
+    names = _FILE_WORD.findall(path.rpartition(".")[0] or path)
+    return " ".join(name for name in names if name.lower() not in _NAMELESS)

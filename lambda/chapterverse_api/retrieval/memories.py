@@ -1,0 +1,60 @@
+"""Memories among the results: notes of the docs' owner, which are found by likeness first and weighed after.
+
+The plain sum of similarity, importance and recency lets an important note that has nothing to do with the question
+beat one that answers it: .5 · .2 + .5 · 1 is more than .5 · .8 + .5 · .3. So a memory must first come near the best
+page, and what importance and recency add then is less than what sets good hits apart.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chapterverse_api.retrieval.search import Candidate
+
+MEMORY = "memory"
+#: A memory that ranks lower than this share of the best page is not shown at all.
+GATE = 0.6
+#: The most that importance adds to a rank, and recency.
+IMPORTANCE, RECENCY = 0.05, 0.05
+#: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
+HALF_LIFE = 30.0
+#: What importance is counted in (DESIGN 4.1).
+_LEAST, _MOST = 1, 5
+
+
+def weigh(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
+    """Return the candidates with memories gated and weighted, in order again; untouched where there is no memory."""
+    if not any(c.chunk.type == MEMORY for c in candidates):
+        return candidates
+    gate = GATE * max((c.rank for c in candidates if c.chunk.type != MEMORY), default=0.0)
+    now = now or datetime.now(UTC)
+    kept = [_weighted(c, now) if c.chunk.type == MEMORY else c for c in candidates if _passes(c, gate)]
+    return sorted(kept, key=lambda c: -c.rank)
+
+
+def _passes(candidate: Candidate, gate: float) -> bool:
+    return candidate.chunk.type != MEMORY or candidate.rank >= gate
+
+
+def _weighted(candidate: Candidate, now: datetime) -> Candidate:
+    chunk = candidate.chunk
+    importance = (min(max(chunk.importance, _LEAST), _MOST) - _LEAST) / (_MOST - _LEAST)
+    recency = _recency(chunk.created_at or chunk.timestamp, now)
+    bonus = IMPORTANCE * importance + RECENCY * recency
+    return candidate._replace(
+        rank=min(1.0, candidate.rank + bonus),
+        components={**candidate.components, "importance": importance, "recency": recency},
+    )
+
+
+def _recency(date: str, now: datetime) -> float:
+    """Return 1 for now, half for each half-life before; 0 without a date."""
+    try:
+        then = datetime.fromisoformat(date)
+    except ValueError:
+        return 0.0
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    days = max(0.0, (now - then).total_seconds() / 86_400)
+    return float(0.5 ** (days / HALF_LIFE))

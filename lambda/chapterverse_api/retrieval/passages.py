@@ -1,0 +1,87 @@
+"""What of the results an answer is made from: the best sections, as much of each as fits into a budget of tokens.
+
+Small chunks find the right section more often, large ones deliver more of it; so what was found is small, and what is
+handed on is the section around it. Neighbors come from the same section alone: an answer must cite where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from chapterverse.model import Chunk
+from chapterverse.text.plain import plain
+from chapterverse_api.generation import Passage
+from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.search import Candidate
+
+#: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
+BUDGET = 2560
+#: Of these, what one section may take: it may be a whole reference.
+WIDEST = 1024
+#: Sections that are widened before others are added, and the most there may be.
+WIDENED, MOST = 5, 10
+#: Bytes of a token, as texts are cut (see `chapterverse.indexing.chunking`): near enough for a budget.
+_BYTES = 3.6
+
+
+def chosen(candidates: Iterable[Candidate], top_k: int | None) -> list[Candidate]:
+    """Return the best candidate of each section, best first: a section is one source, however many chunks match."""
+    best: dict[object, Candidate] = {}
+    for candidate in candidates:
+        best.setdefault(section(candidate.chunk), candidate)
+    return list(best.values())[: top_k or MOST]
+
+
+def passages(
+    kept: Sequence[Candidate], url: Callable[[Chunk], str], pages: Mapping[str, Sequence[Chunk]]
+) -> list[Passage]:
+    """Return the candidates as passages with the ids "1", "2" …, each in as much of its section as the budget allows.
+
+    Args:
+        kept: one of each section, best first.
+        url: where the reader finds a chunk.
+        pages: all chunks of each of their pages, by file path.
+    """
+    left = BUDGET
+    made = []
+    for number, candidate in enumerate(kept, 1):
+        if number > WIDENED and _tokens(candidate.chunk) > left:
+            break
+        waiting = sum(_tokens(c.chunk) for c in kept[number:WIDENED])
+        room = min(WIDEST, left - waiting) if number <= WIDENED else 0
+        around = _around(candidate.chunk, pages[candidate.chunk.source_file_path], room)
+        left -= sum(map(_tokens, around))
+        made.append(_passage(str(number), candidate, url(candidate.chunk), around))
+    return made
+
+
+def _around(chunk: Chunk, page: Sequence[Chunk], room: int) -> list[Chunk]:
+    """Return the chunk with its neighbors in its own section, nearest first, as far as there is room; in order."""
+    own = [c for c in page if section(c) == section(chunk)]
+    own.sort(key=lambda c: (abs(c.chunk_index - chunk.chunk_index), c.chunk_index))
+    taken: list[Chunk] = []
+    for neighbor in own:
+        room -= _tokens(neighbor)
+        if taken and room < 0:
+            break
+        taken.append(neighbor)
+    return sorted(taken, key=lambda c: c.chunk_index)
+
+
+def _tokens(chunk: Chunk) -> int:
+    return round(len(chunk.text.encode()) / _BYTES)
+
+
+def _passage(number: str, candidate: Candidate, url: str, around: Sequence[Chunk]) -> Passage:
+    chunk = candidate.chunk
+    return Passage(
+        id=number,
+        path=chunk.heading_path,
+        text=plain(chunk.text),
+        section="\n\n".join(plain(c.text) for c in around),
+        terms=frozenset(candidate.lexical.indices),
+        rank=candidate.rank,
+        score=candidate.evidence,
+        url=url,
+        chunk_id=chunk.chunk_id,
+    )

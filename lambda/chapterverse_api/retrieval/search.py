@@ -1,0 +1,220 @@
+"""From a question to ranked chunks: search both sides, fuse, order, rerank, weigh. One order on every store.
+
+A rank only orders: the best of anything is first. How far a chunk answers at all is said by its evidence, which is
+calibrated for the index.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from chapterverse.calibration import Calibration, Features, Matching, Question, read_question
+from chapterverse.embedding import Embedder
+from chapterverse.errors import InputError, ProviderError
+from chapterverse.model import Chunk, SparseVector
+from chapterverse.store import Hit, Snapshot
+from chapterverse.store.filters import Asked, resolve
+from chapterverse.text import lexical
+from chapterverse_api.retrieval import memories, ranking
+from chapterverse_api.retrieval.features import QueryFeatures
+from chapterverse_api.retrieval.ranking import Ranked
+from chapterverse_api.retrieval.rerankers import Reranker
+
+#: Candidates of each side before fusion; with 100 the order of the first five got no better.
+CANDIDATES = 50
+#: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
+_LARGEST = 1e15
+LEXICAL_ALGORITHM = "bm25-code-aware + structure"
+HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
+
+
+class Candidate(NamedTuple):
+    """A chunk with its rank value, its evidence (calibrated, 0 to 1) and what both were made from.
+
+    Attributes:
+        components: of the rank.
+        features: of the evidence; None where the question has no words, and so none.
+    """
+
+    chunk: Chunk
+    lexical: SparseVector
+    rank: float
+    evidence: float
+    components: Mapping[str, float]
+    features: Features | None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What a search found.
+
+    Attributes:
+        candidates: best first, each text once.
+        total: how many chunks were considered.
+        degraded: why not all went as configured; None if it did.
+        timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
+        vector: of the question, for a second search.
+    """
+
+    candidates: tuple[Candidate, ...]
+    question: Question
+    calibration: Calibration
+    total: int
+    algorithm: str
+    degraded: str | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)
+    vector: Sequence[float] | None = None
+
+    @property
+    def strong(self) -> tuple[Candidate, ...]:
+        """The candidates that may be answered from."""
+        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor)
+
+    @property
+    def answerable(self) -> bool:
+        """Whether there is anything to answer from."""
+        return bool(self.strong)
+
+    @property
+    def evidence(self) -> float:
+        """The strongest evidence that the question is answered at all."""
+        return max((c.evidence for c in self.candidates), default=0.0)
+
+
+def retrieve(
+    snapshot: Snapshot,
+    embedder: Embedder | None,
+    question: str | None,
+    *,
+    vector: Sequence[float] | None = None,
+    filters: Asked | None = None,
+    here: str = "",
+    now: datetime | None = None,
+    weight: float | None = None,
+) -> Retrieval:
+    """Search one generation of the index.
+
+    Args:
+        question: what is asked; None for a search by `vector` alone.
+        vector: a dense vector of the index's own embedder.
+        filters: what to narrow the search to (see `filters.parse`).
+        here: the page that the reader is on (see `addresses.page_of`), which comes a little earlier.
+        now: by which the age of memories is taken; the present where it is left out.
+        weight: share of the dense side in the fusion; the index's own where it is left out.
+
+    Raises:
+        InputError: the vector is not of the index's size.
+    """
+    head, asked = snapshot.head, question or ""
+    stages, degraded = _Stages(), None
+    if vector is not None:
+        _check_vector(vector, head.embedder.size)
+    elif question is not None and embedder is not None:
+        try:
+            vector = embedder.embed_query(question)
+        except ProviderError:
+            degraded = "The embedder could not be reached; only words were searched."
+        stages.end("embed")
+
+    where = resolve(filters, snapshot)
+    by_words = snapshot.search_lexical(lexical.query_vector(asked, head.languages), CANDIDATES, where)
+    by_meaning = snapshot.search_dense(vector, CANDIDATES, where) if vector is not None else []
+    stages.end("search")
+
+    words, idf = read_question(asked, head.languages, snapshot)
+    hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
+    wanted = {language: QueryFeatures(asked, language, idf) for language in {h.chunk.language for h in hits.values()}}
+    held = {i: h.lexical.among(idf) for i, h in hits.items()}
+    fused = ranking.fuse(held, idf, by_meaning, head.fusion_weight if weight is None else weight)
+    ranked = ranking.rank(hits, held, fused, wanted, here)
+    stages.end("rank")
+
+    calibration = Calibration.from_json(head.calibration)
+    candidates = _weighed(ranked, held, calibration, words, idf, by_meaning)
+    stages.end("weigh")
+    return Retrieval(
+        candidates=tuple(memories.weigh(candidates, now)),
+        question=words,
+        calibration=calibration,
+        total=len(hits),
+        algorithm=HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM,
+        degraded=degraded,
+        timings=stages.timings,
+        vector=vector,
+    )
+
+
+def _weighed(
+    ranked: Sequence[Ranked],
+    held: Mapping[str, Mapping[int, float]],
+    calibration: Calibration,
+    words: Question,
+    idf: Mapping[int, float],
+    by_meaning: Sequence[Hit],
+) -> list[Candidate]:
+    """Return the candidates with the evidence that they speak of what was asked."""
+    cosines = {h.chunk.chunk_id: h.score for h in by_meaning}
+    # What is not among the nearest is at most as near as the last of them.
+    farthest = min(cosines.values(), default=None)
+    # A title speaks for the best chunk of its page; the others must speak for themselves.
+    titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
+    matching = Matching(words, idf) if words.known else None
+    candidates = []
+    for r in ranked:
+        hit, chunk_id = r.hit, r.hit.chunk.chunk_id
+        near = cosines.get(chunk_id)
+        nearness, title = farthest if near is None else near, titles.pop(hit.chunk.source_file_path, 0.0)
+        found = matching.features(held[chunk_id], nearness, title) if matching else None
+        components = r.components if near is None else {**r.components, "cosine": near}
+        evidence = calibration.of(found) if found else 0.0
+        candidates.append(Candidate(hit.chunk, hit.lexical, r.rank, evidence, components, found))
+    return candidates
+
+
+def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | None = None) -> Retrieval:
+    """Give a model the last word on the order, ties as they were; where it fails, the order stays and that is told."""
+    if not found.candidates:
+        return found
+    stages = _Stages()
+    try:
+        relevance = reranker.rerank(question, [c.chunk.embed_text for c in found.candidates])
+    except ProviderError:
+        stages.end("rerank")
+        failure = "The reranker could not be reached; the order is that of the search."
+        told = " ".join(filter(None, (found.degraded, failure)))
+        return replace(found, degraded=told, timings={**found.timings, **stages.timings})
+    stages.end("rerank")
+    pairs = zip(found.candidates, relevance, strict=True)
+    read = [Candidate(c.chunk, c.lexical, v, c.evidence, {**c.components, "rerank": v}, c.features) for c, v in pairs]
+    return replace(
+        found,
+        candidates=tuple(memories.weigh(sorted(read, key=lambda c: -c.rank), now)),
+        algorithm=f"{found.algorithm} + {reranker.name}",
+        timings={**found.timings, **stages.timings},
+    )
+
+
+class _Stages:
+    """How long each took, in seconds."""
+
+    def __init__(self) -> None:
+        self.timings: dict[str, float] = {}
+        self._started = time.perf_counter()
+
+    def end(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.timings[stage], self._started = now - self._started, now
+
+
+def _check_vector(vector: Sequence[float], size: int) -> None:
+    if not size:
+        raise InputError("The index holds no dense vectors: send a query.", field="embedding")
+    if len(vector) != size:
+        raise InputError(f"The index holds vectors of {size} dimensions.", field="embedding")
+    # The engine counts in 32 bits, where a larger number is infinite and a vector of zeros has no direction.
+    if not any(vector) or not all(abs(v) <= _LARGEST for v in vector):
+        raise InputError("The embedding needs finite numbers that are not all zero.", field="embedding")

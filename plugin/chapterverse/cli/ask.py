@@ -1,0 +1,191 @@
+"""`search`, `ask` and `serve`: the service on the command line. It is loaded only when one of them runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chapterverse import entry_points
+from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from, with_secrets
+from chapterverse.errors import IndexFault, InputError
+from chapterverse.evaluation.questions import QuestionRow, read_questions
+from chapterverse.settings import Settings
+from chapterverse.store import only_scope, open_store
+
+
+def search(
+    question: Annotated[str | None, typer.Argument(help="What to look for.", metavar="QUESTION")] = None,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help='A file of {"id", "question"} rows.', metavar="FILE.jsonl")
+    ] = None,
+    top_k: Annotated[int, typer.Option("--top-k", min=1, max=20, help="Results for each question.")] = 5,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
+    ] = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+    embedder: Embedder = None,
+) -> None:
+    """Show the chunks that answer a question.
+
+    Best first, with their evidence from 0 to 1; --questions asks all the questions of a file.
+    """
+    rows = _questions(question, questions)
+    where = _filters(filters or [])
+    service = entry_points.load("open")(settings_from(store, site, docs_version, embedder=embedder))
+    found = [_searched(row, service, top_k, where) for row in rows]
+    if as_json:
+        print_json(found)
+        return
+    for row, result in zip(rows, found, strict=True):
+        typer.echo(f"{row.question}\n")
+        for hit in result["results"]:
+            typer.echo(f"{hit['rank']:3} {hit['score']:.2f}  {_name(hit)}\n          {hit['url']}")
+
+
+def ask(
+    question: Annotated[str | None, typer.Argument(help="What to ask.", metavar="QUESTION")] = None,
+    selected_text: Annotated[
+        str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
+    ] = None,
+    page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the text was selected on.")] = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+    embedder: Embedder = None,
+) -> None:
+    """Ask a question, or about a text.
+
+    The answer comes with its citations, as in the chat.
+    """
+    if question is None and selected_text is None:
+        raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
+    service = entry_points.load("open")(settings_from(store, site, docs_version, embedder=embedder))
+    answer = service.answer(query=question, selected_text=selected_text, page_url=page_url)
+    if as_json:
+        print_json(answer)
+        return
+    _print_markdown(answer["response"])
+    cited = {i for segment in answer["segments"] for i in segment["citations"]}
+    for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
+        typer.echo(f"[{place.get('id', '·')}] {_name(place)}  {place['url'] or ''}")
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
+    site_dir: Annotated[
+        Path | None, typer.Option("--site-dir", help="A built site to serve on the same origin.", metavar="DIR")
+    ] = None,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+    embedder: Embedder = None,
+) -> None:
+    """Run the API, and the site beside it.
+
+    With --site-dir, citations lead to the site as it is served here.
+    """
+    # The application asks for secrets itself, and again from time to time; that they are there is seen at once.
+    settings = Settings.from_environment(store=store, site=site, docs_version=docs_version, embedder=embedder)
+    held = with_secrets(settings)
+    create_app = entry_points.load("app")
+    with entry_points.bind(host, port) as listening:
+        here = entry_points.address(listening)
+        if site_dir is not None:
+            # The site is read here, so its citations must lead here and not to its published address.
+            settings = settings.override(base_url=f"{here}/")
+            if settings.allowed_origins:
+                # A list of origins says nothing of our own, and the site's chat asks from there.
+                settings = settings.override(allowed_origins=f"{settings.allowed_origins},{here}")
+        application = create_app(settings=settings, site_dir=site_dir)
+        # A setting that can't be used is told here, and not to the first reader.
+        application.state.service()
+        try:
+            only_scope(open_store(held), settings.site, settings.docs_version)
+        except IndexFault as error:
+            # It may be indexed while we run: the next question finds it.
+            typer.echo(f"Warning: {error}", err=True)
+        typer.echo(f"Listening at {here}/ (Ctrl-C ends it)", err=True)
+        entry_points.run(application, listening)
+
+
+def _questions(question: str | None, file: Path | None) -> list[QuestionRow]:
+    """Return what to search for; a single question is row "1"."""
+    if file is not None and question is None:
+        return read_questions(file)
+    if question is None or file is not None:
+        raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")
+    return [QuestionRow("1", question)]
+
+
+def _searched(row: QuestionRow, service: Any, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
+    except InputError as error:
+        # A filter is the same for all rows; anything else is this row's own.
+        if row.place and error.field != "filters":
+            raise InputError(f"{row.place}: {error}") from None
+        raise
+
+
+def _filters(given: list[str]) -> dict[str, Any]:
+    """Return one filter: any of what is given for one field, all of the fields, and all that came as JSON."""
+    fields: dict[str, list[dict[str, Any]]] = {}
+    for name, value in (_pair(text) for text in given if not text.startswith("{")):
+        field = name.removesuffix("^")
+        wanted = _typed(field, value) if name == field else {"$prefix": value}
+        fields.setdefault(field, []).append({field: wanted})
+    parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
+    parts += [_json(text) for text in given if text.startswith("{")]
+    return {"$and": parts} if parts[1:] else parts[0] if parts else {}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise typer.BadParameter("A --filter needs the form field=value, field^=prefix, or JSON.")
+    return name, value
+
+
+def _typed(field: str, value: str) -> str | int:
+    if field == "chunk_index":
+        with contextlib.suppress(ValueError):
+            return int(value)
+    return value
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text, object_pairs_hook=_without_doubles))
+    except (ValueError, RecursionError):
+        raise typer.BadParameter("A --filter in braces needs to be a JSON object without a key twice.") from None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
+def _name(place: dict[str, Any]) -> str:
+    return " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
+
+
+def _print_markdown(text: str) -> None:
+    if not sys.stdout.isatty():
+        typer.echo(f"{text}\n")
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text), "")

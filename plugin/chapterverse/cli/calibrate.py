@@ -1,0 +1,134 @@
+"""`calibrate`: from which evidence on an index answers, by questions that people ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chapterverse import entry_points, progress
+from chapterverse.cli.options import (
+    AskedSite,
+    Embedder,
+    Json,
+    Ledger,
+    Questions,
+    Site,
+    Store,
+    Version,
+    print_json,
+    settings_from,
+)
+from chapterverse.evaluation.questions import read_judged
+from chapterverse.indexing import publish_policy
+from chapterverse.indexing.target import Target
+from chapterverse.ledger import open_ledger
+from chapterverse.model import Head
+from chapterverse.store import open_store
+
+# What fits is loaded by the command that needs it.
+if TYPE_CHECKING:
+    from chapterverse.calibration.fit import Figures
+    from chapterverse.calibration.observations import CalibrationOutcome
+
+
+def calibrate(
+    questions: Questions,
+    most_false: Annotated[
+        float,
+        typer.Option("--max-false-refusals", min=0, max=0.5, help="Share of answerable questions that may be refused."),
+    ] = 0.08,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what comes out and store nothing.")] = False,
+    base_url: AskedSite = None,
+    ledger: Ledger = None,
+    embedder: Embedder = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Fit refusals to questions of readers.
+
+    Write down what readers ask, some that the site answers and some that it doesn't, at least ten of each:
+
+    \b
+    {"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
+    {"id": "fly", "question": "can it fly?", "answerable": false}
+
+    Every question is searched for. From then on, as many of the others are refused as possible while no more of the
+    answerable ones are than --max-false-refusals says. With an embedder its share in the search is measured as well.
+    Both are stored with the index and kept by `index`, until there is another embedder or a release that reads words
+    by other rules.
+    """
+    from chapterverse.calibration import observations
+    from chapterverse.indexing import tuning
+
+    asked = read_judged(questions)
+    observations.check(asked, questions)
+    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    if not dry_run:
+        publish_policy.check(settings)
+    service = entry_points.load("open")(settings)
+    with progress.bar() as shown:
+        found = observations.calibrate(asked, most_false, service, settings, shown)
+        head = found.head
+        if not dry_run:
+            opened, made_by = open_store(settings), head.embedder
+            target = Target(head.scope, opened, open_ledger(settings), base_url=head.base_url, made_by=made_by)
+            head = tuning.tune(head, found.calibration, found.fusion_weight, target, shown)
+    typer.echo(_told(found, head, dry_run), err=True)
+    if as_json:
+        print_json(_document(found, head, dry_run))
+    else:
+        typer.echo("\n".join(_lines(found)))
+
+
+def _told(found: CalibrationOutcome, head: Head, dry_run: bool) -> str:
+    asked = f"{found.answerable} answerable and {found.unanswerable} unanswerable questions"
+    if dry_run:
+        return f"Would calibrate {head.scope} on {asked}"
+    if head.generation == found.head.generation:
+        return f"{head.scope} is calibrated on these {asked} already, generation {head.generation}"
+    return f"Calibrated {head.scope} on {asked}, generation {head.generation}"
+
+
+def _lines(found: CalibrationOutcome) -> list[str]:
+    before, after = found.before, found.after
+    rows = [
+        ("refused of the unanswerable", f"{before.refused:.3f}", f"{after.refused:.3f}"),
+        ("refused of the answerable", f"{before.false_refusals:.3f}", f"{after.false_refusals:.3f}"),
+        ("AUC", f"{before.auc:.3f}", f"{after.auc:.3f}"),
+        ("weight of the embedder", f"{found.head.fusion_weight:.1f}", f"{found.fusion_weight:.1f}"),
+    ]
+    lines = [f"{'':28} before   after", *(f"{name:28} {one:>6}  {other:>6}" for name, one, other in rows)]
+    if found.mrr:
+        tried = "  ".join(f"{weight:.1f} {mrr:.3f}" for weight, mrr in found.mrr.items())
+        lines.append(f"MRR by weight: {tried}")
+    return lines
+
+
+def _document(found: CalibrationOutcome, head: Head, dry_run: bool) -> dict[str, Any]:
+    return {
+        "site": head.site,
+        "version": head.version,
+        "generation": head.generation,
+        "embedder": head.embedder.name,
+        "questions": {"answerable": found.answerable, "unanswerable": found.unanswerable},
+        "before": _figures(found.before),
+        "after": _figures(found.after),
+        "fusion_weight": {
+            "before": found.head.fusion_weight,
+            "after": found.fusion_weight,
+            "mrr": {f"{weight:.1f}": round(mrr, 4) for weight, mrr in found.mrr.items()},
+        },
+        "calibration": found.calibration.to_json(),
+        "stored": not dry_run,
+    }
+
+
+def _figures(figures: Figures) -> dict[str, float]:
+    return {
+        "refused": round(figures.refused, 4),
+        "false_refusals": round(figures.false_refusals, 4),
+        "auc": round(figures.auc, 4),
+    }

@@ -1,0 +1,208 @@
+"""`eval`: how well the questions of a file are answered, in figures, against bars and against an earlier run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chapterverse import entry_points, progress
+from chapterverse.cli.options import (
+    AskedSite,
+    Embedder,
+    Json,
+    Questions,
+    Site,
+    Store,
+    Version,
+    print_json,
+    settings_from,
+)
+from chapterverse.errors import InputError
+from chapterverse.evaluation.questions import QuestionRow, read_judged
+from chapterverse.settings import Settings
+from chapterverse.site.delivery import replace
+
+# What examines and measures is loaded by the command that needs it.
+if TYPE_CHECKING:
+    from chapterverse.evaluation.bars import Bar
+    from chapterverse.evaluation.comparison import Comparison
+    from chapterverse.evaluation.runs import Run
+
+Bars = Annotated[
+    list[str] | None,
+    typer.Option("--min", help="A bar: exit with 3 where the figure is lower; may be repeated.", metavar="NAME=VALUE"),
+]
+MoreBars = Annotated[
+    list[str] | None, typer.Argument(help="Further bars, after one by --min.", metavar="NAME=VALUE", show_default=False)
+]
+
+
+def eval_(
+    questions: Questions,
+    more: MoreBars = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Have every question answered too, and measure the answers.")
+    ] = False,
+    least: Bars = None,
+    compare: Annotated[
+        Path | None, typer.Option("--compare", help="An earlier run, to tell a difference from luck.", metavar="RUN")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write a page to open in a browser.", metavar="FILE.html")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Write what --json prints, for a later --compare.", metavar="FILE.json")
+    ] = None,
+    base_url: AskedSite = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+    embedder: Embedder = None,
+) -> None:
+    """Measure how well questions are answered.
+
+    Write down what readers ask, in their words, and which places answer it:
+
+    \b
+    {"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
+    {"id": "fly", "question": "can it fly?", "answerable": false}
+
+    A place is a page or, with #anchor, a section, by its whole address or relative to the site. Every question is
+    searched for, and nothing is changed. The figures are from 0 to 1, averaged over the questions:
+
+    \b
+    recall@3 @5 @10  share of the expected places among the first 3, 5, 10 results
+    hit@1 @5         1 where any of them is there
+    mrr              1 / rank of the first of them
+    ndcg@10          all of them, the earlier the better
+    page.recall@5 …  each of these for pages, whichever section was found
+    refused          share of the unanswerable questions that were refused
+    answered         share of the answerable ones that were not
+
+    With --answers every question goes through the whole pipeline, generator included. What the answers are worth is
+    counted and not judged by a model; "nuggets" are facts that a right answer holds:
+
+    \b
+    {"id": "host", "question": "listen where?", "expected": ["serve/"], "nuggets": ["--host"]}
+
+    \b
+    citation_validity     share of the citations that hold when they are checked anew; anything but 1 is a defect
+    citation_precision    share of the citations whose section carries the sentence
+    citation_recall       share of the sentences that a section cited there carries
+    nuggets               share of the facts that the answer holds
+    cited.page, .section  share of the answerable questions with an expected page, or section, among the cited
+    refused@unanswerable  share of the unanswerable questions that were refused at last
+    answered@answerable   share of the answerable ones that were not: 1 less the false refusals
+    caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations catches
+
+    Before a change and after it:
+
+    \b
+    chapterverse eval questions.jsonl --run before.json
+    chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
+    """
+    from chapterverse.evaluation import report as html
+    from chapterverse.evaluation.answer_run import answer
+    from chapterverse.evaluation.comparison import compare as compared
+    from chapterverse.evaluation.retrieval_run import examine
+    from chapterverse.evaluation.text_report import lines, of_answers, printable
+
+    bars = _bars(least or [], more or [], answers)
+    asked = read_judged(questions)
+    _check_outputs([file for file in (report, run) if file], questions)
+    before = _earlier(compare, asked) if compare else None
+    template = html.load_template() if report else None
+    settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
+    service = entry_points.load("open")(settings)
+    with progress.bar() as shown:
+        done = examine(asked, service, settings, shown)
+        if answers:
+            _announce(len(asked), settings)
+            done = answer(done, asked, service, settings, shown)
+        comparison = compared(done, before, shown) if before else None
+    document = _document(done, bars, comparison)
+    if run:
+        _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    if report and template:
+        _save(report, html.render(template, done, bars, comparison))
+    for warning in (*done.warnings, *of_answers(done)):
+        typer.echo(f"Warning: {printable(warning)}", err=True)
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo("\n".join(lines(done, comparison)))
+    _hold_to(bars, done)
+    if done.interrupted:
+        raise typer.Exit(1)
+
+
+def _document(done: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:
+    """Return what `--json` prints."""
+    document = {**done.to_json(), "bars": [bar.to_json(done.measured) for bar in bars]}
+    return {**document, "comparison": comparison.to_json()} if comparison else document
+
+
+def _announce(questions: int, settings: Settings) -> None:
+    """Say what may be charged for before it is asked."""
+    if settings.generator != "extractive":
+        typer.echo(
+            f"Up to {questions} questions are going to {settings.generator}, which may charge for each.", err=True
+        )
+
+
+def _bars(least: list[str], more: list[str], answers: bool) -> list[Bar]:
+    from chapterverse.evaluation.bars import read_bar
+
+    if more and not least:
+        raise typer.BadParameter("There is one file of QUESTIONS; a bar is set by --min NAME=VALUE.")
+    try:
+        bars = [read_bar(text) for text in (*least, *more)]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    for bar in bars:
+        if bar.of_answers and not answers:
+            raise typer.BadParameter(f"{bar.name} is a figure of answers: add --answers.")
+    return bars
+
+
+def _check_outputs(files: list[Path], questions: Path) -> None:
+    """Refuse what could not be written, or would take the place of something else, before a question is asked."""
+    places = [file.resolve() for file in (questions, *files)]
+    if len(set(places)) < len(places):
+        raise typer.BadParameter("QUESTIONS, --report and --run must be different files.")
+    for file in files:
+        if file.is_dir() or not file.parent.is_dir():
+            raise InputError(f"{file} can't be written: name a file in a folder that exists.")
+
+
+def _earlier(file: Path, asked: list[QuestionRow]) -> Run:
+    from chapterverse.evaluation.comparison import shares
+    from chapterverse.evaluation.runs import read_run
+
+    before = read_run(file)
+    if not shares(asked, before):
+        raise InputError(f"{file} holds none of these questions, so there is nothing to compare.")
+    return before
+
+
+def _save(file: Path, text: str) -> None:
+    """Write a file as a whole or not at all; into a pipe or a terminal as it comes."""
+    if file.exists() and not file.is_file():
+        file.write_text(text, "utf-8")
+    else:
+        replace(file, text.encode())
+
+
+def _hold_to(bars: list[Bar], run: Run) -> None:
+    from chapterverse.evaluation.bars import missed
+
+    sentences = missed(bars, run.measured)
+    for sentence in sentences:
+        typer.echo(f"Error: {sentence}", err=True)
+    if sentences:
+        raise typer.Exit(3)

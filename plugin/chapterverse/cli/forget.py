@@ -1,0 +1,56 @@
+"""`forget`: what is kept of conversations, removed. The service keeps them, so it is loaded for it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from chapterverse import entry_points
+from chapterverse.cli.options import Json, print_json, settings_from
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+
+Records = Annotated[
+    str | None,
+    typer.Option(
+        "--records", help="Where conversations are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"
+    ),
+]
+
+
+def forget(
+    thread: Annotated[str | None, typer.Argument(help="The id of a conversation.", metavar="THREAD")] = None,
+    older_than: Annotated[
+        int | None,
+        typer.Option("--older-than", min=0, max=3650, help="Forget all that is older, of any thread.", metavar="DAYS"),
+    ] = None,
+    records: Records = None,
+    as_json: Json = False,
+) -> None:
+    """Forget a conversation, or old ones.
+
+    Where nothing is kept of it, nothing is done.
+    """
+    if (thread is None) == (older_than is None):
+        raise typer.BadParameter("Give either a THREAD or --older-than DAYS.")
+    threads = kept_threads(settings_from(None, None, None, records=records))
+    removed = threads.expire(older_than) if thread is None else int(threads.forget(thread))
+    if as_json:
+        print_json({"removed": removed})
+    elif thread is None:
+        typer.echo(f"{removed} turns, summaries and ratings were forgotten.")
+    else:
+        typer.echo("The conversation was forgotten." if removed else "Nothing is kept of such a conversation.")
+
+
+def kept_threads(settings: Settings) -> Any:
+    """Return what keeps conversations.
+
+    Raises:
+        ConfigurationError: nothing does.
+    """
+    threads = entry_points.load("open")(settings).threads
+    if threads is None:
+        raise ConfigurationError("No conversations are kept: CHAPTERVERSE_RECORDS names no database.")
+    return threads

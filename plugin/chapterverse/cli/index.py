@@ -1,0 +1,129 @@
+"""`index` and `status`: making an index true to its site, and seeing whether it is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chapterverse import progress
+from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.errors import IndexCorrupt
+from chapterverse.indexing import publish_policy, sync
+from chapterverse.indexing import status as states
+from chapterverse.indexing.target import Target
+from chapterverse.knowledge.persona import find_persona, no_pages, persona_source
+from chapterverse.ledger import open_ledger
+from chapterverse.model import Head, Scope, Source, slug
+from chapterverse.readers import Reading, SlugRule, read_site, read_sources
+from chapterverse.settings import Settings
+from chapterverse.store import only_scope, open_store
+
+Persona = Annotated[
+    str | None,
+    typer.Option("--persona", help="Tells the chat how to speak; else persona.md in PATH or here.", metavar="FILE"),
+]
+
+
+def index(
+    path: Annotated[
+        Path, typer.Argument(help="A built site, or with --source a folder of Markdown or MDX.", metavar="PATH")
+    ],
+    source: Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")] = False,
+    slugs: Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")] = SlugRule.MKDOCS,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
+    ] = None,
+    persona: Persona = None,
+    ledger: Ledger = None,
+    embedder: Embedder = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done and change nothing.")] = False,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Make the index hold exactly this site.
+
+    Only what changed is read, only what is new is embedded, and what is gone is removed.
+    """
+    settings = settings_from(
+        store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url, persona=persona
+    )
+    if not dry_run:
+        publish_policy.check(settings)
+    address = settings.base_url or None
+    docs = path if source else None
+    spoken = find_persona(settings.persona, docs, Path())
+    reading = read_sources(path, address, slugs, no_pages(spoken, path)) if source else read_site(path, address)
+    sources = (*reading.sources, *([persona_source(spoken, reading.base_url, docs)] if spoken else []))
+    scope, others = _scope(settings, reading)
+    target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
+    with progress.bar() as report:
+        run = sync.preview if dry_run else sync.index
+        done = run(sources, target, report)
+    if others:
+        typer.echo(
+            f"Warning: the store holds {', '.join(sorted(others))} too. If that is this site at another address, index "
+            "it with --site; from now on every command needs --site.",
+            err=True,
+        )
+    done = done.after(reading.warnings, len(reading.skipped))
+    for warning in done.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    for line in done.plan_lines() if dry_run else ():
+        typer.echo(line, err=True)
+    typer.echo(f"{'Would index' if dry_run else 'Indexed'} {done}", err=True)
+    if as_json:
+        print_json({**done.to_json(), "plan": done.plan_json()} if dry_run else done.to_json())
+
+
+def status(
+    path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
+    persona: Persona = None,
+    ledger: Ledger = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Show what is indexed.
+
+    With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
+    """
+    settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona)
+    opened = open_store(settings)
+    scope = only_scope(opened, settings.site, settings.docs_version)
+    report = states.derive(opened, open_ledger(settings), scope, _offered(path, settings) if path else None)
+    if as_json:
+        print_json(report.to_json())
+        return
+    typer.echo(report.summary)
+    for file in report.files:
+        typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
+
+
+def _offered(site: Path, settings: Settings) -> list[Source]:
+    """Return what `index` would offer of a built site."""
+    reading = read_site(site, settings.base_url or None)
+    spoken = find_persona(settings.persona, None, Path())
+    return [*reading.sources, *([persona_source(spoken, reading.base_url)] if spoken else [])]
+
+
+def _scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
+    """Return what to index into, and the other sites of the store if this is a new one that nobody named.
+
+    It is what --site says, else what holds the site at that address, else named by the address.
+    """
+    heads: list[Head] = []
+    # A damaged head names nothing, and is replaced by what is about to be indexed.
+    with contextlib.suppress(IndexCorrupt):
+        heads = open_store(settings).heads()
+    known = {h.site for h in heads if h.base_url.rstrip("/") + "/" == reading.base_url}
+    site = settings.site or (known.pop() if len(known) == 1 else slug(reading.site))
+    sites = {h.site for h in heads}
+    return Scope(site, settings.docs_version or ""), set() if settings.site or site in sites else sites

@@ -1,0 +1,124 @@
+"""`widget`, `inject` and `check`: the chat in a site of any generator, and what is wrong with a site as built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chapterverse import progress
+from chapterverse.cli.options import Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.settings import Settings
+from chapterverse.site.check import check as check_site
+from chapterverse.site.delivery import deliver, widget_files
+from chapterverse.site.inject import inject as inject_into
+from chapterverse.site.script_tag import plain_tag
+
+Endpoint = Annotated[
+    str | None, typer.Option("--endpoint", help="Address of the API; / is the site's own origin.", metavar="URL")
+]
+Title = Annotated[str | None, typer.Option("--title", help="Heading of the chat and label of its button.")]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="Options of the chat, as YAML or JSON.", metavar="FILE", exists=True, dir_okay=False),
+]
+About = Annotated[str | None, typer.Option("--docs-version", help="Docs version that questions are about.")]
+Built = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
+
+
+def widget(
+    folder: Annotated[Path, typer.Argument(help="A folder that the generator copies as it is.", metavar="DIR")],
+    endpoint: Endpoint = None,
+    title: Title = None,
+    config: Config = None,
+    as_json: Json = False,
+    docs_version: About = None,
+) -> None:
+    """Write the chat's files into a folder.
+
+    For a generator that adds a script tag to its pages itself; DIR should hold nothing else.
+    """
+    files = _files(endpoint, title, config, docs_version)
+    written = deliver(folder, files)
+    tag = plain_tag(f"{folder.resolve().name}/launcher.js")
+    if as_json:
+        print_json({"folder": str(folder), "files": sorted(files), "written": written, "tag": tag})
+        return
+    typer.echo(
+        f"{folder}: {written} of {len(files)} files written. Every page needs this tag, with its own path:", err=True
+    )
+    typer.echo(tag)
+
+
+def inject(
+    site_dir: Built,
+    endpoint: Endpoint = None,
+    title: Title = None,
+    config: Config = None,
+    as_json: Json = False,
+    docs_version: About = None,
+) -> None:
+    """Put the chat into every page of a built site.
+
+    One script tag before </body>; a second time changes nothing. Run it after each build.
+    """
+    files = _files(endpoint, title, config, docs_version)
+    with progress.bar() as report:
+        done = inject_into(site_dir, files, report)
+    for warning in done.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    if as_json:
+        print_json(done.to_json())
+        return
+    typer.echo(f"{done.changed} pages changed, {done.unchanged} unchanged, {done.skipped} skipped.", err=True)
+
+
+def check(
+    site_dir: Built,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
+    ] = None,
+    no_index: Annotated[bool, typer.Option("--no-index", help="Look at the site alone and not at its index.")] = False,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", help="Pages to leave out, as in .gitignore; may be repeated.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail for sentences that read like orders to a model, too.")
+    ] = False,
+    ledger: Ledger = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Say what is wrong with a site as built.
+
+    No chat, dead anchors, secrets in files, a stale index, planted orders. Exits with 3 if there is anything.
+    """
+    settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
+    with progress.bar() as report:
+        found = check_site(site_dir, settings, with_index=not no_index, exclude=exclude or (), progress=report)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        for line in found.lines():
+            typer.echo(line)
+    if found.fail(strict):
+        raise typer.Exit(3)
+
+
+def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:
+    """Return the widget's files with what flags say of it, and where these say nothing, a file or the environment."""
+    from chapterverse.widget.options import read_file, read_options
+
+    settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version)
+    if not settings.endpoint:
+        raise typer.BadParameter("Give --endpoint URL, or --endpoint / where the API is at the site's own origin.")
+    try:
+        given = read_file(config) if config else {}
+        options = read_options({**given, "title": title or given.get("title")})
+        return widget_files(settings.endpoint, options.config(), settings.docs_version or "")
+    except (ConfigurationError, InputError) as error:
+        raise typer.BadParameter(str(error)) from None

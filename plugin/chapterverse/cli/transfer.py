@@ -1,0 +1,169 @@
+"""`export`, `import` and `repair`: an index without its site."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chapterverse import progress
+from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.embedding import open_embedder
+from chapterverse.errors import ConfigurationError, IndexMissing, InputError
+from chapterverse.indexing import publish_policy
+from chapterverse.indexing.target import Target
+from chapterverse.ledger import open_ledger
+from chapterverse.model import EmbedderCard, Scope
+from chapterverse.settings import Settings
+from chapterverse.store import only_scope, open_store
+
+# What checks an export is loaded by the commands that need it.
+if TYPE_CHECKING:
+    from chapterverse.indexing import transfer
+
+File = Annotated[Path, typer.Argument(help="A file of JSON lines.", metavar="FILE")]
+
+
+def export(
+    file: File,
+    canonical: Annotated[
+        bool, typer.Option("--canonical", help="Leave out all that differs between two builds of the same site.")
+    ] = False,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Write an index to a file.
+
+    `chapterverse import` reads it into another store; canonical files of equal indexes are equal byte for byte.
+    """
+    from chapterverse.indexing import transfer
+
+    settings = settings_from(store, site, docs_version)
+    opened = open_store(settings)
+    snapshot = opened.snapshot(only_scope(opened, settings.site, settings.docs_version))
+    _write(file, transfer.export(snapshot, canonical=canonical))
+    head = snapshot.head
+    typer.echo(f"Wrote {head.chunks} chunks of {head.scope} to {file}", err=True)
+    if as_json:
+        print_json({"site": head.site, "version": head.version, "generation": head.generation, "points": head.chunks})
+
+
+def import_(
+    file: File,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Address of the site, where the file doesn't state it.")
+    ] = None,
+    ledger: Ledger = None,
+    embedder: Embedder = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Make an index hold exactly what a file holds.
+
+    Nothing is embedded. A canonical file doesn't say which site it is of, nor what made its vectors: --site, and with
+    vectors --embedder, must.
+    """
+    from chapterverse.indexing import maintenance, transfer
+
+    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    publish_policy.check(settings)
+    try:
+        with file.open(encoding="utf-8") as lines:
+            exported = transfer.read(lines, str(file))
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is no UTF-8 text: write one with `chapterverse export`.") from None
+    target = Target(
+        _scope(settings, exported),
+        open_store(settings),
+        open_ledger(settings),
+        base_url=settings.base_url or exported.base_url,
+        made_by=_card(settings, exported),
+    )
+    with progress.bar() as shown:
+        done = maintenance.fill(exported, target, shown)
+    for warning in done.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    typer.echo(f"Imported {done.total} chunks of {done.scope}, generation {done.generation}", err=True)
+    if as_json:
+        document = done.to_json()
+        print_json({key: document[key] for key in ("site", "version", "generation", "chunks", "embedded")})
+
+
+def repair(
+    ledger: Ledger = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Rebuild a lost ledger from the index, and remove what no head reaches.
+
+    Safe at any time: what readers see is not touched. After a rebuild the next `index` reads every file again and
+    embeds nothing.
+    """
+    from chapterverse.indexing import maintenance
+
+    settings = settings_from(store, site, docs_version, ledger=ledger)
+    publish_policy.check(settings)
+    opened = open_store(settings)
+    try:
+        scope = only_scope(opened, settings.site, settings.docs_version)
+    except IndexMissing:
+        # A first publication that was killed leaves no head, and still something to remove.
+        if not settings.site:
+            raise
+        scope = Scope(settings.site, settings.docs_version or "")
+    done = maintenance.repair(Target(scope, opened, open_ledger(settings)))
+    told = f"rebuilt for {done.rebuilt} files" if done.rebuilt else "kept"
+    typer.echo(f"Removed {done.swept} leftovers, ledger {told}", err=True)
+    if as_json:
+        head = done.head
+        print_json(
+            {
+                "site": head.site,
+                "version": head.version,
+                "generation": head.generation,
+                "removed": done.swept,
+                "ledger_files": done.rebuilt,
+            }
+        )
+
+
+def _scope(settings: Settings, exported: transfer.ExportFile) -> Scope:
+    version = settings.docs_version
+    if exported.head is not None:
+        head = exported.head
+        return Scope(settings.site or head.site, head.version if version is None else version)
+    if not settings.site:
+        raise ConfigurationError("A canonical file doesn't say which site it is of: say so with --site.")
+    return Scope(settings.site, exported.chunks[0].version if version is None else version)
+
+
+def _card(settings: Settings, exported: transfer.ExportFile) -> EmbedderCard:
+    if exported.head is not None:
+        return exported.head.embedder
+    embedder = open_embedder(settings)
+    return embedder.card if embedder else EmbedderCard()
+
+
+def _write(file: Path, lines: Iterable[str]) -> None:
+    """Write a file as a whole or not at all; into a pipe or a terminal as it comes."""
+    if file.exists() and not file.is_file():
+        with file.open("w", encoding="utf-8") as out:
+            out.writelines(lines)
+        return
+    part = file.with_name(f"{file.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as out:
+            out.writelines(lines)
+        part.replace(file)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)

@@ -1,0 +1,188 @@
+"""Two runs side by side: how much each figure changed on the questions that both hold, and which questions moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from chapterverse.evaluation import answer_metrics, metrics
+from chapterverse.evaluation.bootstrap import Interval, intervals
+from chapterverse.evaluation.questions import QuestionRow
+from chapterverse.evaluation.runs import Row, Run
+from chapterverse.progress import Progress
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One figure before and now, over the shared questions that it is defined for.
+
+    Attributes:
+        interval: of the difference, with 95 % confidence; see `bootstrap`.
+        questions: how many that are.
+    """
+
+    name: str
+    before: float
+    now: float
+    interval: Interval
+    questions: int
+
+    @property
+    def difference(self) -> float:
+        return self.now - self.before
+
+    @property
+    def verdict(self) -> str:
+        """Say whether it is the same, better, worse, or not told apart from luck."""
+        if not self.interval.excludes_zero:
+            return "unclear" if self.interval.low < self.interval.high else "same"
+        return "better" if self.difference > 0 else "worse"
+
+    def to_json(self) -> dict[str, Any]:
+        values = {
+            "before": self.before,
+            "now": self.now,
+            "difference": self.difference,
+            "low": self.interval.low,
+            "high": self.interval.high,
+        }
+        rounded = {name: round(value, _DIGITS) for name, value in values.items()}
+        return {"name": self.name, **rounded, "verdict": self.verdict, "questions": self.questions}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A question that went better or worse: first by whether it is rightly answered or refused, then by ndcg@10.
+
+    Attributes:
+        rank_before: of its first expected section; None if it wasn't found, and for an unanswerable question.
+        ndcg_before: 0 for an unanswerable question.
+        refused_before: whether it was refused.
+    """
+
+    id: str
+    better: bool
+    rank_before: int | None
+    rank_now: int | None
+    ndcg_before: float
+    ndcg_now: float
+    refused_before: bool
+    refused_now: bool
+
+    @property
+    def size(self) -> tuple[bool, float]:
+        """How far it moved, for putting the largest first."""
+        return self.refused_before != self.refused_now, abs(self.ndcg_now - self.ndcg_before)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """This run against an earlier one.
+
+    Attributes:
+        only_now: ids of questions that the earlier run doesn't hold, or holds in other words.
+        only_before: ids of those that this run doesn't hold, or holds in other words.
+        moves: those for the worse first, the largest first of each.
+    """
+
+    shared: int
+    only_now: tuple[str, ...]
+    only_before: tuple[str, ...]
+    changes: tuple[Change, ...]
+    moves: tuple[Move, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "shared": self.shared,
+            "only_now": list(self.only_now),
+            "only_before": list(self.only_before),
+            "changes": [change.to_json() for change in self.changes],
+            "moves": [asdict(move) for move in self.moves],
+        }
+
+
+def shares(asked: Sequence[QuestionRow], before: Run) -> bool:
+    """Whether there is anything to compare: an earlier run holds any of these questions."""
+    return not {_key(row) for row in before.rows}.isdisjoint(map(_key, asked))
+
+
+def compare(now: Run, before: Run, report: Progress) -> Comparison:
+    """Compare the questions that both runs hold: of the same id, in the same words, answerable in both or in neither.
+
+    What is expected may differ, as it does where a page moved: each run is held to its own.
+    """
+    earlier = {_key(row): row for row in before.rows}
+    pairs = [(row, earlier[_key(row)]) for row in now.rows if _key(row) in earlier]
+    shared = {_key(row) for row, _ in pairs}
+    answerable = [pair for pair in pairs if pair[0].answerable]
+    unanswerable = [pair for pair in pairs if not pair[0].answerable]
+    return Comparison(
+        shared=len(pairs),
+        only_now=tuple(row.id for row in now.rows if _key(row) not in shared),
+        only_before=tuple(row.id for row in before.rows if _key(row) not in shared),
+        changes=(*_changes(answerable, report), *_changes(unanswerable, report), *_of_answers(pairs, report)),
+        moves=_moves(pairs),
+    )
+
+
+def _key(row: Row | QuestionRow) -> tuple[str, str, bool]:
+    return row.id, row.question, row.answerable
+
+
+def _changes(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]:
+    if not pairs:
+        return []
+    now = [row.figures for row, _ in pairs]
+    before = [row.figures for _, row in pairs]
+    names = [name for name in metrics.NAMES if name in now[0]]
+    differences = [[a[name] - b[name] for name in names] for a, b in zip(now, before, strict=True)]
+    return [
+        Change(name, _mean(before, name), _mean(now, name), interval, len(pairs))
+        for name, interval in zip(names, intervals(differences, report), strict=True)
+    ]
+
+
+def _of_answers(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]:
+    """Return the changes of figures of answers, each over the questions that it is defined for in both runs."""
+    found = [(now.answer_figures, before.answer_figures) for now, before in pairs]
+    changes = []
+    for name in answer_metrics.NAMES:
+        held = [(now, before) for now, before in found if name in now and name in before]
+        if held:
+            (interval,) = intervals([[now[name] - before[name]] for now, before in held], report)
+            now_mean, before_mean = (_mean([of[side] for of in held], name) for side in (0, 1))
+            changes.append(Change(name, before_mean, now_mean, interval, len(held)))
+    return changes
+
+
+def _mean(rows: Sequence[dict[str, float]], name: str) -> float:
+    return metrics.mean([figures[name] for figures in rows]) or 0.0
+
+
+def _moves(pairs: Sequence[tuple[Row, Row]]) -> tuple[Move, ...]:
+    moves = [_move(now, before) for now, before in pairs if _standing(now) != _standing(before)]
+    largest = sorted(moves, key=lambda move: move.size, reverse=True)
+    return tuple(sorted(largest, key=lambda move: move.better))
+
+
+def _move(now: Row, before: Row) -> Move:
+    standing_now, standing_before = _standing(now), _standing(before)
+    return Move(
+        id=now.id,
+        better=standing_now > standing_before,
+        rank_before=before.rank,
+        rank_now=now.rank,
+        ndcg_before=round(standing_before[1], _DIGITS),
+        ndcg_now=round(standing_now[1], _DIGITS),
+        refused_before=before.refused,
+        refused_now=now.refused,
+    )
+
+
+def _standing(row: Row) -> tuple[float, float]:
+    """Return how well a question went, the more important first."""
+    figures = row.figures
+    return figures.get(metrics.ANSWERED, figures.get(metrics.REFUSED, 0.0)), figures.get("ndcg@10", 0.0)

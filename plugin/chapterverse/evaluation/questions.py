@@ -1,0 +1,109 @@
+"""Files of questions as JSON lines: `{"id", "question"}`, with a `history` for a follow-up; other keys are free.
+
+A question that is to be measured by says what would answer it as well: `expected`, a list of addresses, each a page or
+a section of one (`url#anchor`), or `"answerable": false` where the documentation holds no answer. `nuggets` are facts
+that its answer must hold (see `evaluation.nuggets`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from chapterverse.errors import InputError
+from chapterverse.evaluation.nuggets import Nugget, read_nuggets
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """One question.
+
+    Attributes:
+        history: messages before it, as in `ChatQuery.conversation_history`; unchecked.
+        place: where it was read, for an error to name.
+        expected: addresses of what answers it, as written and without repetitions; only `read_judged` reads them.
+        answerable: whether the documentation answers it; only `read_judged` reads that.
+        nuggets: what the answer must hold; only `read_judged` reads them.
+    """
+
+    id: str
+    question: str
+    history: Any = None
+    place: str = ""
+    expected: tuple[str, ...] = ()
+    answerable: bool = True
+    nuggets: tuple[Nugget, ...] = ()
+
+
+def read_questions(file: Path) -> list[QuestionRow]:
+    """Return the rows of a file in order; empty lines are skipped.
+
+    Raises:
+        InputError: it can't be read, holds no question, or a row is not what it should be; the message names its line.
+    """
+    return [asked for asked, _ in _rows(file)]
+
+
+def read_judged(file: Path) -> list[QuestionRow]:
+    """Return the rows of a file in order, each with what is expected of it.
+
+    Raises:
+        InputError: as `read_questions`, or a row doesn't say what answers it, or two rows have one id.
+    """
+    judged: dict[str, QuestionRow] = {}
+    for asked, row in _rows(file):
+        if asked.id in judged:
+            raise InputError(f"{asked.place}: the id {asked.id!r} is taken already, by {judged[asked.id].place}.")
+        judged[asked.id] = _judged(asked, row)
+    return list(judged.values())
+
+
+def _rows(file: Path) -> list[tuple[QuestionRow, dict[str, Any]]]:
+    try:
+        lines = file.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} can't be read as UTF-8 text ({type(error).__name__}).") from None
+    rows = [_row(line, f"{file}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    if not rows:
+        raise InputError(f"{file} holds no question.")
+    return rows
+
+
+def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        raise InputError(f"{place}: this is not JSON.") from None
+    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not isinstance(row.get("id"), str):
+        raise InputError(f'{place}: a row needs "id" and "question", both strings.')
+    _check_unicode(row["id"] + row["question"], place)
+    return QuestionRow(row["id"], row["question"], row.get("history"), place), row
+
+
+def _judged(asked: QuestionRow, row: dict[str, Any]) -> QuestionRow:
+    expected, answerable = row.get("expected", []), row.get("answerable", True)
+    if not isinstance(expected, list) or not all(isinstance(a, str) and a.strip() for a in expected):
+        raise InputError(f'{asked.place}: "expected" must be a list of addresses.')
+    if not isinstance(answerable, bool):
+        raise InputError(f'{asked.place}: "answerable" must be true or false.')
+    if answerable and not expected:
+        raise InputError(f'{asked.place}: a row needs an address in "expected", or "answerable": false.')
+    if expected and not answerable:
+        raise InputError(f'{asked.place}: a row that is not answerable has nothing in "expected".')
+    _check_unicode("".join(expected), asked.place)
+    try:
+        nuggets = read_nuggets(row.get("nuggets", []))
+    except ValueError as error:
+        raise InputError(f"{asked.place}: {error}") from None
+    if nuggets and not answerable:
+        raise InputError(f'{asked.place}: a row that is not answerable has nothing in "nuggets".')
+    places = tuple(dict.fromkeys(a.strip() for a in expected))
+    return replace(asked, expected=places, answerable=answerable, nuggets=nuggets)
+
+
+def _check_unicode(text: str, place: str) -> None:
+    # JSON can spell half of a surrogate pair, which can be neither printed nor sent.
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise InputError(f"{place}: this is not valid Unicode.")

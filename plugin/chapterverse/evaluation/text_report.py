@@ -1,0 +1,154 @@
+"""A run in lines of text, for a terminal: each question, then the figures, then what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chapterverse.evaluation import answer_metrics, metrics
+from chapterverse.evaluation.comparison import Comparison, Move
+from chapterverse.evaluation.runs import Row, Run
+
+#: What comes at the end of each stage of an answer.
+_UNTIL = {"retrieve": "sources", "first": "first words", "total": "end"}
+#: Width of a column of figures' names, at least.
+_NAMES = 15
+#: Ids that are longer don't move the column behind them.
+_WIDEST = 28
+
+
+def lines(run: Run, comparison: Comparison | None) -> Iterator[str]:
+    """Yield the lines; what other people wrote is without control characters, which a terminal would obey."""
+    yield from _questions(run)
+    yield ""
+    yield from _figures(run)
+    if run.generator is not None:
+        yield ""
+        yield from _answers(run)
+    if comparison:
+        yield ""
+        yield from _comparison(comparison)
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, without what moves the cursor or turns the writing around."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
+
+
+def _questions(run: Run) -> Iterator[str]:
+    widest = min(_WIDEST, max(len(printable(name)) for name in ("id", *(row.id for row in run.rows))))
+    yield f"section page evidence outcome     {'id':{widest}}  question"
+    for row in run.rows:
+        place = f"{_rank(row.rank):>7} {_rank(row.page_rank):>4} {row.evidence:8.2f}"
+        yield f"{place} {_outcome(row):11} {printable(row.id):{widest}}  {printable(row.question)}"
+
+
+def _figures(run: Run) -> Iterator[str]:
+    index = run.index
+    version = f" {index.version}" if index.version else ""
+    yield (
+        f"{index.site}{version}, generation {index.generation}: {len(run.answerable)} answerable and "
+        f"{len(run.unanswerable)} unanswerable questions, {run.seconds(0.5) * 1000:.1f} ms each "
+        f"(95 % within {run.seconds(0.95) * 1000:.1f} ms)"
+    )
+    figures = run.figures
+    if run.answerable:
+        yield f"{'':10} {'section':>7} {'page':>7}"
+        for name in metrics.RANKED:
+            yield f"{name:10} {_figure(figures[name]):>7} {_figure(figures[metrics.PAGE + name]):>7}"
+    refused = sum(row.refused for row in run.unanswerable)
+    answered = len(run.answerable) - len(run.false_refusals)
+    yield f"{'refused':10} {_figure(figures[metrics.REFUSED]):>7}   {refused} of {len(run.unanswerable)} unanswerable"
+    yield f"{'answered':10} {_figure(figures[metrics.ANSWERED]):>7}   {answered} of {len(run.answerable)} answerable"
+
+
+def of_answers(run: Run) -> list[str]:
+    """Return what there is to warn of: whole sentences about the answers."""
+    if run.generator is None:
+        return []
+    warnings = []
+    given = [row.answer for row in run.rows if row.answer]
+    if run.interrupted and len(given) < len(run.rows):
+        warnings.append(f"Interrupted: the figures of answers are those of the first {len(given)} questions.")
+    elif run.interrupted:
+        warnings.append("Interrupted: the verifier was not tested.")
+    reasons = sorted({answer.degraded for answer in given if answer.degraded})
+    if reasons:
+        count = len(given) - len(run.answered)
+        warnings.append(
+            f"{count} of {len(given)} answers were not made as configured and count for nothing: {reasons[0]}"
+        )
+    return warnings
+
+
+def _answers(run: Run) -> Iterator[str]:
+    told = run.to_json()["answers"]
+    statuses = ", ".join(f"{n} {status}" for status, n in told["statuses"].items() if n)
+    yield f"Answers by {run.generator}: {statuses or 'none'}"
+    for name, value in run.answer_figures.items():
+        yield f"{name:21} {_figure(value):>7}{_counted(name, run)}"
+    outcomes = told["outcomes"]
+    if outcomes["questions"]:
+        right = f"{outcomes['right']} of {outcomes['questions']} answers right"
+        yield f"{'brier':21} {_figure(told['brier']):>7}   of the confidence, the less the better; {right}"
+        yield f"{'ece':21} {_figure(told['ece']):>7}   expected calibration error, the less the better"
+        risks = "  ".join(f"{r['coverage']:.0%} {r['risk']:.2f}" for r in told["risk_coverage"])
+        yield f"Wrong among the surest: {risks}"
+    yield "Mean seconds until: " + ", ".join(f"{_UNTIL[stage]} {t:.3f}" for stage, t in told["seconds"].items())
+
+
+def _counted(name: str, run: Run) -> str:
+    """Return what a share is of, where that can be said in a word or two."""
+    kind = name.partition("@")[2]
+    if name.startswith("caught@"):
+        found = run.caught.get(kind)
+        return f"   {found.caught} of {found.tried} sentences made wrong" if found else ""
+    held = [row.answer for row in run.answered if row.answer]
+    counts = {
+        answer_metrics.VALIDITY: ("valid", "citations"),
+        answer_metrics.PRECISION: ("precise", "pairs"),
+        answer_metrics.RECALL: ("carried", "sentences"),
+        answer_metrics.NUGGETS: ("contained", "nuggets"),
+    }
+    if name not in counts:
+        return ""
+    part, whole = (sum(getattr(answer, field) for answer in held) for field in counts[name])
+    return f"   {part} of {whole} {counts[name][1]}"
+
+
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    yield f"Against the earlier run, over the {comparison.shared} questions of both:"
+    for name, ids in (("this run", comparison.only_now), ("the earlier one", comparison.only_before)):
+        if ids:
+            yield f"{len(ids)} only in {name}, or in other words there: {', '.join(map(printable, ids))}"
+    for move in comparison.moves:
+        yield f"{'better' if move.better else 'worse':6}  {printable(move.id)}: {_moved(move)}"
+    widest = max(_NAMES, *(len(c.name) for c in comparison.changes)) if comparison.changes else _NAMES
+    yield f"{'':{widest}} {'before':>6} {'now':>6} {'change':>7}  95 % interval"
+    for c in comparison.changes:
+        interval = f"{c.interval.low:+.3f} to {c.interval.high:+.3f}"
+        yield f"{c.name:{widest}} {c.before:6.3f} {c.now:6.3f} {c.difference:+7.3f}  {interval}  {c.verdict}"
+
+
+def _moved(move: Move) -> str:
+    said = []
+    if move.refused_before != move.refused_now:
+        said.append("refused now" if move.refused_now else "not refused any more")
+    if move.rank_before != move.rank_now:
+        said.append(f"section at {_rank(move.rank_before)}, now {_rank(move.rank_now)}")
+    if move.ndcg_before != move.ndcg_now:
+        said.append(f"ndcg@10 {move.ndcg_before:.3f}, now {move.ndcg_now:.3f}")
+    return "; ".join(said)
+
+
+def _outcome(row: Row) -> str:
+    if row.answerable:
+        return "REFUSED" if row.refused else "answered"
+    return "refused" if row.refused else "NOT REFUSED"
+
+
+def _rank(rank: int | None) -> str:
+    return "–" if rank is None else str(rank)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -1,0 +1,179 @@
+"""What the plugin of a docs generator needs: pages kept as they are built, and indexed once the build turned out clean.
+
+Reader and index are imported where they are used: a build that changes nothing pays for no reader.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.knowledge.persona import persona_source
+from chapterverse.model import Page, Scope, Source, slug, stated_date
+from chapterverse.settings import DEFAULT_STORE, Settings
+
+if TYPE_CHECKING:
+    from chapterverse.indexing.diff import Report
+
+
+def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] = (), **about: str | None) -> Source:
+    """Return a page to index.
+
+    Args:
+        html: the page's content as rendered, without the theme around it; parsed only if it changed.
+        about: further fields of `model.Page`.
+    """
+
+    def read() -> Page:
+        from chapterverse.readers.html import read_fragment
+
+        fields: dict[str, Any] = {**about, "tags": tuple(tags)}
+        return Page(file_path, url, title, sections=read_fragment(html, title), **fields)
+
+    context = json.dumps([url, title, [*tags], about], ensure_ascii=False, sort_keys=True)
+    return Source(file_path, hashlib.sha256(html.encode()).hexdigest(), context, read)
+
+
+def stated(meta: Mapping[str, Any], theme: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page's front matter and the theme say of it, as arguments of `source`."""
+    own, tags = meta.get("chapterverse"), meta.get("tags")
+    return {
+        "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
+        "language": language(theme),
+        "content_type": str(own.get("content_type", "documentation")) if isinstance(own, dict) else "documentation",
+        "created_at": stated_date(meta.get("date")),
+    }
+
+
+def language(theme: Mapping[str, Any]) -> str:
+    """Return the language that a theme writes its own words in, as a BCP 47 tag."""
+    return str(theme.get("language") or theme.get("locale") or "en").replace("_", "-")
+
+
+def widget(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a site's configuration decides of the chat, as options of `widget.assets`.
+
+    Raises:
+        ConfigurationError: an option is unknown or can't have its value.
+    """
+    if not given:
+        return {}
+    from chapterverse.widget.options import read_options
+
+    return read_options(given, "widget.").config()
+
+
+def starters(meta: Mapping[str, Any]) -> str:
+    """Return the HTML that gives a page the starter questions of its front matter, "" where it has none.
+
+    Raises:
+        ConfigurationError: they are no list of questions.
+    """
+    own = meta.get("chapterverse")
+    if not isinstance(own, dict) or own.get("starters") is None:
+        return ""
+    from chapterverse.widget.options import starters_element
+
+    return starters_element(own["starters"], "chapterverse.")
+
+
+def settings(root: Path, site_name: str, version: str | None, *, preview: bool, **chosen: Any) -> Settings:
+    """Return the environment's settings with the options of a site's configuration over them.
+
+    Args:
+        root: what relative paths are relative to.
+        chosen: options by name; those that are None are left to the environment.
+
+    Raises:
+        ConfigurationError: a variable can't be read.
+    """
+    found = Settings.from_environment(**chosen, docs_version=version)
+    found = found.override(site=found.site or slug(site_name))
+    if preview:
+        # A preview holds drafts and local addresses: it never touches the published index, and cites itself.
+        version = found.docs_version or ""
+        found = found.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
+    return found.resolved(root)
+
+
+def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
+    """Whether a site is being served while it is written: it is temporary, and at its server's own address."""
+    temporary = Path(site_dir).parent == Path(tempfile.gettempdir())
+    return temporary and urlsplit(site_url or "").netloc == address
+
+
+def leaves(path: str | None, folder: str | None) -> bool:
+    """Whether a file's real path is outside the folder it was listed in; a generated file has neither."""
+    if path is None or folder is None:
+        return False
+    return not Path(path).resolve().is_relative_to(Path(folder).resolve())
+
+
+def index(
+    sources: Iterable[Source],
+    settings: Settings,
+    base_url: str | None,
+    chunk_tokens: int,
+    persona: Path | None = None,
+    docs: Path | None = None,
+) -> Report:
+    """Make the index hold exactly these pages, and the persona.
+
+    Args:
+        persona: the file that holds it (see `knowledge.find_persona`).
+        docs: the folder of the pages' sources.
+
+    Raises:
+        ConfigurationError: the site has no address, or an option can't be used.
+        ChapterVerseError: as `sync.index` says; the index stays as it was.
+    """
+    from chapterverse import progress
+    from chapterverse.indexing import publish_policy, sync
+    from chapterverse.indexing.target import Target
+
+    publish_policy.check(settings)
+    if not base_url:
+        raise ConfigurationError("site_url is not set, so a citation would have no address.")
+    if persona is not None:
+        sources = [*sources, persona_source(persona, base_url, docs)]
+    scope = Scope(settings.site, settings.docs_version or "")
+    left_out: list[str] = []
+    if settings.secrets_arn:
+        from chapterverse.net.aws.secrets import resolved
+
+        settings = resolved(settings, left_out.append)
+    target = Target.open(settings, scope, base_url, chunk_tokens)
+    with contextlib.ExitStack() as shown:
+        bars: list[progress.Progress] = []
+
+        def report(stage: str, done: int, total: int) -> None:
+            # Most builds find nothing to do in less time than it takes to load what draws a bar.
+            if not bars:
+                bars.append(shown.enter_context(progress.bar()))
+            bars[0](stage, done, total)
+
+        done = sync.index(sources, target, report)
+        return replace(done, warnings=(*left_out, *done.warnings))
+
+
+def withheld(settings: Settings) -> str:
+    """Say why a build doesn't write a remote index that nobody told it to leave alone."""
+    if settings.publish and settings.pull_request:
+        return (
+            "a pull request is being built, and its author may be a stranger; CHAPTERVERSE_PREVIEW_STORE names a store "
+            "for such builds."
+        )
+    return f"{settings.store!r} is not embedded and needs `publish: true` or CHAPTERVERSE_PUBLISH=1."
+
+
+def explained(error: Exception) -> str:
+    """Return one sentence: ours as it is, a foreign one with its kind in front."""
+    return str(error) if isinstance(error, ChapterVerseError) else f"{type(error).__name__}: {error}"

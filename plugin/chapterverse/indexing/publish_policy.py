@@ -1,0 +1,40 @@
+"""Leave to write an index: the build of a pull request, whose author may be a stranger, writes none but a preview's."""
+
+from __future__ import annotations
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+
+
+def check(settings: Settings) -> None:
+    """Return if whoever was told to write the index of these settings may do so.
+
+    Raises:
+        ConfigurationError: a pull request is being built, and the index is neither embedded nor a preview's own.
+    """
+    if settings.store.startswith("edge:") or not settings.pull_request:
+        return
+    if not settings.preview_of:
+        raise ConfigurationError(
+            "A pull request is being built, and its author may be a stranger, so nothing but an embedded index is "
+            "written: name a store for such builds in CHAPTERVERSE_PREVIEW_STORE."
+        )
+    if _place(settings, settings.store) == _place(settings, settings.preview_of):
+        raise ConfigurationError(
+            "CHAPTERVERSE_PREVIEW_STORE names the site's own store, which no pull request may write: name another "
+            "server, bucket, prefix or collection."
+        )
+    if not settings.may_publish:
+        raise ConfigurationError("A pull request is being built: to write its preview, set CHAPTERVERSE_PUBLISH=1.")
+
+
+def _place(settings: Settings, store: str) -> tuple[str, ...]:
+    """Return what two addresses of one place have in common."""
+    kind, _, place = store.partition(":")
+    if kind == "qdrant":
+        from chapterverse.store.qdrant.address import QdrantAddress
+
+        # The key plays no part, and must not be refused here for travelling in the clear.
+        at = QdrantAddress.parse(place, settings.override(qdrant_api_key=""))
+        return kind, at.url.lower(), at.collection
+    return kind, *(part for part in place.split("/") if part)

@@ -1,0 +1,105 @@
+"""The state of every file: derived from ledger, site and lock when it is asked for, never stored (DESIGN 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from chapterverse.errors import IndexMissing
+from chapterverse.indexing.target import row_pipeline
+from chapterverse.ledger import Ledger, LedgerRow
+from chapterverse.model import Head, Scope, Source
+from chapterverse.store import Store
+
+#: Looks at head and ledger until they fit.
+_TRIES = 3
+
+State = Literal["Unindexed", "Indexed", "Stale", "Indexing", "Re-indexing", "Removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    file_path: str
+    state: State
+    content_hash: str
+    chunk_count: int
+    last_indexed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """An index and its files; `to_json` is the document of `status --json` (DESIGN 4.5)."""
+
+    head: Head
+    files: tuple[FileState, ...]
+
+    @property
+    def summary(self) -> str:
+        head = self.head
+        version = f" {head.version}" if head.version else ""
+        return (
+            f"{head.site}{version}: generation {head.generation}, {head.pages} pages, {head.chunks} chunks, "
+            f"embedder {head.embedder.name}, published {head.published_at}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "site": self.head.site,
+            "version": self.head.version,
+            "generation": self.head.generation,
+            "embedder": self.head.embedder.name,
+            "files": [asdict(file) for file in self.files],
+        }
+
+
+def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source] | None = None) -> States:
+    """Return the states of a scope's files; without `sources` there is nothing to compare the ledger's rows with.
+
+    Raises:
+        IndexMissing: nothing was published for the scope.
+    """
+    busy = store.publishing(scope)
+    head, records = _described(store, ledger, scope)
+    if sources is None:
+        return States(head, tuple(_state(record, "Indexed") for record in records.values()))
+    offered = {s.file_path: s for s in sources}
+    files = (_compared(p, offered.get(p), records.get(p), head, busy) for p in sorted(offered.keys() | records.keys()))
+    return States(head, tuple(files))
+
+
+def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head, Mapping[str, LedgerRow]]:
+    """Return the head and its rows; none where the ledger describes another index."""
+    head = _head(store, scope)
+    for _ in range(_TRIES):
+        records = ledger.records(scope)
+        if (ledger.generation(scope), ledger.token(scope)) == (head.generation, head.token):
+            return head, records
+        # A publication may have ended between the two looks; where the head did not move, the ledger is another's.
+        latest = _head(store, scope)
+        if latest == head:
+            break
+        head = latest
+    return head, {}
+
+
+def _head(store: Store, scope: Scope) -> Head:
+    head = store.head(scope)
+    if head is None:
+        raise IndexMissing(f"Nothing was published for {scope} yet.")
+    return head
+
+
+def _compared(path: str, source: Source | None, record: LedgerRow | None, head: Head, busy: bool) -> FileState:
+    if record is None:
+        content_hash = source.content_hash if source else ""
+        return FileState(path, "Indexing" if busy else "Unindexed", content_hash, 0, "")
+    if source is None:
+        return _state(record, "Removed")
+    if source.content_hash == record.content_hash and record.pipeline == row_pipeline(head.pipeline, source):
+        return _state(record, "Indexed")
+    return _state(record, "Re-indexing" if busy else "Stale")
+
+
+def _state(record: LedgerRow, state: State) -> FileState:
+    return FileState(record.file_path, state, record.content_hash, record.chunk_count, record.last_indexed_at)

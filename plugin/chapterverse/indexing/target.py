@@ -1,0 +1,105 @@
+"""Where and how to index: one scope of a store, its ledger, and everything that decides what a page becomes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chapterverse.embedding import Embedder, open_embedder
+from chapterverse.errors import ConfigurationError, IndexFault
+from chapterverse.indexing.chunking import CAP, TARGET, Budget
+from chapterverse.ledger import Ledger, LedgerRow, open_ledger
+from chapterverse.model import EmbedderCard, Head, Scope, Source, sound
+from chapterverse.settings import DEFAULT_STORE, Settings
+from chapterverse.store import Store, open_store
+from chapterverse.text import lexical
+
+#: Changes when readers or the chunker make something else of the same input; then every file is read again.
+READER = "reader/4"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What `sync.index` writes to.
+
+    Attributes:
+        base_url: remembered in the head, so that `serve` can rewrite citations to its own origin.
+        made_by: what made the vectors that are written where there is no embedder to make more.
+        unfinished: the file that keeps vectors of a run that was cut short; None keeps none.
+        workers: processes that may read pages at once; more than 1 only where the main module may be imported again.
+    """
+
+    scope: Scope
+    store: Store
+    ledger: Ledger
+    embedder: Embedder | None = None
+    budget: Budget = field(default_factory=Budget)
+    base_url: str = ""
+    made_by: EmbedderCard = field(default_factory=EmbedderCard)
+    unfinished: Path | None = None
+    workers: int = 1
+
+    @classmethod
+    def open(
+        cls, settings: Settings, scope: Scope, base_url: str, chunk_tokens: int = TARGET, workers: int = 1
+    ) -> Target:
+        """Return the target that the settings describe.
+
+        Raises:
+            ConfigurationError: a name is unknown, a key is missing, or the chunk size is out of range.
+            IndexFault: the ledger can't be used.
+        """
+        if not 32 <= chunk_tokens <= CAP:
+            raise ConfigurationError(f"chunk_tokens must be between 32 and {CAP}.")
+        if sound(str(scope)) != str(scope):
+            raise ConfigurationError("The names of a site and of its version must be text without control characters.")
+        store = open_store(settings)
+        ledger = open_ledger(settings)
+        embedder = open_embedder(settings, _indexed_by(store, scope))
+        # A model counts tokens in its own way, but a text far over its limit would only be sent to be refused.
+        limit = (embedder.card.limit if embedder else 0) or CAP
+        budget = Budget(min(chunk_tokens, limit), min(CAP, limit))
+        return cls(scope, store, ledger, embedder, budget, base_url, unfinished=_unfinished(settings), workers=workers)
+
+    @property
+    def card(self) -> EmbedderCard:
+        return self.embedder.card if self.embedder else self.made_by
+
+    @property
+    def pipeline(self) -> str:
+        return f"{READER} {lexical.ENCODER} {self.budget.fingerprint} {self.card.fingerprint}"
+
+    def head(self) -> Head | None:
+        """Return what is live, None before the first publication."""
+        return self.store.head(self.scope)
+
+    def described_by(self, head: Head) -> bool:
+        """Whether a head says what a publication now would say, whatever the chunks."""
+        return head.base_url == self.base_url and head.pipeline == self.pipeline
+
+    def records(self, head: Head) -> Mapping[str, LedgerRow] | None:
+        """Return the ledger's rows; None if they were written for another head: a number alone may be another's."""
+        if (self.ledger.generation(self.scope), self.ledger.token(self.scope)) != (head.generation, head.token):
+            return None
+        return self.ledger.records(self.scope)
+
+
+def row_pipeline(pipeline: str, source: Source) -> str:
+    """Return 64 hex digits over all that decides a file's points besides its content."""
+    return hashlib.sha256(f"{pipeline}\n{source.context}".encode(errors="surrogatepass")).hexdigest()
+
+
+def _indexed_by(store: Store, scope: Scope) -> EmbedderCard | None:
+    # Whatever is wrong with the index is told by whoever reads it.
+    with contextlib.suppress(IndexFault):
+        head = store.head(scope)
+        return head.embedder if head else None
+    return None
+
+
+def _unfinished(settings: Settings) -> Path:
+    kind, _, place = settings.store.partition(":")
+    return Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2]) / "unfinished.sqlite"

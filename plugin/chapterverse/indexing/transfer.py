@@ -1,0 +1,167 @@
+"""An index as a file of JSON lines: written from one store, read into another, compared byte for byte.
+
+A line is one point: its payload's fields and `vectors`, `{"lexical": {"indices", "values"}, "dense"}`. A full export
+starts with a line `{"head": …}` and keeps times and every digit. A canonical one leaves out all that differs between
+two builds of the same site (head, times, digits after the sixth), so equal indexes make equal files.
+
+Reading computes the lexical vectors and every `embed_hash` anew: a file that was made by another model, or by hand,
+is refused, and what it says of terms is not believed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from chapterverse.errors import InputError
+from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash
+from chapterverse.readers.addresses import site_base
+from chapterverse.store import Snapshot
+from chapterverse.store.heads import decode
+
+_DIGITS = 6
+_CHUNK = TypeAdapter(Chunk)
+
+
+def export(snapshot: Snapshot, *, canonical: bool) -> Iterator[str]:
+    """Yield the lines of an index, sorted by chunk id, each with its line break."""
+    if not canonical:
+        yield _line({"head": asdict(snapshot.head)})
+    for point in snapshot.points():
+        yield _line(_canonical(point) if canonical else _full(point))
+
+
+def _line(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def _full(point: Point) -> dict[str, Any]:
+    vectors = {"lexical": asdict(point.lexical), "dense": point.dense}
+    return {**point.chunk.payload(), "vectors": vectors}
+
+
+def _canonical(point: Point) -> dict[str, Any]:
+    payload = point.chunk.payload()
+    indexed_at = payload.pop("timestamp")
+    if payload["created_at"] == indexed_at:
+        # The page stated no date, so this is the time of indexing too.
+        del payload["created_at"]
+    lexical_vector = {"indices": point.lexical.indices, "values": _rounded(point.lexical.values)}
+    dense = None if point.dense is None else _rounded(point.dense)
+    return {**payload, "vectors": {"lexical": lexical_vector, "dense": dense}}
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    # Stores hand out the same 32-bit float with more digits or fewer; adding zero makes -0.0 and 0.0 one.
+    return [round(value, _DIGITS) + 0.0 for value in array("f", values)]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFile:
+    """What a file holds.
+
+    Attributes:
+        head: of the index that was exported; None in a canonical file.
+        dense: vectors by `embed_hash`, of 32-bit floats; None in an index without any.
+    """
+
+    head: Head | None
+    chunks: tuple[Chunk, ...]
+    dense: Mapping[str, array[float] | None]
+
+    @property
+    def size(self) -> int:
+        """Dimensions of the dense vectors, 0 for none."""
+        return max((len(v) for v in self.dense.values() if v is not None), default=0)
+
+    @property
+    def base_url(self) -> str:
+        """The site's address: what the head says, else what explains most of the chunks' addresses."""
+        if self.head:
+            return self.head.base_url
+        urls = {chunk.url.partition("#")[0] for chunk in self.chunks}
+        return site_base(urls, {chunk.source_file_path for chunk in self.chunks}) or ""
+
+    def check(self, scope: Scope, card: EmbedderCard) -> None:
+        """Raise `InputError` if the file was made for another site or version, or by another model."""
+        if self.size != card.size:
+            raise InputError(
+                f"The file holds vectors of {self.size} dimensions and {card.name} makes {card.size}: "
+                "say with --embedder what made them."
+            )
+        for chunk in self.chunks:
+            if not _belongs(chunk, scope):
+                raise InputError(f"The file is no index of {scope}: chunk {chunk.chunk_id} has an id of another site.")
+            if chunk.embed_hash != embed_hash(card.fingerprint, chunk.embed_text):
+                raise InputError(f"The vectors in the file were not made by {card.name}, or it was edited.")
+
+
+def _belongs(chunk: Chunk, scope: Scope) -> bool:
+    if chunk.version != scope.version:
+        return False
+    if not chunk.anchor_verified and chunk.section_heading:
+        # Its id was made with an anchor that is not cited and so is not known here.
+        return True
+    anchor = chunk.url.partition("#")[2] or None
+    made = chunk_id(
+        scope, chunk.language, chunk.source_file_path, anchor, chunk.chunk_index, chunk.text, chunk.heading_path
+    )
+    return chunk.chunk_id == made
+
+
+def read(lines: Iterable[str], name: str) -> ExportFile:
+    """Return what an exported file holds; of two points with one id the last counts.
+
+    Args:
+        name: the file's, for an error to tell.
+
+    Raises:
+        InputError: a line is not what it should be, or there is none; the message names the line.
+        IndexMismatch: a newer release wrote it.
+    """
+    head: Head | None = None
+    chunks: dict[str, Chunk] = {}
+    dense: dict[str, array[float] | None] = {}
+    for number, line in enumerate(lines, 1):
+        row = _parsed(line, f"{name}, line {number}")
+        if "head" in row and number == 1:
+            head = decode(line.encode(), name)[0]
+            continue
+        chunk, vector = _point(row, f"{name}, line {number}")
+        chunks[chunk.chunk_id] = chunk
+        dense[chunk.embed_hash] = vector
+    if not chunks:
+        raise InputError(f"{name} holds no point: write one with `chapterverse export`.")
+    return ExportFile(head, tuple(chunks.values()), dense)
+
+
+def _parsed(line: str, place: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise InputError(f"{place}: this is no line of an exported index.")
+    return row
+
+
+def _point(row: dict[str, Any], place: str) -> tuple[Chunk, array[float] | None]:
+    try:
+        vectors = row.pop("vectors")
+        chunk = _CHUNK.validate_python({"created_at": "", "timestamp": "", **row}, strict=False)
+        dense = None if vectors["dense"] is None else array("f", vectors["dense"])
+        sound = all(map(math.isfinite, dense or ())) and uuid.UUID(chunk.chunk_id) and bool(chunk.text)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        sound = False
+    if not sound or not row.keys() <= set(Chunk.__slots__):
+        raise InputError(f"{place}: this is no line of an exported index.")
+    # A date that no page stated is the time of indexing, and that is now.
+    stated = "" if chunk.created_at == chunk.timestamp else chunk.created_at
+    return replace(chunk, created_at=stated, timestamp=""), dense

@@ -1,0 +1,92 @@
+"""What an index was tuned to by people's questions: kept as long as it holds, and published as a generation of its own.
+
+A calibration and a fusion weight that were measured (`calibrating`) are as true of the next generation as of this one,
+until another embedder or other rules for words make other numbers of the same question.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from chapterverse.calibration import Calibration
+from chapterverse.errors import IndexCorrupt, IndexLocked
+from chapterverse.indexing.publish_lease import publishing
+from chapterverse.indexing.target import Target
+from chapterverse.model import EmbedderCard, Head, utc_now
+from chapterverse.progress import Progress
+from chapterverse.store import Publication
+from chapterverse.text import lexical
+
+
+def standing(publication: Publication, target: Target) -> Head | None:
+    """Return the head that a publication follows; what a damaged index was tuned to is still in its head."""
+    if publication.previous is not None:
+        return publication.previous.head
+    with contextlib.suppress(IndexCorrupt):
+        return target.head()
+    return None
+
+
+def kept(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
+    """Return the fields of a head that people's questions were asked for and that still hold; often none."""
+    if head is None or not Calibration.from_json(head.calibration).questions:
+        return {}
+    if head.embedder.fingerprint != card.fingerprint or lexical.ENCODER not in head.pipeline.split():
+        return {}
+    return {"calibration": head.calibration, "fusion_weight": head.fusion_weight}
+
+
+def holds(head: Head, measured: Mapping[str, Any]) -> bool:
+    """Whether a head says what `kept` gave."""
+    return all(getattr(head, name) == value for name, value in measured.items())
+
+
+def lost(before: Head | None, after: Head) -> tuple[str, ...]:
+    """Return what there is to say where a calibration by questions gave way to one by the index itself."""
+    by_questions = [h is not None and Calibration.from_json(h.calibration).questions > 0 for h in (before, after)]
+    if by_questions != [True, False]:
+        return ()
+    warning = (
+        f"The calibration of {after.scope} was made for another embedder, or for words read by other rules, so it was"
+        " replaced: run `chapterverse calibrate` again."
+    )
+    return (warning,)
+
+
+def tune(head: Head, calibration: Calibration, fusion_weight: float, target: Target, progress: Progress) -> Head:
+    """Publish the same points with another calibration and fusion weight; return the head that is live then.
+
+    The ledger follows, so that the next `index` has nothing to do. A kill in between costs that run the reading of
+    every file, and nothing else.
+
+    Args:
+        head: of the generation that was asked, which must still be live.
+
+    Raises:
+        IndexLocked: another process is publishing, or has published meanwhile.
+        IndexFault: the store can't be written to; nothing was changed.
+    """
+    wanted: dict[str, Any] = {"calibration": calibration.to_json(), "fusion_weight": fusion_weight}
+    if holds(head, wanted):
+        return head
+    with publishing(target, progress) as publication:
+        live = publication.previous
+        if live is None or (live.head.generation, live.head.token) != (head.generation, head.token):
+            raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
+        # Rows that were written for another head stay worth nothing.
+        follows = target.records(live.head) is not None
+        tuned = replace(
+            live.head,
+            generation=live.head.generation + 1,
+            published_at=utc_now(),
+            token=secrets.token_hex(8),
+            **wanted,
+        )
+        publication.commit(tuned)
+        if follows:
+            target.ledger.save(target.scope, tuned.generation, (), (), tuned.token)
+    return tuned

@@ -1,0 +1,168 @@
+"""Making the dense vectors that an index lacks, and keeping those that a run paid for until it is published."""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from array import array
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chapterverse.embedding import Embedder
+from chapterverse.errors import TextTooLong
+from chapterverse.model import PERSONA, Chunk
+from chapterverse.progress import Progress
+from chapterverse.text import tokens
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+#: Texts handed to the embedder at once, so that progress is seen; the embedder slices further as its API demands.
+_BATCH = 96
+_SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (embed_hash TEXT PRIMARY KEY, vector BLOB, checksum INTEGER)"
+#: Seconds to wait for another run's vectors to be written.
+_PATIENCE = 2.0
+
+
+class EmbeddingRejected(Exception):
+    """The model refused the text of `chunk` as too long; `__cause__` is its `TextTooLong`."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        super().__init__(chunk.chunk_id)
+        self.chunk = chunk
+
+
+class Vectors:
+    """Vectors by `embed_hash`, as 32-bit floats, which is what stores keep; None in an index without any, and for a
+    persona, which is not searched.
+
+    Attributes:
+        made: the hashes that the index did not hold: made by this run, or by an earlier one that was cut short.
+        embedded: how many vectors this run itself had to make.
+        tokens: how many cl100k tokens a model with a price was sent for them.
+    """
+
+    def __init__(self, unfinished: UnfinishedVectors) -> None:
+        self.made: set[str] = set()
+        self.embedded = 0
+        self.tokens = 0
+        self._by_hash: dict[str, array[float] | None] = {}
+        self._unfinished = unfinished
+
+    def __getitem__(self, embed_hash: str) -> tuple[float, ...] | None:
+        vector = self._by_hash[embed_hash]
+        return None if vector is None else tuple(vector)
+
+    def lacking(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+        """Return those chunks whose vector is not at hand, one for each hash."""
+        return {c.embed_hash: c for c in chunks if c.embed_hash not in self._by_hash}
+
+    def reuse(self, stored: Mapping[str, Sequence[float] | None]) -> None:
+        """Take in vectors that the index holds."""
+        self._by_hash.update({h: None if v is None else array("f", v) for h, v in stored.items()})
+
+    @property
+    def known(self) -> Collection[str]:
+        """The hashes whose vector this run did not have to make."""
+        return self._by_hash.keys() - self.made
+
+    def make(self, chunks: Sequence[Chunk], embedder: Embedder | None, progress: Progress) -> None:
+        """Make the vector of each chunk that lacks one.
+
+        Raises:
+            Refused: a text is too long; what was made before is kept.
+            ProviderError: the model failed; what was made before is kept for the next run.
+        """
+        missing = self.lacking(chunks)
+        self.made |= missing.keys()
+        self._by_hash.update(dict.fromkeys(h for h, c in missing.items() if c.type == PERSONA))
+        if embedder is None:
+            self._by_hash.update(dict.fromkeys(missing))
+            self.embedded += len(missing)
+            return
+        self._by_hash.update(self._unfinished.read(missing))
+        left = list(self.lacking(list(missing.values())).values())
+        for at in range(0, len(left), _BATCH):
+            progress("Embedding chunks", at, len(left))
+            self._embed(left[at : at + _BATCH], embedder)
+        progress("Embedding chunks", len(left), len(left))
+
+    def _embed(self, batch: Sequence[Chunk], embedder: Embedder) -> None:
+        try:
+            found = embedder.embed_documents([c.embed_text for c in batch])
+        except TextTooLong as error:
+            raise EmbeddingRejected(batch[error.position]) from error
+        fresh = {c.embed_hash: array("f", v) for c, v in zip(batch, found, strict=True)}
+        self._by_hash.update(fresh)
+        self._unfinished.keep(fresh)
+        self.embedded += len(fresh)
+        if embedder.price:
+            self.tokens += estimate(batch)
+
+
+def estimate(chunks: Collection[Chunk]) -> int:
+    """Return the cl100k tokens of the texts as embedded; a model counts in its own way, some tenths more or less."""
+    return sum(tokens.count(c.embed_text) for c in chunks)
+
+
+class UnfinishedVectors:
+    """The vectors of a run that was cut short, in a SQLite file, so that nobody pays for them twice.
+
+    It only ever saves money: where it can't be read or written a run goes on without. Each vector is kept with a
+    checksum, and one that doesn't match is made again.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def read(self, embed_hashes: Collection[str]) -> dict[str, array[float] | None]:
+        """Return those of the hashes that it holds."""
+        found: dict[str, array[float] | None] = {}
+
+        def select(db: Connection) -> None:
+            for embed_hash, data, check in db.execute("SELECT embed_hash, vector, checksum FROM vectors"):
+                if embed_hash in embed_hashes and isinstance(data, bytes) and _checksum(embed_hash, data) == check:
+                    found[embed_hash] = array("f", data)
+
+        if self._path is not None and self._path.exists():
+            self._attempt(self._path, select)
+        return found
+
+    def keep(self, vectors: Mapping[str, array[float]]) -> None:
+        rows = [(h, data, _checksum(h, data)) for h, v in vectors.items() if (data := v.tobytes())]
+
+        def insert(db: Connection) -> None:
+            db.execute(_SCHEMA)
+            db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+
+        if self._path is not None:
+            self._attempt(self._path, insert)
+
+    def forget(self, embed_hashes: Collection[str]) -> None:
+        """Remove what was published, and the file when nothing is left of other runs."""
+        left: list[int] = []
+
+        def delete(db: Connection) -> None:
+            db.executemany("DELETE FROM vectors WHERE embed_hash = ?", [(h,) for h in embed_hashes])
+            left.extend(db.execute("SELECT count(*) FROM vectors").fetchone())
+
+        if self._path is not None and self._path.exists():
+            self._attempt(self._path, delete)
+            if left == [0]:
+                with contextlib.suppress(OSError):
+                    self._path.unlink(missing_ok=True)
+
+    def _attempt(self, path: Path, work: Callable[[Connection], None]) -> None:
+        # Loaded by whoever embeds: a build that changes nothing does not.
+        import sqlite3
+
+        # What is no vector of 32-bit floats is no use either.
+        with contextlib.suppress(sqlite3.Error, OSError, TypeError, ValueError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE)) as db, db:
+                work(db)
+
+
+def _checksum(embed_hash: str, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(embed_hash.encode()))

@@ -1,0 +1,102 @@
+"""`persona.md`, by which the owner of a documentation tells the chat how to speak, to what an index holds of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chapterverse.errors import UnreadablePage
+from chapterverse.knowledge.persona import Persona
+from chapterverse.model import NO_LANGUAGE, Block, BlockKind, Page, Section
+from chapterverse.readers.folder import decode, read_page
+from chapterverse.readers.front_matter import split_values
+from chapterverse.readers.reading import require_unchanged
+from chapterverse.readers.visible import collapse, strip_invisible
+from chapterverse.text import tokens
+
+#: cl100k tokens of all that it says: it is sent with every question.
+MOST_TOKENS = 400
+#: Bytes that can't be so few tokens, whatever they are.
+_MOST_BYTES = 100_000
+#: Characters of a name; a prompt holds no more.
+_LONGEST_NAME = 60
+
+_TITLE = "Persona"
+_KEYS = ("name", "language")
+_TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
+# One that is never closed hides what follows it, as it does in a built page.
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+def read_source(file: Path, content_hash: str, path: str, url: str) -> Page:
+    """Return the persona as what the index cuts into chunks, and this into one.
+
+    Raises:
+        UnsafePath: it is a link out of its folder, a pipe or a device.
+        UnreadablePage: it changed since it was hashed, or `read_persona` can't read it.
+    """
+    content = read_page(file.parent, file.name)
+    require_unchanged(file.name, content_hash, hashlib.sha256(content).hexdigest())
+    text = read_persona(file.name, content).written()
+    section = Section(None, 0, None, (_TITLE,), (Block(BlockKind.PARAGRAPH, text),), anchor_verified=False)
+    return Page(path, url, _TITLE, NO_LANGUAGE, (section,), content_type="other")
+
+
+def read_persona(name: str, content: bytes) -> Persona:
+    """Return what a file says, without comments and hidden characters.
+
+    Args:
+        name: the file's, for a message to tell.
+
+    Raises:
+        UnreadablePage: it is binary, in a wrong encoding, empty, too long, or its front matter says what it can't.
+    """
+    if len(content) > _MOST_BYTES:
+        raise _too_long(name)
+    values, below = split_values(decode(name, content).replace("\r\n", "\n"), name)
+    text = _without_comments(strip_invisible(below)).strip()
+    persona = Persona(_name(values or {}, name), _language(values or {}, name), text)
+    unknown = next((str(key) for key in values or {} if key not in _KEYS), None)
+    if unknown is not None:
+        raise UnreadablePage(
+            f"The front matter of {name} holds {unknown[:40]!a}, and only name and language may stand there: write all "
+            "else as text below it."
+        )
+    if persona == Persona():
+        raise UnreadablePage(f"{name} says nothing: write how the chat shall speak, or remove the file.")
+    if not tokens.fits(persona.written(), MOST_TOKENS):
+        raise _too_long(name)
+    return persona
+
+
+def _too_long(file: str) -> UnreadablePage:
+    return UnreadablePage(f"{file} is longer than {MOST_TOKENS} tokens and is sent with every question: shorten it.")
+
+
+def _without_comments(text: str) -> str:
+    # What is left around a comment may be one, too.
+    while _COMMENT.search(text):
+        text = _COMMENT.sub("", text)
+    return text
+
+
+def _name(values: Mapping[Any, Any], file: str) -> str:
+    value = values.get("name")
+    name = collapse(strip_invisible(str(value))) if isinstance(value, str | int | float) else ""
+    if (value is not None and not name) or len(name) > _LONGEST_NAME:
+        raise UnreadablePage(f"The name in {file} must be a text of 1 to {_LONGEST_NAME} characters.")
+    return name
+
+
+def _language(values: Mapping[Any, Any], file: str) -> str:
+    value = values.get("language")
+    if value is None:
+        return ""
+    # To YAML the tag of Norwegian is a word for false.
+    tag = "no" if value is False else str(value).strip().replace("_", "-")
+    if not _TAG.fullmatch(tag):
+        raise UnreadablePage(f"The language in {file} must be a tag like en or pt-BR.")
+    return tag

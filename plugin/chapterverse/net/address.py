@@ -1,0 +1,50 @@
+"""Where a service is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.net.headers import plain
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A base URL in its parts; `prefix` is its path without a slash at the end."""
+
+    scheme: str
+    host: str
+    port: int | None
+    prefix: str
+
+    @property
+    def authority(self) -> str:
+        """What the header `Host` says: the host, and the port where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port in (None, _PORTS[self.scheme]) else f"{host}:{self.port}"
+
+    @classmethod
+    def of(cls, base_url: str) -> Address:
+        """Return the address of a service.
+
+        Raises:
+            ConfigurationError: it is no http or https address, or it holds a password.
+        """
+        try:
+            parts = urlsplit(base_url)
+            host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+        except ValueError:
+            parts, host, port = urlsplit(""), "", None
+        if parts.scheme not in {"http", "https"} or not host or not plain(parts.path) or " " in parts.path:
+            raise ConfigurationError(f"{_shown(base_url)!r} is no address of a service: use https://HOST.")
+        if "@" in parts.netloc:
+            raise ConfigurationError(f"The address of {host} holds a user or a password: use https://HOST, and a key.")
+        return cls(parts.scheme, host, port, parts.path.rstrip("/"))
+
+
+def _shown(base_url: str) -> str:
+    # What stands before an "@" may be a password, and after a "?" a token.
+    return base_url.rpartition("@")[2].partition("?")[0]

@@ -1,0 +1,194 @@
+"""Signed requests to one service: sent again where that may help, and once more where only the clock was wrong."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from chapterverse.errors import ProviderError
+from chapterverse.net.abort import Abort
+from chapterverse.net.address import Address
+from chapterverse.net.aws.credentials import Credentials
+from chapterverse.net.aws.endpoints import title
+from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, signed
+from chapterverse.net.body import read
+from chapterverse.net.connections import Connections, Exchange, Request
+from chapterverse.net.headers import lowered
+from chapterverse.net.stream import Stream
+
+_CONNECT_SECONDS = 3.0
+#: Tries of one request, and the longest pause before the second; it doubles each time and is drawn at random below:
+#: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
+_TRIES = 4
+_PAUSE = 0.1
+
+_FAILED = {429, 500, 502, 503, 504}
+#: What services that answer 400 to everything call a moment's trouble.
+_PASSING = {
+    "InternalError", "InternalServerError", "ProvisionedThroughputExceededException", "RequestLimitExceeded",
+    "RequestTimeout", "SlowDown", "ThrottledException", "Throttling", "ThrottlingException", "TooManyRequestsException",
+    "TransactionInProgressException",
+}  # fmt: skip
+
+#: What a signature by a wrong clock is called, among other reasons; a HEAD has no body to name one in.
+_SKEWED = {
+    "", "InvalidSignatureException", "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed",
+    "SignatureDoesNotMatch",
+}  # fmt: skip
+#: S3 takes a clock that is off by 15 minutes, other services one that is off by 5.
+_SKEW = timedelta(minutes=4)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall:
+    """What is asked of a service.
+
+    Attributes:
+        path: percent-encoded.
+        body: a path is a file, whose hash is in `sha256`.
+        sha256: of the body in hex; "" has it computed.
+    """
+
+    method: str
+    path: str = "/"
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | Path = field(default=b"", repr=False)
+    sha256: str = ""
+
+    @property
+    def digest(self) -> str:
+        return self.sha256 or sha256(self.body if isinstance(self.body, bytes) else self.body.read_bytes()).hexdigest()
+
+
+class RawResponse(Protocol):
+    """What a service answered; headers by their names in lower case."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def raw(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApiResponse:
+    """A whole answer. Implements `ChatMessage`."""
+
+    status: int
+    headers: Mapping[str, str]
+    raw: bytes = field(repr=False)
+
+
+S = TypeVar("S", ApiResponse, Stream)
+
+
+class Client:
+    """Asks one service. Safe to share between threads.
+
+    Args:
+        code: returns the service's name for what is wrong, from an answer that is an error.
+        stall: seconds without a byte after which a try is given up.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        region: str,
+        address: Address,
+        code: Callable[[RawResponse], str],
+        *,
+        stall: float,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.code = code
+        self._scope = CredentialScope(region, service)
+        self._address = address
+        self._stall = stall
+        self._clock = clock
+        self._credentials = Credentials(title(service))
+        self._connections = Connections(address, _CONNECT_SECONDS)
+        self._skew = timedelta()
+
+    def ask(self, call: ApiCall, seconds: float) -> ApiResponse:
+        """Return the answer, errors included.
+
+        Args:
+            seconds: for all of it: every try, the pauses between them and the answer.
+
+        Raises:
+            ConfigurationError: there are no credentials.
+            ProviderError: no complete answer came within the time.
+        """
+        return self._tried(call, seconds, self._whole)
+
+    def open(self, call: ApiCall, seconds: float) -> Stream:
+        """Return the answer as a stream, which the caller has to finish or abandon; else as `ask`."""
+        return self._tried(call, seconds, lambda exchange, request: Stream(exchange, self._connections, request))
+
+    def _whole(self, exchange: Exchange, request: Request) -> ApiResponse:
+        response = exchange.response
+        answer = ApiResponse(response.status, lowered(response), read(response, self._connections.host))
+        self._connections.give_back(exchange, request)
+        return answer
+
+    def _tried(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], S]) -> S:
+        deadline = time.monotonic() + seconds
+        for failed in range(_TRIES):
+            pause = random.uniform(0, _PAUSE * 2**failed)  # noqa: S311 no secret
+            is_last = failed == _TRIES - 1 or time.monotonic() + pause >= deadline
+            try:
+                said = self._timely(call, deadline, use)
+            except ProviderError:
+                if is_last or time.monotonic() + pause >= deadline:
+                    raise
+            else:
+                if is_last or not self._passes(said):
+                    return said
+            time.sleep(pause)
+        raise AssertionError("the last try returns or raises")
+
+    def _passes(self, said: RawResponse) -> bool:
+        return said.status in _FAILED or (said.status >= 400 and self.code(said) in _PASSING)
+
+    def _timely(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], S]) -> S:
+        """Send a request; where the service only minds the time of it, once more by the service's own clock."""
+        said = self._sent(call, deadline, use)
+        off = self._off(said)
+        if abs(off) < _SKEW:
+            return said
+        self._skew += off
+        return self._sent(call, deadline, use)
+
+    def _off(self, said: RawResponse) -> timedelta:
+        """Return by how much the service's clock is ahead of ours, 0 where that is not what it minds."""
+        if said.status not in (400, 401, 403) or self.code(said) not in _SKEWED:
+            return timedelta()
+        try:
+            return parsedate_to_datetime(said.headers["date"]) - self._now()
+        # A date without a zone can't be compared with one that has it.
+        except (KeyError, ValueError, TypeError, OverflowError):
+            return timedelta()
+
+    def _now(self) -> datetime:
+        return self._clock() + self._skew
+
+    def _sent(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], S]) -> S:
+        address, digest = self._address, call.digest
+        query = query_string(call.query)
+        unsigned = Unsigned(
+            call.method, address.authority, f"{address.prefix}{call.path}", call.query, call.headers, digest
+        )
+        headers = signed(unsigned, self._credentials.keys(), self._scope, self._now())
+        path = f"{call.path}?{query}" if query else call.path
+        body = call.body if call.body or call.method in ("PUT", "POST") else None
+        request = Request(call.method, path, deadline, Abort(), body, headers, self._stall)
+        return self._connections.send(request, lambda exchange: use(exchange, request))

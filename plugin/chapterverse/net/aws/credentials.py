@@ -1,0 +1,122 @@
+"""Who asks: keys from the environment, from the container that this runs in, or by botocore where it alone knows how.
+
+On Lambda the keys of the environment live as long as the process. Under SnapStart they would be older than it, so there
+the container gives them: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.net import JsonClient
+from chapterverse.net.aws import botocore_resolver
+from chapterverse.net.aws.signing import AccessKeys
+from chapterverse.net.headers import plain
+
+#: Seconds before their end at which keys are renewed. Containers give new ones some minutes before the old ones end.
+_EARLY = 5 * 60
+#: Seconds for an answer of the container, which is on the same machine.
+_SECONDS = 3.0
+
+#: Hosts that may be asked without encryption, as the specification has it: this machine, ECS, and EKS twice.
+_LOCAL = {"localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
+
+
+class Credentials:
+    """The keys of this process, renewed before they end. Safe to share between threads.
+
+    Args:
+        title: the service that they are for, in messages.
+    """
+
+    def __init__(self, title: str, *, clock: Callable[[], float] = time.time) -> None:
+        self._title = title
+        self._clock = clock
+        self._lock = Lock()
+        self._given: AccessKeys | None = None
+        self._ends = 0.0
+        self._resolved: Any = None
+
+    def keys(self) -> AccessKeys:
+        """Return the keys to sign with.
+
+        Raises:
+            ConfigurationError: there are none.
+        """
+        access, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
+        if access and secret:
+            return self._sound(AccessKeys(access, secret, os.environ.get("AWS_SESSION_TOKEN", "")))
+        if access or secret:
+            self._lacking()
+        with self._lock:
+            url = _container()
+            return self._sound(self._of_container(url) if url else self._of_botocore())
+
+    def _of_container(self, url: str) -> AccessKeys:
+        if self._given and self._clock() < self._ends - _EARLY:
+            return self._given
+        try:
+            self._given, self._ends = _fetched(url)
+        except (ChapterVerseError, OSError, ValueError, KeyError, TypeError, AttributeError):
+            # What doesn't answer now may do so before the keys end.
+            if self._given is None or self._clock() >= self._ends:
+                raise ConfigurationError(
+                    f"The container gives no AWS credentials for {self._title}: check the role of the task or function."
+                ) from None
+        return self._given
+
+    def _of_botocore(self) -> AccessKeys:
+        if self._resolved is None:
+            self._resolved = botocore_resolver.credentials(self._title)
+        # botocore renews by itself what it gives.
+        return (self._resolved and botocore_resolver.keys(self._resolved)) or self._lacking()
+
+    def _sound(self, keys: AccessKeys) -> AccessKeys:
+        # Told here, as the HTTP layer would quote what it can't send.
+        if not all(map(plain, (keys.access, keys.secret, keys.token))):
+            raise ConfigurationError(
+                f"The AWS credentials for {self._title} hold characters that no key has: copy them again."
+            )
+        return keys
+
+    def _lacking(self) -> NoReturn:
+        raise ConfigurationError(
+            f"There are no AWS credentials for {self._title}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            "AWS_PROFILE, or give the machine a role."
+        )
+
+
+def _container() -> str:
+    """Return where the container gives keys, "" where it gives none."""
+    relative = os.environ.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "")
+    url = f"http://169.254.170.2{relative}" if relative else os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", "")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("no-url")
+    if url and parts.scheme != "https" and parts.hostname not in _LOCAL:
+        raise ConfigurationError("AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or an address of this machine.")
+    return url
+
+
+def _fetched(url: str) -> tuple[AccessKeys, float]:
+    """Return what the container gives, and when that ends in seconds of the epoch."""
+    parts = urlsplit(url)
+    client = JsonClient(f"{parts.scheme}://{parts.netloc}", _authorization(), total_seconds=_SECONDS)
+    found = client.get(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}").body
+    ends = datetime.fromisoformat(found["Expiration"]).timestamp()
+    return AccessKeys(str(found["AccessKeyId"]), str(found["SecretAccessKey"]), str(found.get("Token") or "")), ends
+
+
+def _authorization() -> dict[str, str]:
+    file = os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "")
+    token = Path(file).read_text("ascii") if file else os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")
+    return {"Authorization": token.strip()} if token else {}

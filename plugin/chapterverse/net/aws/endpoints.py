@@ -1,0 +1,76 @@
+"""Where services are: regions and endpoints, by the variables that boto3 reads."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.net.address import Address
+from chapterverse.net.aws import botocore_resolver
+
+#: A custom endpoint may have regions of its own, such as "auto"; none of them ends a host name and begins another.
+_REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
+
+#: Partitions whose hosts end otherwise: https://docs.aws.amazon.com/general/latest/gr/rande.html
+_SUFFIXES = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
+
+#: Names of services: for readers, and in the variable of an endpoint.
+_NAMES = {
+    "s3": ("S3", "S3"),
+    "dynamodb": ("DynamoDB", "DYNAMODB"),
+    "secretsmanager": ("Secrets Manager", "SECRETS_MANAGER"),
+    "ssm": ("Parameter Store", "SSM"),
+}
+
+
+def title(service: str) -> str:
+    """Return what people call a service: "Secrets Manager" for "secretsmanager"."""
+    return _NAMES[service][0]
+
+
+def region_for(service: str, region: str = "") -> str:
+    """Return the region to ask: this one, that of AWS_REGION or AWS_DEFAULT_REGION, or the profile's.
+
+    Raises:
+        ConfigurationError: there is none, or it is no name of one.
+    """
+    named = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or botocore_resolver.region()
+    if not named:
+        raise ConfigurationError(f"{title(service)} needs a region: set AWS_REGION in the environment.")
+    if not _REGION.fullmatch(named):
+        raise ConfigurationError("AWS_REGION is no name of a region: write it as us-east-1.")
+    return named
+
+
+def custom_endpoint(service: str) -> Address | None:
+    """Return the address that AWS_ENDPOINT_URL_<SERVICE> or AWS_ENDPOINT_URL names.
+
+    Raises:
+        ConfigurationError: it is no address.
+    """
+    specific = f"AWS_ENDPOINT_URL_{_NAMES[service][1]}"
+    for variable in (specific, "AWS_ENDPOINT_URL"):
+        if url := os.environ.get(variable, ""):
+            return _address(url, variable)
+    return None
+
+
+def endpoint(service: str, region: str) -> Address:
+    """Return where a service is in a region; raises as `custom_endpoint` does."""
+    return custom_endpoint(service) or Address.of(f"https://{service}.{region}.{suffix(region)}")
+
+
+def suffix(region: str) -> str:
+    """Return what the hosts of a region end in."""
+    return next((ending for start, ending in _SUFFIXES.items() if region.startswith(start)), "amazonaws.com")
+
+
+def _address(url: str, variable: str) -> Address:
+    # A user and a password are of no use to AWS, and would be refused with a sentence about another setting.
+    scheme, mark, rest = url.strip().partition("://")
+    host, slash, path = rest.partition("/")
+    try:
+        return Address.of(f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}")
+    except ConfigurationError:
+        raise ConfigurationError(f"{variable} is no address: write it as https://HOST.") from None

@@ -1,0 +1,161 @@
+"""Secrets that Secrets Manager or Parameter Store keeps: a JSON object of variables' names and their values.
+
+`CHAPTERVERSE_SECRETS_ARN` names them: ARNs of secrets or parameters, or plain names of secrets, comma-separated. What
+an earlier one holds goes before a later one's, and a variable that is set before all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.net.aws.service import AwsFault, AwsService
+from chapterverse.settings import Settings, secret_fields
+
+#: Seconds for one of them, its tries included: a reader may be waiting.
+_SECONDS = 4.0
+
+_ARN = re.compile(
+    r"arn:[\w-]+:(?:(secretsmanager):([\w-]+):\d+:secret:|(ssm):([\w-]+):\d+:parameter/)([\w/+=.@:-]{1,1024})",
+    re.ASCII,
+)
+_NAME = re.compile(r"[\w/+=.@-]{1,512}", re.ASCII)
+
+_ABSENT = "does not exist in its region: check the ARN"
+_DENIED = "may not be read with these credentials: allow secretsmanager:GetSecretValue, or ssm:GetParameter, on it"
+_LOCKED = "can't be decrypted with these credentials: allow kms:Decrypt on its key"
+#: By the names that the services give to a refusal.
+_REASONS = {
+    "ResourceNotFoundException": _ABSENT,
+    "ParameterNotFound": _ABSENT,
+    "AccessDeniedException": _DENIED,
+    "DecryptionFailure": _LOCKED,
+    "InvalidKeyId": _LOCKED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SecretValues:
+    """What was fetched.
+
+    Attributes:
+        values: by the names of variables.
+        warnings: sentences about what was left out.
+    """
+
+    values: Mapping[str, str] = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _SecretLocation:
+    """One secret or parameter.
+
+    Attributes:
+        region: empty means the environment's.
+        name: what its service knows it by.
+        label: what it is called in messages. A plain name is not told: it may be a secret in the wrong variable.
+    """
+
+    service: str
+    region: str
+    name: str = field(repr=False)
+    label: str
+
+    def read(self) -> str | AwsFault:
+        """Return its text, "" where it has none, or why that can't be had."""
+        service = AwsService.open(self.service, region=self.region, seconds=_SECONDS)
+        try:
+            if self.service == "ssm":
+                reply = service.call("AmazonSSM.GetParameter", {"Name": self.name, "WithDecryption": True})
+                text = _object(reply.get("Parameter")).get("Value")
+            else:
+                text = service.call("secretsmanager.GetSecretValue", {"SecretId": self.name}).get("SecretString")
+        except AwsFault as fault:
+            return fault
+        return text if isinstance(text, str) else ""
+
+
+def resolved(settings: Settings, warn: Callable[[str], object]) -> Settings:
+    """Return settings with the secrets that they name.
+
+    Args:
+        warn: told in a sentence what was left out.
+
+    Raises:
+        ConfigurationError: as `fetch` says.
+    """
+    held = fetch(settings.secrets_arn)
+    for warning in held.warnings:
+        warn(warning)
+    return settings.with_secrets(held.values)
+
+
+def fetch(named: str) -> SecretValues:
+    """Return what the secrets hold that `named` names, in the form of `CHAPTERVERSE_SECRETS_ARN`.
+
+    Raises:
+        ConfigurationError: one of them is missing, denied, out of reach, or no JSON object of strings.
+    """
+    values: dict[str, str] = {}
+    warnings: list[str] = []
+    for place in _places(named):
+        found = _read(place)
+        known = {name: value for name, value in found.items() if name in secret_fields()}
+        values = {**known, **values}
+        if others := len(found) - len(known):
+            warnings.append(
+                f"{place.label} holds {others} {'name' if others == 1 else 'names'} besides those of secrets, which "
+                f"{'is' if others == 1 else 'are'} left out: it may hold {', '.join(sorted(secret_fields()))}."
+            )
+    return SecretValues(values, tuple(warnings))
+
+
+def _places(named: str) -> list[_SecretLocation]:
+    names = [name.strip() for name in named.split(",") if name.strip()]
+    return [_place(name, number) for number, name in enumerate(names, 1)]
+
+
+def _place(name: str, number: int) -> _SecretLocation:
+    if arn := _ARN.fullmatch(name):
+        service, region = (arn[1], arn[2]) if arn[1] else (arn[3], arn[4])
+        return _SecretLocation(service, region, name, f"The secret {arn[5]} of CHAPTERVERSE_SECRETS_ARN")
+    if _NAME.fullmatch(name):
+        return _SecretLocation("secretsmanager", "", name, f"Secret number {number} of CHAPTERVERSE_SECRETS_ARN")
+    raise ConfigurationError(
+        "CHAPTERVERSE_SECRETS_ARN names no secret: set it to the ARN of a secret in Secrets Manager, or of a parameter "
+        "in Parameter Store."
+    )
+
+
+def _read(place: _SecretLocation) -> dict[str, str]:
+    text = place.read()
+    if isinstance(text, AwsFault):
+        reason = _REASONS.get(text.code)
+        raise ConfigurationError(f"{place.label} {reason}." if reason else f"{place.label}: {text}")
+    found = _parsed(text)
+    if found is None:
+        raise ConfigurationError(
+            f'{place.label} is no JSON object of strings: store it as {{"COHERE_API_KEY": "…"}}, names of variables '
+            "and their values."
+        )
+    return found
+
+
+# What goes wrong below is returned: an error that is raised while another is handled holds that one, and what it holds.
+
+
+def _parsed(text: str) -> dict[str, str] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    sound = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+    return found if sound else None
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,127 @@
+"""One AWS service that speaks JSON: DynamoDB, Secrets Manager, Parameter Store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError, ProviderError
+from chapterverse.net.aws.client import ApiCall, Client, RawResponse
+from chapterverse.net.aws.endpoints import endpoint, region_for, title
+from chapterverse.net.body import encoded, parsed
+
+#: Versions of the JSON protocol.
+_VERSIONS = {"dynamodb": "1.0", "secretsmanager": "1.1", "ssm": "1.1"}
+
+_CODE = re.compile(r"[A-Za-z0-9_.]{1,80}")
+
+_BUSY = {
+    "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottledException", "Throttling",
+    "ThrottlingException", "TooManyRequestsException",
+}  # fmt: skip
+_EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
+_BAD_KEYS = {"InvalidClientTokenId", "UnrecognizedClientException", "MissingAuthenticationTokenException"}
+_DENIED = {"AccessDeniedException", "AccessDenied"}
+_MISSING = {"ResourceNotFoundException", "ParameterNotFound"}
+_CLOCK = {"RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"}
+#: How a signature that is right but for its time is told from one by a wrong key.
+_BY_CLOCK = re.compile(r"Signature (expired|not yet current)")
+_SIGNATURES = {"InvalidSignatureException", "SignatureDoesNotMatch", "IncompleteSignatureException"}
+
+
+class AwsFault(ChapterVerseError):
+    """The service refused, failed or could not be reached.
+
+    Attributes:
+        code: the service's own name of the fault, such as "ConditionalCheckFailedException"; empty where none came.
+        body: what the service said besides, parsed.
+    """
+
+    def __init__(self, message: str, *, code: str = "", body: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.body = body or {}
+
+
+class AwsService:
+    """A client of one service in one region. Safe to share between threads; connects at the first call."""
+
+    def __init__(self, service: str, client: Client, seconds: float) -> None:
+        self._service = service
+        self._client = client
+        self._seconds = seconds
+
+    @classmethod
+    def open(cls, service: str, *, region: str = "", seconds: float = 5.0) -> AwsService:
+        """Return the client that the environment describes; nothing is sent yet.
+
+        Args:
+            service: "dynamodb", "secretsmanager" or "ssm".
+            region: in place of AWS_REGION and AWS_DEFAULT_REGION.
+            seconds: for one call, its tries included.
+
+        Raises:
+            ConfigurationError: no region is named, or the address of the service is none.
+        """
+        place = region_for(service, region)
+        # A connection that died while the process was frozen shall leave time for another one.
+        client = Client(service, place, endpoint(service, place), _code, stall=seconds / 2)
+        return cls(service, client, seconds)
+
+    def call(self, target: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Send one operation, such as "DynamoDB_20120810.UpdateItem", and return its reply.
+
+        Where no answer comes it is sent again, so it may be carried out twice.
+
+        Raises:
+            AwsFault: as above.
+        """
+        headers = {"Content-Type": f"application/x-amz-json-{_VERSIONS[self._service]}", "X-Amz-Target": target}
+        try:
+            answer = self._client.ask(ApiCall("POST", headers=headers, body=encoded(body)), self._seconds)
+        except ConfigurationError as error:
+            raise AwsFault(str(error)) from None
+        except ProviderError:
+            raise AwsFault(
+                f"{title(self._service)} can't be reached, or did not answer in time: check the network, AWS_REGION "
+                "and AWS_ENDPOINT_URL."
+            ) from None
+        said = parsed(answer.raw)
+        fields = said if isinstance(said, dict) else {}
+        if answer.status == 200 and isinstance(said, dict):
+            return said
+        code = _code(answer)
+        operation = target.rpartition(".")[2]
+        meaning = _meaning(code, answer.status, str(fields.get("message") or fields.get("Message")), operation)
+        raise AwsFault(f"{title(self._service)} {meaning}.", code=code, body=fields)
+
+
+def _code(answer: RawResponse) -> str:
+    """Return the service's name for what is wrong, without the namespace before it."""
+    said = parsed(answer.raw)
+    fields = said if isinstance(said, dict) else {}
+    named = fields.get("__type") or fields.get("code") or answer.headers.get("x-amzn-errortype", "")
+    code = str(named).partition(":")[0].rpartition("#")[2]
+    return code if _CODE.fullmatch(code) else ""
+
+
+def _meaning(code: str, status: int, message: str, operation: str) -> str:
+    # The service's own words are left out: they may quote what was sent, and ours are printed and logged.
+    if code in _CLOCK or (code in _SIGNATURES and _BY_CLOCK.search(message)):
+        return "refuses requests by a clock that is wrong by minutes: set the clock of this machine"
+    if code in _EXPIRED:
+        return "refused the AWS credentials as expired: renew them"
+    if code in _BAD_KEYS or code in _SIGNATURES:
+        return "refused the AWS credentials: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    if code in _DENIED:
+        return f"denies access: allow these credentials the action {operation}"
+    if code in _MISSING:
+        return "has nothing by the name that was asked for: check that name, and the region"
+    if code in _BUSY or status == 429:
+        return "is too busy to answer, also after retries: try again later"
+    if status >= 500:
+        return f"failed with status {status}, also after retries: try again later"
+    if status == 200:
+        return "answered with something that is no reply: check AWS_ENDPOINT_URL"
+    return f"refused the action {operation} ({code or f'status {status}'})"

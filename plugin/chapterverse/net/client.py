@@ -1,0 +1,169 @@
+"""The client: requests that are tried again where that may help, and where nobody is billed twice for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.net.abort import Abort
+from chapterverse.net.address import Address
+from chapterverse.net.body import encoded, parsed, read
+from chapterverse.net.connections import Connections, Exchange, Request
+from chapterverse.net.headers import asked_pause, lowered, plain
+from chapterverse.net.stream import Closing, Stream
+
+#: Seconds to reach the server, and for one request in all: every try, the waits between them and the reply.
+CONNECT_SECONDS = 3.0
+TOTAL_SECONDS = 10.0
+TRIES = 2
+
+#: Seconds before the next try where the server names none, and the most to wait: a reader is waiting too.
+_PAUSE = 0.25
+_LONGEST_PAUSE = 1.0
+
+_RETRIED = {429, 500, 502, 503, 504}
+
+#: How a service says that it did not do what it was asked, so that it bills nothing. A timeout (408, 499), a failure
+#: further in (424) and whatever begins with 5 may come when a model has done its work; 503 says that none was begun.
+_UNBILLED = (set(range(400, 500)) - {408, 424, 499}) | {503}
+
+
+def is_unbilled(status: int) -> bool:
+    """Return whether a reply of this status says that the request was refused before it cost anything."""
+    return status in _UNBILLED
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server said.
+
+    Attributes:
+        body: parsed JSON, None where it was none.
+        headers: by their names in lower case.
+    """
+
+    status: int
+    body: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def pause(self) -> float | None:
+        """Seconds that the server asks to be left alone; None where it doesn't say."""
+        return asked_pause(self.headers)
+
+
+Said = TypeVar("Said", Reply, Stream)
+
+
+class JsonClient:
+    """Sends JSON to one server; every request must be one that may be sent twice, or the client `billed`."""
+
+    def __init__(
+        self,
+        base_url: str,
+        headers: Mapping[str, str],
+        *,
+        connect_seconds: float = CONNECT_SECONDS,
+        total_seconds: float = TOTAL_SECONDS,
+        tries: int = TRIES,
+        billed: bool = False,
+    ) -> None:
+        """Prepare, without connecting.
+
+        Args:
+            tries: how often a request is sent that is answered with 429 or 5xx.
+            billed: whether each request costs money: then it is sent again only where the first is known to have cost
+                nothing, so that one price is all that one request can come to.
+
+        Raises:
+            ConfigurationError: `base_url` is no http or https address, or a header holds what no header may.
+        """
+        address = Address.of(base_url)
+        for name, value in headers.items():
+            if not plain(value):
+                raise ConfigurationError(f"The header {name} for {address.host} holds characters that no header has.")
+        self._headers = dict(headers)
+        self._total_seconds = total_seconds
+        self._tries = tries
+        self._billed = billed
+        self._retried = {status for status in _RETRIED if is_unbilled(status)} if billed else _RETRIED
+        self._connections = Connections(address, connect_seconds)
+
+    def get(self, path: str) -> Reply:
+        """Return the reply to a GET; else as `post`."""
+        return self._reply(self._request("GET", path, None, self._total_seconds))
+
+    def post(
+        self, path: str, body: Mapping[str, Any], *, seconds: float | None = None, closing: Closing = nullcontext
+    ) -> Reply:
+        """Send `body` and return the reply; 429 and 5xx (of a billed client 503) are tried again after a short wait.
+
+        Args:
+            path: below the base URL.
+            body: what becomes JSON.
+            seconds: for all of it, in place of the client's own.
+            closing: takes what ends all waiting at once, from whichever thread; `Deadline.closing` is one.
+
+        Raises:
+            ProviderError: no complete reply came within the time (worth another try later), it was too large, or the
+                request was ended.
+        """
+        request = self._request("POST", path, body, self._total_seconds if seconds is None else seconds)
+        with closing(request.abort.cut):
+            return self._reply(request)
+
+    @contextmanager
+    def stream(self, path: str, body: Mapping[str, Any], *, seconds: float, closing: Closing) -> Iterator[Stream]:
+        """Send `body` and give the stream that answers it; it is tried again as in `post`, but not once it began.
+
+        Args:
+            path: below the base URL.
+            body: what becomes JSON.
+            seconds: for all of it: connecting, tries, pauses and every read.
+            closing: as for `post`.
+
+        Raises:
+            ProviderError: no reply came within the time, or it was ended; `Stream.events` raises the same.
+        """
+        request = self._request("POST", path, body, seconds, accept="text/event-stream")
+        with closing(request.abort.cut):
+            stream = self._said(request, lambda exchange: Stream(exchange, self._connections, request))
+            try:
+                yield stream
+            except BaseException:
+                stream.abandon()
+                raise
+            stream.finish()
+
+    def _request(
+        self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float, accept: str = "application/json"
+    ) -> Request:
+        data = None if body is None else encoded(body)
+        headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
+        return Request(method, path, time.monotonic() + seconds, Abort(), data, headers, once=self._billed)
+
+    def _reply(self, request: Request) -> Reply:
+        return self._said(request, lambda exchange: self._read(exchange, request))
+
+    def _read(self, exchange: Exchange, request: Request) -> Reply:
+        response = exchange.response
+        reply = Reply(response.status, parsed(read(response, self._connections.host)), lowered(response))
+        self._connections.give_back(exchange, request)
+        return reply
+
+    def _said(self, request: Request, use: Callable[[Exchange], Said]) -> Said:
+        for _ in range(self._tries - 1):
+            said = self._connections.send(request, use)
+            asked = asked_pause(said.headers)
+            pause = _PAUSE if asked is None else asked
+            if said.status not in self._retried or pause > min(_LONGEST_PAUSE, request.left):
+                return said
+            # What was refused is as good as never sent.
+            request.abort.sent = not is_unbilled(said.status)
+            with self._connections.told(request):
+                request.abort.wait(pause)
+        return self._connections.send(request, use)

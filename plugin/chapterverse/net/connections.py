@@ -1,0 +1,261 @@
+"""Open connections to one server, shared by threads; every read from them ends in time.
+
+A connection that waited may be closed by now, which shows when it is used: the request is gone, and nobody says whether
+the server got it. What costs money must not be sent again then, and a reader wants an answer all the same. So a
+connection is used again only when it waited for seconds, not minutes, and nothing has come over it, not even its end.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import io
+import math
+import socket
+import ssl
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from chapterverse.errors import ProviderError
+from chapterverse.net.abort import Abort
+from chapterverse.net.address import Address
+
+T = TypeVar("T")
+
+#: How a connection that the server has closed fails.
+_CLOSED = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+
+#: Seconds that a connection may have waited. A machine that was halted meanwhile, as on Lambda, doesn't learn that the
+#: server closed it; services keep theirs for a minute and more.
+IDLE_SECONDS = 30.0
+
+_PIECE = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent, and what bounds it.
+
+    Attributes:
+        deadline: when all of it must be over, replies and pauses included, by `time.monotonic`.
+        abort: ends it from another thread.
+        data: the body; a path is a file that is sent piece by piece.
+        once: whether the server may bill it: it is not sent again unless it is sure that the server never had it whole.
+        stall: seconds without a byte after which nothing more is waited for.
+    """
+
+    method: str
+    path: str
+    deadline: float
+    abort: Abort
+    data: bytes | Path | None = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    stall: float = math.inf
+    once: bool = False
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline, 0 and less after it."""
+        return self.deadline - time.monotonic()
+
+    def write(self, connection: http.client.HTTPConnection, path: str) -> None:
+        """Send all of it."""
+        connection.sock.settimeout(_left(self.deadline, self.stall))
+        body: bytes | Iterator[bytes] | None
+        if isinstance(self.data, Path):
+            body = self._pieces(self.data, connection.sock)
+            headers = {**self.headers, "Content-Length": str(self.data.stat().st_size)}
+        else:
+            body, headers = self.data, dict(self.headers)
+        connection.request(self.method, path, body=body, headers=headers)
+        # One that was not sent to its end is none for any server.
+        self.abort.sent = True
+
+    def _pieces(self, path: Path, sock: socket.socket) -> Iterator[bytes]:
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                sock.settimeout(_left(self.deadline, self.stall))
+                yield piece
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A response whose body is still to be read, and the connection that it comes over."""
+
+    connection: http.client.HTTPConnection
+    response: Response
+
+
+class Connections:
+    """The connections to one address, made as they are needed and used again."""
+
+    def __init__(self, address: Address, connect_seconds: float) -> None:
+        self._address = address
+        self._connect_seconds = connect_seconds
+        # Each with the time of day at which it began to wait: that goes on while a machine is halted.
+        self._idle: deque[tuple[http.client.HTTPConnection, float]] = deque()
+        # Nobody has to close them: those that are idle go with this.
+        weakref.finalize(self, _close, self._idle)
+
+    @property
+    def host(self) -> str:
+        return self._address.host
+
+    def send(self, request: Request, use: Callable[[Exchange], T]) -> T:
+        """Send a request and return what `use` makes of the response.
+
+        `use` has to hand the exchange to `give_back` once it is read; where it raises, the connection is closed.
+
+        Raises:
+            ProviderError: the server could not be reached, broke off or took too long, or the request was aborted.
+        """
+        with self.told(request):
+            if connection := self._idle_connection(request):
+                try:
+                    return self._exchange(connection, request, use)
+                except _CLOSED:
+                    # Closed while it was idle, or by what was sent: who knows, and who is billed for it?
+                    if request.once and request.abort.sent:
+                        raise
+                    # What happened to it may have happened to all, and once more is enough to find out.
+                    _close(self._idle)
+            return self._exchange(self._connect(request), request, use)
+
+    def give_back(self, exchange: Exchange, request: Request) -> None:
+        """Keep a connection for the next request, if its response was read to the end."""
+        # First of all: an abort that comes later must not meet whoever has the connection next.
+        request.abort.release()
+        if request.abort.is_cut or exchange.response.will_close or not exchange.response.isclosed():
+            exchange.connection.close()
+        else:
+            self._idle.append((exchange.connection, time.time()))
+
+    @contextmanager
+    def told(self, request: Request) -> Iterator[None]:
+        """Raise what goes wrong with a connection in one sentence; see `send`."""
+        try:
+            yield
+        except (OSError, http.client.HTTPException) as error:
+            meaning = f"{self.host} could not be reached or broke off."
+            if request.abort.is_cut:
+                meaning = f"Nobody waits for {self.host} any more: ask again."
+            elif isinstance(error, TimeoutError):
+                meaning = f"{self.host} did not answer in time."
+            failure = ProviderError(meaning, retryable=True)
+            failure.unbilled = not request.abort.sent
+            raise failure from error
+
+    def _idle_connection(self, request: Request) -> http.client.HTTPConnection | None:
+        """Return the connection that was used last, if it is sure to be open; None where there is none like that."""
+        request.abort.check()
+        while True:
+            # Asked and taken in one step: another thread may take the last one in between.
+            try:
+                connection, since = self._idle.pop()
+            except IndexError:
+                return None
+            if 0 <= time.time() - since < IDLE_SECONDS and _is_quiet(connection):
+                return connection
+            connection.close()
+
+    def _connect(self, request: Request) -> http.client.HTTPConnection:
+        address, seconds = self._address, max(0.001, min(self._connect_seconds, request.left))
+        connection = http.client.HTTPConnection(address.host, address.port, timeout=seconds)
+        if address.scheme == "https":
+            connection = http.client.HTTPSConnection(address.host, address.port, context=_tls())
+        sock = socket.create_connection((connection.host, connection.port), seconds)
+        try:
+            # Small requests: waiting for the last acknowledgement would cost 40 ms.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            request.abort.watch(sock)
+            if address.scheme == "https":
+                # In two steps, so that the greeting too can be aborted.
+                sock = _tls().wrap_socket(sock, server_hostname=address.host, do_handshake_on_connect=False)
+                request.abort.watch(sock)
+                sock.do_handshake()
+        except BaseException:
+            sock.close()
+            raise
+        connection.sock = sock
+        return connection
+
+    def _exchange(self, connection: http.client.HTTPConnection, request: Request, use: Callable[[Exchange], T]) -> T:
+        try:
+            request.abort.watch(connection.sock)
+            bounded = functools.partial(Response, deadline=request.deadline, stall=request.stall)
+            connection.response_class = bounded  # type: ignore[assignment]
+            request.write(connection, self._address.prefix + request.path)
+            return use(Exchange(connection, cast(Response, connection.getresponse())))
+        except BaseException:
+            request.abort.release()
+            connection.close()
+            raise
+
+
+class Response(http.client.HTTPResponse):
+    """A response whose every read may use only what is left of the total time, however slowly the bytes drip in."""
+
+    def __init__(self, sock: socket.socket, *args: Any, deadline: float, stall: float, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self._timed = _Timed(self.fp.detach(), sock, deadline, stall)
+        self.fp = io.BufferedReader(self._timed)
+
+    def hurry(self, seconds: float) -> None:
+        """Give the reads that are still to come no more than this."""
+        self._timed.deadline = min(self._timed.deadline, time.monotonic() + seconds)
+
+
+class _Timed(io.RawIOBase):
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float, stall: float) -> None:
+        self.deadline = deadline
+        self._stall = stall
+        self._raw = raw
+        self._sock = sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(_left(self.deadline, self._stall))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+def _close(idle: deque[tuple[http.client.HTTPConnection, float]]) -> None:
+    with suppress(IndexError):
+        while True:
+            idle.pop()[0].close()
+
+
+def _is_quiet(connection: http.client.HTTPConnection) -> bool:
+    """Whether nothing came over it since its last reply: what comes then is its end."""
+    try:
+        connection.sock.settimeout(0)
+        # The plain socket's method, as that of a TLS socket knows no flags.
+        socket.socket.recv(connection.sock, 1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _left(deadline: float, stall: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return min(left, stall)
+
+
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()

@@ -1,0 +1,335 @@
+"""Calling a model on Amazon Bedrock: boto3's `bedrock-runtime` client, `InvokeModel` and `Converse`.
+
+Region, credentials and addresses are those of `AWS_*` as boto3 reads them, `AWS_ENDPOINT_URL` included.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any
+
+from chapterverse.embedding.batches import TextRejected
+from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.net import Closing, asked_pause, is_unbilled
+from chapterverse.net.connections import IDLE_SECONDS
+from chapterverse.net.retry import BusyError, RetryPolicy
+
+#: How a question is tried: twice, with a short wait between, as a reader is waiting too, and billed at most once.
+QUESTION = RetryPolicy(tries=2, seconds=1.0, longest=0.25, once=True)
+
+#: Seconds for what a stream says behind the answer of the tokens it took.
+_USAGE_SECONDS = 1.0
+
+#: A cross-region inference profile is the model's id behind a geography: "us.cohere.embed-v4:0".
+_PROFILE = re.compile(r"(?P<geography>[a-z][a-z-]*\.)?(?P<model>cohere\..*)")
+
+#: What a refusal means for whoever set it up, by the name that the service gives it.
+_REASONS = {
+    "AccessDeniedException": "gave no access: allow bedrock:InvokeModel and the model for these credentials",
+    "ResourceNotFoundException": "has no such model in this region, or no longer: check its name and the region",
+    "ValidationException": "refused the request as malformed",
+    "ServiceQuotaExceededException": "has a quota that is used up: ask AWS for more, or try again later",
+    "ThrottlingException": "has a rate limit that was reached: try again later",
+    "ModelNotReadyException": "is still loading the model: try again later",
+    "ModelTimeoutException": "took too long: try again later",
+    "ExpiredTokenException": "refused the credentials as expired: renew them",
+    "UnrecognizedClientException": "refused the credentials: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "InvalidSignatureException": "refused the credentials: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+}
+
+#: The same for `Converse` and inside its streams, where failures have no status of their own.
+_CONVERSE_REASONS = {
+    **_REASONS,
+    "AccessDeniedException": (
+        "gave no access: allow bedrock:InvokeModel, bedrock:InvokeModelWithResponseStream and the model for these "
+        "credentials"
+    ),
+    "ModelErrorException": "broke off in the middle of its answer: try again later",
+    "ModelStreamErrorException": "broke off in the middle of its answer: try again later",
+    "InternalServerException": "failed: try again later",
+    "ServiceUnavailableException": "is not available now: try again later",
+}
+
+_PASSING = {
+    "ThrottlingException", "ModelNotReadyException", "ModelTimeoutException", "ModelStreamErrorException",
+    "InternalServerException", "ServiceUnavailableException",
+}  # fmt: skip
+
+_UNUSABLE = "The AWS settings can't be used: check AWS_PROFILE, AWS_ENDPOINT_URL and the files of ~/.aws."
+
+
+def profile(name: str) -> tuple[str, str]:
+    """Return the geography of an inference profile, "us." or the like, and its model; for a bare model "" and it."""
+    named = _PROFILE.fullmatch(name)
+    return (named["geography"] or "", named["model"]) if named else ("", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Clients of one AWS configuration, and what their failures mean.
+
+    Attributes:
+        part: who asks, for the messages: "embedder", "reranker" or "generator".
+    """
+
+    part: str
+    session: Any = field(repr=False)
+    _used: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def open(cls, part: str) -> Runtime:
+        """Return the runtime that the environment describes; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: boto3 is not installed, or there is no usable AWS configuration.
+        """
+        try:
+            import boto3
+            from botocore.exceptions import BotoCoreError
+        except ImportError as error:
+            raise ConfigurationError(f'The {part} bedrock needs a package: pip install "chapterverse[aws]".') from error
+        try:
+            session = boto3.session.Session()
+            region = session.region_name
+        except BotoCoreError:
+            raise ConfigurationError(_UNUSABLE) from None
+        if not region:
+            raise ConfigurationError(f"The {part} bedrock needs a region: set AWS_DEFAULT_REGION in the environment.")
+        return cls(part, session)
+
+    def client(self, connect_seconds: float, read_seconds: float) -> Any:
+        """Return a client that waits so long to reach the service, and for one reply. Threads may share it.
+
+        Raises:
+            ConfigurationError: the credentials or the address can't be used.
+        """
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError, CredentialRetrievalError, PartialCredentialsError
+
+        # boto3's own retries would multiply with ours.
+        config = Config(connect_timeout=connect_seconds, read_timeout=read_seconds, retries={"total_max_attempts": 1})
+        try:
+            return self.session.client("bedrock-runtime", config=config)
+        except (CredentialRetrievalError, PartialCredentialsError):
+            raise ConfigurationError(self._no_credentials) from None
+        except (BotoCoreError, ValueError):
+            raise ConfigurationError(_UNUSABLE) from None
+
+    def invoke(self, client: Any, model: str, body: Mapping[str, Any]) -> Any:
+        """Send `body` to a model once and return its reply, parsed.
+
+        Raises:
+            ProviderError: there are no credentials; Bedrock could not be reached, refused, or sent no JSON.
+        """
+        self._wake(client)
+        with self._told(_REASONS):
+            reply = client.invoke_model(
+                modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
+            )
+            return json.loads(reply["body"].read())
+
+    def converse(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
+        """Send a conversation and return the reply; else as `events`."""
+
+        def asked(_: _Wait) -> Iterator[Any]:
+            yield QUESTION.ask(lambda: self._called(client, "converse", request))
+
+        return next(_Wait(seconds).results(asked, closing))
+
+    def events(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Generator[Any]:
+        """Send a conversation and yield the events of its stream as they come, up to and with `messageStop`.
+
+        What follows that is `metadata`, with the tokens that are billed; it is waited for a second, and then left.
+
+        boto3 can't be interrupted, so it waits in a thread of its own, and the caller can leave at any time. Then that
+        thread's connection is shut, by which the service learns that nobody listens; before the stream has begun, or
+        with a urllib3 before 2.3, that happens when the next bytes come, or after the client's time for a read.
+
+        Args:
+            request: what boto3's `converse_stream` takes.
+            seconds: for all of it.
+            closing: takes what ends all waiting at once, from whichever thread; `Deadline.closing` is one.
+
+        Raises:
+            ProviderError: as `invoke`; also if the stream broke off, took too long, or was ended.
+        """
+
+        def asked(wait: _Wait) -> Iterator[Any]:
+            stream = QUESTION.ask(lambda: self._called(client, "converse_stream", request))["stream"]
+            # Closing it from here would wait for the read that is to be ended.
+            wait.shut = getattr(getattr(stream, "_raw_stream", None), "shutdown", None)
+            try:
+                with self._told(_CONVERSE_REASONS):
+                    yield from () if wait.is_over else stream
+            finally:
+                stream.close()
+
+        wait = _Wait(seconds)
+        try:
+            for event in wait.results(asked, closing):
+                yield event
+                said = event if isinstance(event, dict) else {}
+                if "messageStop" in said:
+                    wait.is_whole = True
+                    wait.hurry(_USAGE_SECONDS)
+                elif wait.is_whole and "metadata" in said:
+                    return
+        except ProviderError:
+            if not wait.is_whole:
+                raise
+        if not wait.is_whole:
+            raise _broken()
+
+    def _called(self, client: Any, operation: str, request: Mapping[str, Any]) -> Any:
+        self._wake(client)
+        with self._told(_CONVERSE_REASONS):
+            return getattr(client, operation)(**request)
+
+    def _wake(self, client: Any) -> None:
+        """Close connections that waited for long, for the reason that `rest.connections` names; others are made."""
+        now = time.time()
+        if not 0 <= now - self._used.get(id(client), now) < IDLE_SECONDS:
+            client.close()
+        self._used[id(client)] = now
+
+    @contextmanager
+    def _told(self, reasons: Mapping[str, str]) -> Iterator[None]:
+        """Raise what boto3 raises in one sentence of ours."""
+        from botocore import exceptions as aws
+        from botocore.eventstream import ParserError
+        from botocore.parsers import ResponseParserError
+        from urllib3.exceptions import HTTPError
+
+        try:
+            yield
+        # boto3's own errors may quote what was sent or an account's id, so none is left as a cause.
+        except aws.ClientError as error:
+            raise _failure(error.response, reasons) from None
+        except (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ProxyConnectionError):
+            failure = _broken()
+            failure.unbilled = True
+            raise failure from None
+        except (aws.HTTPClientError, aws.ConnectionError, aws.IncompleteReadError, HTTPError, OSError):
+            raise _broken() from None
+        except aws.ParamValidationError:
+            raise TextRejected("Bedrock refused the request as malformed.") from None
+        except aws.BotoCoreError:
+            raise ProviderError(self._no_credentials) from None
+        except (ResponseParserError, ParserError, ValueError, RecursionError):
+            raise ProviderError("Bedrock answered with something that is no reply.", retryable=True) from None
+
+    @property
+    def _no_credentials(self) -> str:
+        return (
+            f"The {self.part} bedrock finds no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or give the machine a role."
+        )
+
+
+class _Wait:
+    """Waits for what another thread makes, as long as the caller does.
+
+    Attributes:
+        shut: ends what that thread waits for, once there is something.
+        is_whole: whether all that matters was made; that thread may read the rest, and keep its connection.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.shut: Callable[[], object] | None = None
+        self.is_whole = False
+        self._end = time.monotonic() + seconds
+        self._over = Event()
+        self._made: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody takes what is made any more."""
+        return self._over.is_set() and not self.is_whole
+
+    def hurry(self, seconds: float) -> None:
+        """Wait no longer than this for the rest."""
+        self._end = min(self._end, time.monotonic() + seconds)
+
+    def results(self, make: Callable[[_Wait], Iterator[Any]], closing: Closing) -> Iterator[Any]:
+        """Yield what `make` yields in its thread.
+
+        Raises:
+            ProviderError: as `make` does, or the time was up, or the caller's turn ended.
+        """
+        if self._end <= time.monotonic():
+            raise _late()
+        Thread(target=self._run, args=(make,), name="bedrock", daemon=True).start()
+        with closing(lambda: self._made.put(("left", None))):
+            try:
+                while True:
+                    yield self._next()
+            except _Ended:
+                return
+            finally:
+                self._over.set()
+                if self.shut and not self.is_whole:
+                    with suppress(Exception):
+                        self.shut()
+
+    def _next(self) -> Any:
+        try:
+            kind, made = self._made.get(timeout=max(0.0, self._end - time.monotonic()))
+        except Empty:
+            raise _late() from None
+        if kind == "left":
+            raise ProviderError("Nobody waits for Bedrock any more: ask again.", retryable=True)
+        if kind == "failed":
+            raise made
+        if kind == "ended":
+            raise _Ended
+        return made
+
+    def _run(self, make: Callable[[_Wait], Iterator[Any]]) -> None:
+        try:
+            for made in make(self):
+                self._made.put(("made", made))
+                if self.is_over:
+                    break
+            self._made.put(("ended", None))
+        # In a thread of its own an error has no other way to the caller.
+        except ProviderError as error:
+            self._made.put(("failed", error))
+        except Exception:
+            self._made.put(("failed", _broken()))
+
+
+class _Ended(Exception):
+    """Nothing more is made."""
+
+
+def _late() -> ProviderError:
+    return ProviderError("Bedrock did not answer in time.", retryable=True)
+
+
+def _broken() -> ProviderError:
+    return ProviderError("Bedrock could not be reached or broke off.", retryable=True)
+
+
+def _failure(response: Any, reasons: Mapping[str, str]) -> ProviderError:
+    # The service's own message is left out: it may quote what was sent, and ours are printed and logged.
+    code = str(response.get("Error", {}).get("Code", ""))
+    # Inside a stream names begin with a small letter.
+    code = code[:1].upper() + code[1:]
+    meta = response.get("ResponseMetadata", {})
+    status = int(meta.get("HTTPStatusCode", 0))
+    message = f"Bedrock {reasons.get(code, f'failed with status {status}')}."
+    failure = ProviderError(message)
+    if code in _PASSING or status == 429 or status >= 500:
+        failure = BusyError(message, pause=asked_pause(meta.get("HTTPHeaders", {})))
+    elif code == "ValidationException":
+        failure = TextRejected(message)
+    # Inside a stream there is no status, and what came before it is billed.
+    failure.unbilled = is_unbilled(status)
+    return failure

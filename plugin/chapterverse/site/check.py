@@ -1,0 +1,288 @@
+"""What is wrong with a site as it was built: nothing is asked of a server, and nothing is changed.
+
+Every page is read once, and a second time if other pages link to its headings; what is kept of it meanwhile is its
+address. All files, not only pages, are searched for secrets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urljoin
+
+from pathspec import GitIgnoreSpec
+
+from chapterverse.indexing.plugin_api import leaves
+from chapterverse.site import secret_scan
+from chapterverse.site.findings import Findings
+from chapterverse.site.index_check import IndexedPages, open_index
+from chapterverse.site.page import Inspection, inspect, read_ids
+from chapterverse.site.instructions import find_instructions
+from chapterverse.site.script_tag import Launcher
+from chapterverse.site.links import NOWHERE, InternalLinks, Places, has
+from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage
+from chapterverse.progress import Progress
+from chapterverse.readers import Reading, read_document, read_site
+from chapterverse.readers.addresses import read_sitemap
+from chapterverse.readers.folder import decode, list_files, read_page
+from chapterverse.settings import Settings
+from chapterverse.indexing.status import State
+
+
+def check(
+    site: Path,
+    settings: Settings,
+    *,
+    with_index: bool = True,
+    exclude: Iterable[str] = (),
+    environ: Mapping[str, str] | None = None,
+    progress: Progress = lambda *_: None,
+) -> Findings:
+    """Return all that is wrong with a built site.
+
+    Args:
+        settings: name the index, and the site's address where its pages don't state it.
+        with_index: hold the index against the site too; that there is none is a finding.
+        exclude: pages to leave out, as patterns in the style of .gitignore.
+        environ: whose secrets must not be in any file, nor those of the settings; None is this process's own.
+
+    Raises:
+        InputError: no folder, or no page in it.
+        UnsafePath: a page is a link out of the folder.
+        ConfigurationError: the index can't be opened as the settings say.
+    """
+    findings = Findings()
+    reading = _read(site, settings.base_url or None, findings)
+    places = Places(reading.base_url, _sitemap(site))
+    offered = {source.file_path for source in reading.sources}
+    run = _Check(site, settings, findings, places, offered, GitIgnoreSpec.from_lines(exclude))
+    listing = list_files(site, (".html", ".htm"))
+    run.note_listing(listing.files, reading)
+    index = run.open_index(reading) if with_index else None
+    for done, path in enumerate(listing.files):
+        progress("Reading pages", done, len(listing.files))
+        run.visit(path, index)
+    progress("Reading pages", len(listing.files), len(listing.files))
+    run.note_generators()
+    run.note_addresses()
+    run.note_links(progress)
+    if index is not None:
+        run.note_index(index)
+    scanner = secret_scan.Scanner(environ, settings.secrets)
+    _note_files(site, findings, scanner, progress)
+    # Addresses, names of files and sentences are quoted, and any of them may hold what was found.
+    findings.scrub(scanner.scrubbed)
+    return findings
+
+
+@dataclass(slots=True)
+class _Check:
+    """A check in progress.
+
+    Attributes:
+        offered: pages that can be indexed, as the reader of sites says.
+        bare: how many pages without a widget each generator made.
+    """
+
+    site: Path
+    settings: Settings
+    findings: Findings
+    places: Places
+    offered: set[str]
+    excluded: GitIgnoreSpec
+    links: InternalLinks = field(init=False)
+    bare: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.links = InternalLinks(self.places)
+
+    def note_listing(self, files: Iterable[str], reading: Reading) -> None:
+        """Sort the reader's warnings: of two pages with one address it names the one that it leaves out."""
+        left_out = set(files) - self.offered - set(reading.skipped)
+        for warning in reading.warnings:
+            path = warning.partition(" is skipped")[0]
+            kind = "mixed_address" if " states an address" in warning else "unreadable"
+            self.findings.add("two_pages" if path in left_out else kind, path, warning)
+
+    def open_index(self, reading: Reading) -> IndexedPages | None:
+        base = "" if reading.base_url == NOWHERE else reading.base_url
+        try:
+            index = open_index(self.settings, base, reading.sources)
+        except ConfigurationError:
+            raise
+        except ChapterVerseError as error:
+            self.findings.add("no_index", "", str(error))
+            return None
+        if base and index.base != base:
+            self.findings.add("mixed_address", "", f"The index cites {index.base}, and the site is at {base}.")
+        return index
+
+    def visit(self, path: str, index: IndexedPages | None) -> None:
+        """Read one page and note what can be said of it alone."""
+        try:
+            page = decode(path, read_page(self.site, path))
+        except UnreadablePage as error:
+            self.findings.add("unreadable", path, str(error))
+            url = self.places.place(path, None)
+            if index is not None:
+                # What it says can't be known, so nothing is known to be wrong with its citations.
+                index.cited.pop(self.places.relative(url), None)
+            return
+        self.findings.pages += 1
+        seen = inspect(page)
+        url = self.places.place(path, seen.envelope.canonical)
+        if self.excluded.match_file(path):
+            if index is not None:
+                index.cited.pop(self.places.relative(url), None)
+            return
+        self._note_widget(path, seen)
+        base = urljoin(url, seen.frame.base or "")
+        for href in self.links.add(path, base, seen.links, seen.ids):
+            self.findings.add("dead_anchor", path, f"{path} links to {href}, and has no such id.")
+        if path in self.offered:
+            self._note_address(path, url, seen)
+            self._note_instructions(path, page)
+            if index is not None:
+                self._note_citations(path, url, seen, page, index)
+
+    def _note_widget(self, path: str, seen: Inspection) -> None:
+        launchers = seen.frame.launchers
+        if not launchers:
+            # Nobody sees a page that sends its reader on, and a piece of HTML is shown inside of another page.
+            if seen.frame.whole and not seen.redirect:
+                self.findings.add("no_widget", path, f"{path} has no widget.")
+                self.bare[seen.generator] = self.bare.get(seen.generator, 0) + 1
+            return
+        if len(launchers) > 1:
+            self.findings.add("two_widgets", path, f"{path} loads the widget {len(launchers)} times.")
+        base = urljoin(self.places.urls[path], seen.frame.base or "")
+        for launcher in launchers:
+            if not launcher.module:
+                says = f'{path} loads {launcher.src} as a plain script, which browsers refuse: add type="module".'
+                self.findings.add("broken_widget", path, says)
+            elif self._is_missing(launcher, base):
+                self.findings.add("broken_widget", path, f"{path} loads {launcher.src}, which the site doesn't have.")
+
+    def _is_missing(self, launcher: Launcher, base: str) -> bool:
+        """Whether a launcher should be a file of the site and isn't one."""
+        url = urljoin(base, launcher.src)
+        # Where a site states no address, a path from the host's root says nothing.
+        if not url.startswith(self.places.base) or (self.places.base == NOWHERE and launcher.src.startswith("/")):
+            return False
+        return not (self.site / unquote(self.places.relative(url))).is_file()
+
+    def _note_address(self, path: str, url: str, seen: Inspection) -> None:
+        base = self.places.base
+        if base == NOWHERE:
+            return
+        if not url.startswith(base):
+            self.findings.add("mixed_address", path, f"{path} says that it is at {url}, outside of {base}.")
+        stated = seen.envelope.canonical or url in self.places.listed or self.settings.base_url
+        if not stated:
+            self.findings.add("no_address", path, f"{path} states no address, and the sitemap doesn't list it.")
+
+    def _note_instructions(self, path: str, page: str) -> None:
+        for found in find_instructions(read_document(page).sections):
+            place = f"{path}#{found.anchor}" if found.anchor else path
+            self.findings.add("instruction", path, f'{place} says "{found.sentence}"')
+
+    def _note_citations(self, path: str, url: str, seen: Inspection, page: str, index: IndexedPages) -> None:
+        address = self.places.relative(url)
+        self._note_state(path, index.state(address, path, page))
+        for anchor in sorted(index.cited.pop(address, set()) - seen.ids):
+            self.findings.add("dead_citation", path, f"The index cites {path}#{anchor}, and the page has no such id.")
+
+    def _note_state(self, path: str, state: State) -> None:
+        if state == "Unindexed":
+            self.findings.add("unindexed", path, f"{path} is not in the index.")
+        elif state == "Stale":
+            self.findings.add("stale", path, f"{path} changed since it was indexed.")
+        elif state == "Removed":
+            self.findings.add("stale", path, f"{path} is in the index and no longer in the site, or keeps itself out.")
+        elif state != "Indexed":
+            self.findings.add("stale", path, f"{path} is being indexed just now: check again when that is done.")
+
+    def note_generators(self) -> None:
+        if count := self.bare.get("zensical"):
+            says = (
+                f"{count:,} of the pages without the widget are Zensical's, which ignores plugins of MkDocs: run "
+                f"`chapterverse inject {self.site} --endpoint URL` after each build."
+            )
+            self.findings.add("ignored_plugin", "", says)
+
+    def note_addresses(self) -> None:
+        """Note pages whose addresses differ only in what a server may add or drop."""
+        seen: dict[str, str] = {}
+        for path, url in self.places.urls.items():
+            if path in self.offered:
+                other = seen.setdefault(url.removesuffix("/index.html").removesuffix(".html").rstrip("/"), path)
+                if other != path:
+                    says = f"{path} and {other} have addresses that differ only in a slash or an ending."
+                    self.findings.add("mixed_address", path, says)
+
+    def note_links(self, progress: Progress) -> None:
+        """Look for the ids that other pages link to."""
+        wanted = self.links.by_file()
+        for target, link in wanted.pop("", {}).items():
+            says = f"{link.origin} links to {link.href}, and the site has no page {target.partition('#')[0]}."
+            self.findings.add("dead_anchor", link.source, says)
+        for done, (path, fragments) in enumerate(sorted(wanted.items())):
+            progress("Following links", done, len(wanted))
+            with contextlib.suppress(UnreadablePage):
+                ids = read_ids(decode(path, read_page(self.site, path)))
+                for fragment, link in fragments.items():
+                    if not has(ids, fragment):
+                        says = f"{link.origin} links to {link.href}, and {path} has no such id."
+                        self.findings.add("dead_anchor", link.source, says)
+        progress("Following links", len(wanted), len(wanted))
+
+    def note_index(self, index: IndexedPages) -> None:
+        """Note what the index holds of pages that the site doesn't have."""
+        for path, state in (index.known or {}).items():
+            if state == "Removed" and not self.excluded.match_file(path):
+                self._note_state(path, state)
+        for address in sorted(index.cited):
+            url = address if "://" in address else index.base + address
+            self.findings.add("dead_citation", "", f"The index cites {url}, and the site has no such page for it.")
+
+
+def _read(site: Path, base_url: str | None, findings: Findings) -> Reading:
+    """Return what the site offers; one without an address is read as if it had one."""
+    try:
+        return read_site(site, base_url)
+    except InputError as error:
+        if base_url:
+            raise
+        # Whatever else is wrong is so at any address, and is raised again.
+        reading = read_site(site, NOWHERE)
+        findings.add("no_address", "", str(error))
+        return reading
+
+
+def _sitemap(site: Path) -> frozenset[str]:
+    # Where there is one that can't be read, the reader of the site has said so.
+    with contextlib.suppress(UnreadablePage):
+        return frozenset(read_sitemap(decode("sitemap.xml", read_page(site, "sitemap.xml"))))
+    return frozenset()
+
+
+def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, progress: Progress) -> None:
+    """Note secrets in files of any kind, and links by which a server would publish a file from elsewhere."""
+    paths = list(secret_scan.walk(site))
+    for done, path in enumerate(paths):
+        progress("Searching files", done, len(paths))
+        file = site / path
+        if file.is_symlink():
+            if leaves(str(file), str(site)):
+                findings.add("link_out", path, f"{path} is a link that leads out of its folder: remove it.")
+        elif file.is_file():
+            try:
+                for leak in scanner.scan(site, path):
+                    findings.add("secret", path, leak.says)
+            except secret_scan.TooMuch:
+                findings.add("unreadable", path, f"{path} unpacks to more than 2 GB: it was searched no further.")
+            except OSError as error:
+                findings.add("unreadable", path, f"{path} can't be read: {error.strerror}.")
+    progress("Searching files", len(paths), len(paths))

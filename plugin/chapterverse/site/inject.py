@@ -1,0 +1,194 @@
+"""The widget in a site that is already built, by whatever generator: its files, and one script tag in every page.
+
+No byte of a page changes but those of the tag. The files' folder is named for what they hold, so a page asks for
+exactly the files that it was given, and whatever a browser or a proxy remembers of an older release does no harm.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import posixpath
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from chapterverse.indexing.plugin_api import leaves
+from chapterverse.site.delivery import deliver, replace, stamp
+from chapterverse.site.script_tag import Frame, open_frame, put
+from chapterverse.errors import InputError, UnreadablePage, UnsafePath
+from chapterverse.progress import Progress
+from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
+from chapterverse.readers.envelope import open_envelope
+from chapterverse.readers.folder import list_files, read_page
+
+#: Below the site's root; the plugin's own folder beside ours has no digest in its name.
+FOLDER = "assets/chapterverse"
+
+_STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
+_LATIN = "latin-1"
+_MARKED = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """What was done to a site: how many pages were seen, changed, as they should be already, and left out.
+
+    Attributes:
+        folder: of the widget's files, relative to the site.
+        warnings: why pages were left out.
+    """
+
+    folder: str
+    changed: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document that `inject --json` prints."""
+        seen = self.changed + self.unchanged + self.skipped
+        pages = {"seen": seen, "changed": self.changed, "unchanged": self.unchanged, "skipped": self.skipped}
+        return {"pages": pages, "folder": self.folder, "warnings": list(self.warnings)}
+
+
+def inject(site: Path, files: Mapping[str, bytes], progress: Progress = lambda *_: None) -> Injection:
+    """Put the widget into every page of a built site; a second time changes nothing.
+
+    Other files, for another endpoint or of another release, take the place of those from before. Pages that load a
+    widget by another way, the plugin's say, are left as they are.
+
+    Raises:
+        InputError: no folder, or no page in it.
+        UnsafePath: a file, or the place for the widget's files, leads out of the folder.
+    """
+    listing = list_files(site, (".html", ".htm"))
+    if not listing.files:
+        raise InputError(f"{site} holds no HTML page to change: is it the folder that the build writes?")
+    work = _Work(site, f"{FOLDER}/{stamp(files)}", _root(site, listing.files), list(listing.warnings))
+    if leaves(str(site / FOLDER), str(site)):
+        raise UnsafePath(f"{FOLDER} is a link that leads out of its folder: remove it.")
+    for done, path in enumerate(listing.files):
+        progress("Changing pages", done, len(listing.files))
+        work.visit(path, files)
+    progress("Changing pages", len(listing.files), len(listing.files))
+    _remove_others(site / FOLDER, stamp(files) if work.delivered else "")
+    return work.done()
+
+
+@dataclass(slots=True)
+class _Work:
+    """A run in progress.
+
+    Attributes:
+        root: path of the site's address, "/docs/"; None where nothing states it.
+        taken: pages that load a widget by another way.
+    """
+
+    site: Path
+    folder: str
+    root: str | None
+    warnings: list[str]
+    changed: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    taken: str = ""
+    others: int = 0
+    delivered: bool = False
+
+    def visit(self, path: str, files: Mapping[str, bytes]) -> None:
+        """Put the tag into one page, or note why not."""
+        try:
+            before = self._read(path)
+            codec = _codec(path, before)
+            html = before.decode(codec, "surrogatepass")
+        except UnreadablePage as error:
+            self._skip(str(error))
+            return
+        except UnicodeDecodeError:
+            self._skip(f"{path} is not the UTF-16 that it says it is, so it got no widget.")
+            return
+        frame = open_frame(html)
+        if not frame.whole:
+            self._skip(f"{path} is a piece of HTML and no page, so it got no widget.")
+            return
+        src: str | None = self._src(path, frame)
+        if not all(launcher.injected for launcher in frame.launchers):
+            self.skipped += 1
+            self.others += 1
+            self.taken = self.taken or path
+            src = None
+        elif not self.delivered:
+            # Before the first page that asks for them; and not at all where no page does.
+            deliver(self.site / self.folder, files)
+            self.delivered = True
+        after = put(html, frame, src).encode(codec, "surrogatepass")
+        if after != before:
+            replace(self.site / path, after)
+        if src is not None:
+            self.changed += after != before
+            self.unchanged += after == before
+
+    def done(self) -> Injection:
+        if self.others:
+            others = f" and {self.others - 1} more" if self.others > 1 else ""
+            self.warnings.append(f"{self.taken}{others}: the widget is there already by another way, so it was left.")
+        return Injection(self.folder, self.changed, self.unchanged, self.skipped, tuple(self.warnings))
+
+    def _read(self, path: str) -> bytes:
+        content = read_page(self.site, path)
+        if (self.site / path).is_symlink():
+            raise UnreadablePage(f"{path} is a link to another page, so only that page got the widget.")
+        return content
+
+    def _skip(self, why: str) -> None:
+        self.skipped += 1
+        self.warnings.append(why)
+
+    def _src(self, path: str, frame: Frame) -> str:
+        """Return the launcher's address, relative to the page, so that it holds wherever the site is moved."""
+        launcher = f"{self.folder}/launcher.js"
+        if path.rpartition("/")[2].lower() == "404.html" and self.root is not None:
+            # Shown at the address of whatever is missing, so nothing is relative to it.
+            return self.root + launcher
+        if frame.base is None:
+            return "../" * path.count("/") + launcher
+        page = urlsplit(urljoin(f"https://site.invalid{self.root or '/'}{path}", frame.base))
+        if page.netloc != "site.invalid" or (self.root is None and frame.base.startswith("/")):
+            # An absolute base is the root of the site, or why would it be in each of its pages.
+            return launcher
+        return posixpath.relpath((self.root or "/") + launcher, posixpath.dirname(page.path) or "/")
+
+
+def _codec(path: str, content: bytes) -> str:
+    """Return an encoding in which tags can be found and every other byte goes through as it is."""
+    for mark, codec in _MARKED:
+        if content.startswith(mark):
+            return codec
+    if b"\0" in content:
+        raise UnreadablePage(f"{path} is not a text file.")
+    # In every other encoding of the web a tag is ASCII.
+    return _LATIN
+
+
+def _root(site: Path, pages: list[str]) -> str | None:
+    """Return the path that the site says it is published at."""
+    base = None
+    # A site needs neither, and where one can't be read, the page itself says so.
+    with contextlib.suppress(UnreadablePage):
+        base = site_base(read_sitemap(read_page(site, "sitemap.xml").decode("utf-8", "replace")), pages)
+    with contextlib.suppress(UnreadablePage):
+        canonical = open_envelope(read_page(site, "index.html").decode(_LATIN)).canonical
+        base = base or (clean_url(canonical) if canonical else None)
+    return urlsplit(base).path.rpartition("/")[0] + "/" if base else None
+
+
+def _remove_others(folder: Path, kept: str) -> None:
+    """Remove the files of earlier runs, now that no page asks for them."""
+    for other in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if other.name != kept and _STAMP.fullmatch(other.name) and other.is_dir() and not other.is_symlink():
+            shutil.rmtree(other)

@@ -1,0 +1,253 @@
+"""Code-aware terms and the sparse vectors made of them.
+
+A document's vector holds BM25 term weights (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009) with
+a fixed average length, so that it depends on that chunk alone and is as immutable as the chunk; the inverse document
+frequency is the store's. Terms are hashed to 32 bits, so there is no vocabulary to keep in step.
+
+Identifiers are indexed whole and in parts (`navigation.instant`, `fooBar`, `--dry-run`): questions use either form.
+So are German compounds, and the words of scripts that have no spaces.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import re
+import sys
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from chapterverse.model import SparseVector
+from chapterverse.text import character_bigrams, compounds
+from chapterverse.text.stopwords import STOP_WORDS
+
+#: Changes when the same text gives other vectors; an index made by another encoder is written anew.
+ENCODER = "terms/2"
+#: BM25's saturation and length normalization; k1 = 2 measured best, both move the result little (research).
+K1 = 2.0
+B = 0.75
+#: The fixed "average" length of a chunk in terms, near the mean of 256-token chunks.
+AVERAGE_LENGTH = 160.0
+#: Characters up to which a token's terms are remembered.
+_CACHED_LENGTH = 64
+
+# Signs that are written on a letter and that `\w` leaves out: without them "हिन्दी" would be three words.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
+# A run of letters and digits, with the joiners that hold identifiers together: paths, options, dotted names, C++.
+_WORD = re.compile(rf"[\w{_MARKS}]+(?:[.:/@'’-]{{1,3}}[\w{_MARKS}]+)*(?:\+\+|#)?")
+_JOINER = re.compile(rf"[^\w{_MARKS}]+|_+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
+# Letters and digits as wide as a Chinese character, and kana half as wide.
+_WIDTHS = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc]+")
+# What French and Italian tie to a word: "l'index", "dell'indice", "puis-je", "a-t-il".
+_CLITICS = {
+    "fr": re.compile(
+        r"^(?:qu|jusqu|lorsqu|puisqu|quoiqu|[cdjlmnst])['’](?=\w)"
+        r"|(?:-t)?-(?:je|tu|ils?|elles?|nous|vous|ce|ci|là|moi|toi|lui|leur|les?|la|y)$|(?<=t)-on$",
+        re.IGNORECASE,
+    ),
+    "it": re.compile(r"^(?:un|all|dall|dell|nell|sull|coll|quell|quest|com|dov|[cdlmnstv])['’](?=\w)", re.IGNORECASE),
+}
+# Languages whose stemmers need accents that readers leave out: "donnees" is to find "données".
+_ACCENTED = frozenset({"es", "fr", "it", "pt"})
+
+_STEMMERS = {
+    "da": "danish", "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
+    "it": "italian", "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian",
+    "ru": "russian", "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a question or text and the terms it is found by.
+
+    Attributes:
+        surface: as it was written, in lower case.
+        terms: hashed; for an identifier or a compound first the whole, then its parts; for most words just one.
+    """
+
+    surface: str
+    terms: tuple[int, ...]
+
+
+def words(text: str, language: str = "en") -> Iterator[Word]:
+    """Yield the words of `text` that carry meaning, in order; function words of the language are left out."""
+    code = _code(language)
+    return _read(text, code, code)
+
+
+def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
+    """Yield the words of a question as each language of an index reads them, without the function words of its own.
+
+    Its own language is the one that most of its function words are of. To leave out those of every language would lose
+    words, and to leave out each only where that language reads would make a rare word of every other's: German "die"
+    is an English verb.
+    """
+    codes = tuple(dict.fromkeys(map(_code, languages)))
+    # Of one there is nothing to tell.
+    own = codes[0] if len(codes) == 1 else max(codes, key=lambda code: _function_words(text, code), default="")
+    for code in codes:
+        yield from _read(text, code, own)
+
+
+def document_vector(path: Sequence[str], text: str, language: str = "en") -> SparseVector:
+    """Return the BM25 weights of a chunk: its heading path and its text in one bag.
+
+    Headings count like text, and don't make it longer. Counted twice they find less: .766 of the sections of ray-v1 are
+    among the first fifty then, instead of .800.
+    """
+    counts: Counter[int] = Counter()
+    for word in words(text, language):
+        counts.update(word.terms)
+    length = counts.total()
+    for heading in dict.fromkeys(path):
+        for word in words(heading, language):
+            counts.update(word.terms)
+    norm = K1 * (1 - B + B * length / AVERAGE_LENGTH)
+    return _vector({term: tf * (K1 + 1) / (tf + norm) for term, tf in counts.items()})
+
+
+def query_vector(text: str, languages: Iterable[str] = ("en",)) -> SparseVector:
+    """Return the weights of a question: each distinct term once, read by the rules of every language of the index."""
+    weights: dict[int, float] = {}
+    for word in question_words(text, languages):
+        for term in word.terms:
+            weights[term] = 1.0
+    return _vector(weights)
+
+
+def _vector(weights: dict[int, float]) -> SparseVector:
+    ordered = sorted(weights.items())
+    return SparseVector(tuple(t for t, _ in ordered), tuple(w for _, w in ordered))
+
+
+def _code(language: str) -> str:
+    return language.partition("-")[0].lower()
+
+
+def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
+    """Yield the words of a text whose function words are of one language, stemmed by the rules of another."""
+    for token in _WORD.findall(_normal(text)):
+        if token.isascii():
+            if word := _plain(token, stemming, own):
+                yield word
+        else:
+            yield from _mixed(token, stemming, own)
+
+
+def _normal(text: str) -> str:
+    if text.isascii():
+        return text
+    return _WIDTHS.sub(lambda wide: unicodedata.normalize("NFKC", wide.group()), unicodedata.normalize("NFC", text))
+
+
+def _function_words(text: str, code: str) -> int:
+    """Count what tells that a question is in a language."""
+    if code in character_bigrams.SIGNS:
+        return len(character_bigrams.SIGNS[code].findall(text))
+    listed = STOP_WORDS.get(code, frozenset())
+    return sum(match.group().lower() in listed for match in _WORD.finditer(_normal(text)))
+
+
+def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
+    """Yield the words of a token that may be in scripts with spaces, without, or both."""
+    for run, has_spaces in _runs(token):
+        if has_spaces:
+            if plain := _plain(run, stemming, own):
+                yield plain
+        else:
+            for word in character_bigrams.words(run, own):
+                yield Word(word[0], tuple(map(_hash, word)))
+
+
+def _runs(token: str) -> Iterator[tuple[str, bool]]:
+    """Yield the stretches of a token that are in scripts with spaces, and those that are not."""
+    at = 0
+    for match in character_bigrams.RUN.finditer(token):
+        if match.start() > at:
+            yield token[at : match.start()], True
+        yield match.group(), False
+        at = match.end()
+    if at < len(token):
+        yield token[at:], True
+
+
+def _plain(token: str, stemming: str, own: str) -> Word | None:
+    # A long run of letters is no word that comes again: it would only fill the cache.
+    return (_word if len(token) <= _CACHED_LENGTH else _word.__wrapped__)(token, stemming, own)
+
+
+@functools.lru_cache(maxsize=65_536)
+def _word(token: str, stemming: str, own: str) -> Word | None:
+    terms = _terms(token.strip("_"), stemming, own)
+    return Word(token.lower(), terms) if terms else None
+
+
+def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
+    """Return the hashed terms of one token; nothing for a function word."""
+    stop_words = STOP_WORDS.get(own, frozenset())
+    if own in _CLITICS:
+        token = _CLITICS[own].sub("", token)
+    lower = token.lower().replace("’", "'")
+    if lower in stop_words:
+        return ()
+    parts = [p for piece in _JOINER.split(token) for p in _CAMEL.split(piece) if p]
+    if not parts:
+        return ()
+    # "C++" and "F#" are names of their own, not something about a "c" or an "f".
+    if len(parts) == 1 and (parts[0] == token or len(parts[0]) == 1):
+        return tuple(map(_hash, _forms(lower, stemming)))
+    kept = [p.lower() for p in parts if p.lower() not in stop_words]
+    # "don't" is a word and no identifier: only the part that carries meaning counts.
+    if "'" in lower and not any(c in lower for c in "._:/@-"):
+        return tuple(map(_hash, next((_forms(p, stemming) for p in kept if len(p) > 1), ())))
+    return tuple(map(_hash, dict.fromkeys((lower, *(form for p in kept for form in _forms(p, stemming))))))
+
+
+def _forms(word: str, language: str) -> tuple[str, ...]:
+    """Return the stem of a word, and what else it is to be found by."""
+    others = [word]
+    if language == "de":
+        others += compounds.divide(word)
+    if language in _ACCENTED:
+        others.append(_bare(word))
+    return tuple(dict.fromkeys(stem(w, language) for w in others))
+
+
+def stem(word: str, language: str) -> str:
+    """Return what the forms of one lower-case word have in common, without accents."""
+    name = _STEMMERS.get(language)
+    stemmed = _stemmer(name)().stemWord(word) if name and not word.isdigit() else word
+    # Accents last: stemmers need them, and readers leave them out.
+    return _bare(stemmed)
+
+
+def _bare(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+
+
+@functools.cache
+def _stemmer(name: str) -> Any:
+    """Return the class of one language's stemmer; its objects hold the word at work, so no two threads may share one.
+
+    Importing snowballstemmer loads all of its forty languages (0.1 s before the first question) or, where PyStemmer is
+    installed, that one's own version of the rules. So its modules are imported one by one, under a package of ours.
+    """
+    alias = f"{__name__}_stemmers"
+    if alias not in sys.modules:
+        package = ModuleType(alias)
+        spec = importlib.util.find_spec("snowballstemmer")
+        package.__path__ = list(spec.submodule_search_locations or ()) if spec else []
+        sys.modules[alias] = package
+    return getattr(importlib.import_module(f"{alias}.{name}_stemmer"), f"{name.capitalize()}Stemmer")
+
+
+def _hash(term: str) -> int:
+    return zlib.crc32(term.encode())

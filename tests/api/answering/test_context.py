@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from api import quill
+from chapterverse.errors import IndexCorrupt, InputError
+from chapterverse.settings import Settings
+from chapterverse.store.filters import CONDITIONS
+from chapterverse_api.answering.context import SNIPPET, AnswerContext, from_index, from_selection
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.service import Service
+
+LONG = "# Long\n\n## Options\n\n" + "\n\n".join(
+    f"Option `--flag-{i}` sets flag number {i} of the engine. " + "It is described in many careful words. " * 12
+    for i in range(12)
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
+    root = tmp_path_factory.mktemp("index")
+    return quill.service(quill.publish(root, {**quill.PAGES, "long.md": LONG}))
+
+
+def found(service: Service, query: str, **fields: object) -> AnswerContext:
+    return from_index(Turn(ChatQuery.model_validate({"query": query, **fields}), service))
+
+
+def selected(service: Service, text: str, **fields: object) -> AnswerContext:
+    return from_selection(Turn(ChatQuery.model_validate({"selected_text": text, **fields}), service))
+
+
+def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:
+    material = found(service, "How do I change the colors?")
+    passage, source = material.task.passages[0], material.sources[0]
+    assert (passage.id, passage.path) == ("1", ("Themes", "Changing colors"))
+    assert passage.text in passage.section
+    assert (source.id, source.chapter, source.section) == ("1", "Themes", "Changing colors")
+    assert source.url == passage.url == f"{quill.BASE}themes/#changing-colors"
+    assert source.score == round(passage.score, 4)
+    assert source.chunk_id == passage.chunk_id
+    assert source.snippet.startswith("Set `palette.primary` in `quill.toml`:")
+    assert material.coverage({"1"}) == 1.0
+    assert material.coverage(()) == 0.0
+
+
+def test_a_section_is_one_source_however_many_of_its_chunks_match(service: Service) -> None:
+    material = found(service, "flag of the engine")
+    assert [(s.chapter, s.section) for s in material.sources] == [("Long", "Options")]
+    assert material.candidates > 3
+
+
+def test_a_passage_brings_its_neighbors_but_not_a_whole_reference(service: Service) -> None:
+    (passage,) = found(service, "How do I set --flag-5 of the engine?").task.passages
+    assert "--flag-5" in passage.text
+    assert all(f"--flag-{i}`" in passage.section for i in (4, 5, 6))
+    assert "--flag-0`" not in passage.section
+    assert "--flag-11`" not in passage.section
+
+
+def test_a_snippet_is_short_flat_and_whole_in_its_words(service: Service) -> None:
+    (source,) = found(service, "How do I set --flag-5 of the engine?").sources
+    assert 150 < len(source.snippet) <= SNIPPET
+    assert "\n" not in source.snippet
+    text = source.snippet.removesuffix("…")
+    assert text.split()[-1] in LONG.split()
+
+
+def test_a_word_without_end_is_still_cut(tmp_path: Path) -> None:
+    service = quill.service(quill.publish(tmp_path, {"a.md": f"# Wall\n\nbrick {'x' * 900}", **quill.PAGES}))
+    (source,) = found(service, "wall brick").sources
+    assert len(source.snippet) <= SNIPPET
+
+
+LINKED = """# Kettles
+
+## Whistling
+
+A kettle [whistles](https://hidden.example/whistle "secret") when its _water_ boils,
+see [the physics][steam] and <https://shown.example/>.
+
+```js
+kettle[0](whistle)
+```
+
+[steam]: https://hidden.example/steam
+"""
+SHOWN = "A kettle whistles when its _water_ boils,\nsee the physics and https://shown.example/."
+
+
+def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
+    service = quill.service(quill.publish(tmp_path, {"kettles.md": LINKED, **quill.PAGES}))
+    material = found(service, "When does a kettle whistle?")
+    passage, source = material.task.passages[0], material.sources[0]
+    assert passage.text == passage.section == f"{SHOWN}\n\n```js\nkettle[0](whistle)\n```"
+    assert source.snippet == " ".join(passage.text.split())
+    answer = quill.ask(service, "When does a kettle whistle?")
+    assert SHOWN in answer.response
+    assert answer.grounding_confidence > 0.9
+    assert "hidden.example" not in answer.model_dump_json()
+    (chunk,) = (c for c in service.snapshot(None).page("kettles.md") if c.chunk_id == source.chunk_id)
+    assert "[whistles](https://hidden.example/whistle" in chunk.text
+
+
+def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) -> None:
+    material = found(service, "How do I configure nginx as a reverse proxy for the cache?")
+    assert material.task.passages == ()
+    assert 0 < material.evidence < 0.5
+    assert [n.section for n in material.nearest] == ["Clearing the cache"]
+
+
+def test_nearest_are_three_pages_at_most_each_once(service: Service) -> None:
+    material = found(service, "quill zebra xylophone")
+    assert len({n.chapter for n in material.nearest}) == len(material.nearest) == 3
+
+
+def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> None:
+    history = [{"role": "user", "content": "How do I change the colors of the header?"}]
+    alone = found(service, "and accent?")
+    led = found(service, "and accent?", conversation_history=history)
+    assert led.sources[0].section == "Changing colors"
+    assert led.task.question == "and accent?"
+    assert len(led.task.words.words) > len(alone.task.words.words)
+
+
+def test_a_filter_restricts_where_answers_come_from(service: Service) -> None:
+    only = found(service, "How do I install Quill?", filters={"source_file_path": "cache.md"})
+    assert {s.chapter for s in only.sources} <= {"Caching"}
+    assert {n.chapter for n in only.nearest} == {"Caching"}
+    both = found(service, "Quill", filters={"chapter_title": ["Caching", "Deploying"]})
+    assert {n.chapter for n in both.nearest} == {"Caching", "Deploying"}
+
+
+def test_an_unknown_filter_is_refused_with_what_is_known(service: Service) -> None:
+    with pytest.raises(
+        InputError, match=r"^A filter names no known field; known are type, url, chapter_title"
+    ) as error:
+        found(service, "Quill", filters={"<script>": "x"})
+    assert error.value.field == "filters"
+    assert "script" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [7, [], ["a", 7]])
+def test_a_filter_of_another_type_is_refused(service: Service, value: object) -> None:
+    with pytest.raises(InputError, match="The filter on tags needs values of type str"):
+        found(service, "Quill", filters={"tags": value})
+
+
+@pytest.mark.parametrize("value", ["0", [0, "1"]])
+def test_a_number_is_no_text(service: Service, value: object) -> None:
+    with pytest.raises(InputError, match="The filter on chunk_index needs values of type int"):
+        found(service, "Quill", filters={"chunk_index": value})
+
+
+GERMAN = """# Zwischenspeicher
+
+Quill behält das Ergebnis jeder Berechnung.
+
+## Den Zwischenspeicher leeren
+
+Der Befehl `quill cache clean` entfernt alle Einträge aus dem Zwischenspeicher.
+"""
+
+
+@pytest.fixture(scope="module")
+def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Service:
+    pages = {**quill.PAGES, "cache.de.md": GERMAN}
+    settings = quill.publish(tmp_path_factory.mktemp("index"), pages, languages={"cache.de.md": "de"})
+    return quill.service(settings)
+
+
+def test_the_readers_language_is_kept_to_where_there_is_one(bilingual: Service) -> None:
+    for language in ("de", "de-AT", "DE"):
+        german = found(bilingual, "quill cache clean", language=language)
+        assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
+    assert "Caching" in {s.chapter for s in found(bilingual, "quill cache clean", language="fr").sources}
+    assert "Caching" in {s.chapter for s in found(bilingual, "quill cache clean", language="en-US").sources}
+
+
+def test_without_one_the_answer_speaks_as_its_best_source_does(bilingual: Service) -> None:
+    assert found(bilingual, "Wie leere ich den Zwischenspeicher?").task.language == "de"
+    assert found(bilingual, "How do I roll back a deployment?").task.language == "en"
+
+
+def test_a_filter_on_language_is_the_readers_own_choice(bilingual: Service) -> None:
+    for filters in ({"language": "de"}, {"$or": [{"language": {"$prefix": "de"}}, {"type": "faq"}]}):
+        german = found(bilingual, "quill cache clean", language="en", filters=filters)
+        assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
+    # The reader's language takes nothing from what a filter may hold.
+    most = {"$or": [{"source_file_path": f"{n}.md"} for n in range(CONDITIONS - 1)] + [{"type": "page"}]}
+    assert "Caching" in {s.chapter for s in found(bilingual, "quill cache", language="en", filters=most).sources}
+
+
+@pytest.mark.parametrize(
+    ("sent", "held"),
+    [
+        ("deploy/", "deploy/"),
+        ("deploy/#rolling-back", "deploy/#rolling-back"),
+        ("deploy/#elsewhere", "deploy/"),
+        ("deploy/?utm=<script>#rolling-back", "deploy/"),
+        ("deploy/index.html", "deploy/"),
+        ("deploy", "deploy/"),
+    ],
+)
+def test_a_page_is_cited_by_an_address_that_the_index_holds(service: Service, sent: str, held: str) -> None:
+    material = selected(service, "Deployment 41 can be live again.", page_url=f"{quill.BASE}{sent}")
+    (source,) = material.sources
+    assert (source.url, source.chapter) == (f"{quill.BASE}{held}", "Deploying")
+    assert [n.section for n in material.nearest] == ["Rolling back"]
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", f"{quill.BASE}nope/", "", "deploy/", "http://["])
+def test_no_other_address_is_repeated(service: Service, url: str) -> None:
+    material = selected(service, "Deployment 41 can be live again.", page_url=url)
+    (source,) = material.sources
+    assert (source.url, source.chapter, material.nearest) == (None, "Selected text", ())
+
+
+def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: Path) -> None:
+    pages = {"deploy.md": "# Deploying\n\nThe server is at `https://cdn.quill.example.com/up`, they say."}
+    service = quill.service(quill.publish(tmp_path, pages))
+    text = "The server is at https://cdn.quill.example.com/up, or [here](https://evil.example.net/x)."
+    for page, known in ((f"{quill.BASE}deploy/", True), (None, False)):
+        material = selected(service, text, page_url=page)
+        (source,), (passage,) = material.sources, material.task.passages
+        assert "evil" not in source.snippet + passage.text + passage.section
+        assert ("cdn.quill.example.com/up" in passage.text) is known
+        assert "or here" in source.snippet
+
+
+def test_an_answer_is_in_the_readers_language_only_where_its_sources_are(bilingual: Service) -> None:
+    for wanted, written in (("en-GB", "en-GB"), ("fr", "en")):
+        material = found(bilingual, "How do I clear the cache with quill cache clean?", language=wanted)
+        assert (material.task.language, material.language) == (written, wanted)
+
+
+def test_a_selection_that_is_not_on_its_page_still_stands_there(service: Service) -> None:
+    (source,) = selected(service, "Zebras xylophone.", page_url=f"{quill.BASE}deploy/").sources
+    assert source.url == f"{quill.BASE}deploy/"
+
+
+def test_a_selection_brings_no_word_of_the_index(service: Service) -> None:
+    material = selected(service, "Caching", query="How do I clear the cache?", page_url=f"{quill.BASE}cache/")
+    (passage,) = material.task.passages
+    assert (passage.text, passage.section, passage.chunk_id, passage.score) == ("Caching", "Caching", None, 1.0)
+    assert (material.mode, material.retrieval_used, material.candidates) == ("selected_text", False, 1)
+
+
+def test_a_selections_title_is_in_the_readers_language(service: Service) -> None:
+    assert selected(service, "Kannen singen.", language="de").sources[0].chapter == "Ausgewählter Text"
+
+
+def test_a_selection_needs_no_index_at_all(tmp_path: Path) -> None:
+    missing = quill.service(Settings(store=f"edge:{tmp_path}/none"))
+    material = selected(missing, "Kettles sing.", query="What sings?", page_url=f"{quill.BASE}deploy/")
+    assert material.sources[0].url is None
+    assert material.weigh("Kettles") == {}
+
+
+def test_nor_one_that_is_whole(tmp_path: Path) -> None:
+    settings = quill.publish(tmp_path)
+    next(tmp_path.glob("*/*/head.json")).write_text("{")
+    broken = quill.service(settings)
+    with pytest.raises(IndexCorrupt):
+        found(broken, "Quill")
+    assert selected(broken, "Kettles sing.").sources[0].chapter == "Selected text"

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from api import quill
+from chapterverse.embedding import open_embedder
+from chapterverse.errors import AnswerWithheld, ProviderError
+from chapterverse.model import EmbedderCard
+from chapterverse.settings import Settings
+from chapterverse_api.budget.circuit_breaker import (
+    FAILURES,
+    REST_SECONDS,
+    CircuitBreaker,
+    CircuitOpen,
+    GuardedEmbedder,
+    GuardedReranker,
+    GuardedWriter,
+)
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ChatMessage
+from fakes.openai_server import OpenAIServer
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Reranker:
+    """Fails as often as it is told to, then ranks."""
+
+    name = "fake:reranker"
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.asked = 0
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise ProviderError("The model is down.")
+        return [0.5 for _ in texts]
+
+
+def fail(circuit: CircuitBreaker, times: int = FAILURES) -> None:
+    for _ in range(times):
+        with pytest.raises(ProviderError, match=r"down"), circuit.asking():
+            raise ProviderError("down")
+
+
+def test_a_part_that_fails_again_and_again_is_left_alone() -> None:
+    clock = Clock()
+    circuit = CircuitBreaker("generator", clock=clock)
+    fail(circuit)
+    assert circuit.open
+    ran = []
+    with pytest.raises(CircuitOpen, match=r"The generator failed 3 times in a row and is left alone"), circuit.asking():
+        ran.append(1)
+    assert ran == []
+
+
+def test_a_success_in_between_begins_the_count_anew() -> None:
+    circuit = CircuitBreaker("generator")
+    fail(circuit, FAILURES - 1)
+    with circuit.asking():
+        pass
+    fail(circuit, FAILURES - 1)
+    assert not circuit.open
+
+
+def test_a_question_that_a_filter_stops_says_nothing_about_others() -> None:
+    circuit = CircuitBreaker("generator")
+    for _ in range(FAILURES):
+        with pytest.raises(AnswerWithheld), circuit.asking():
+            raise AnswerWithheld("Ask in other words.")
+    assert not circuit.open
+
+
+@pytest.mark.parametrize("answer", [KeyError, AnswerWithheld])
+def test_an_answer_of_another_kind_is_one_and_ends_the_rest(answer: type[Exception]) -> None:
+    clock = Clock()
+    circuit = CircuitBreaker("generator", clock=clock)
+    fail(circuit)
+    clock.now += REST_SECONDS
+    with pytest.raises(answer), circuit.asking(KeyError):
+        raise answer("of its own kind")
+    assert not circuit.open
+
+
+def test_other_errors_say_nothing_about_the_part() -> None:
+    circuit = CircuitBreaker("generator")
+    for _ in range(FAILURES):
+        with pytest.raises(ValueError, match="ours"), circuit.asking():
+            raise ValueError("ours")
+    assert not circuit.open
+
+
+def test_after_a_rest_one_question_tries_and_decides_for_the_others() -> None:
+    clock = Clock()
+    circuit = CircuitBreaker("generator", clock=clock)
+    fail(circuit)
+    clock.now += REST_SECONDS
+    with circuit.asking(), pytest.raises(CircuitOpen), circuit.asking():
+        pytest.fail("a second question was let through")
+    assert not circuit.open
+    fail(circuit)
+    clock.now += REST_SECONDS
+    fail(circuit, 1)
+    with pytest.raises(CircuitOpen), circuit.asking():
+        pytest.fail("the part has failed a moment ago")
+
+
+def test_a_try_that_never_comes_back_does_not_block_for_ever() -> None:
+    clock = Clock()
+    circuit = CircuitBreaker("generator", clock=clock)
+    fail(circuit)
+    clock.now += REST_SECONDS
+    with pytest.raises(GeneratorExit), circuit.asking():
+        raise GeneratorExit
+    clock.now += REST_SECONDS
+    with circuit.asking():
+        pass
+    assert not circuit.open
+
+
+def test_among_many_threads_one_tries() -> None:
+    clock = Clock()
+    circuit = CircuitBreaker("generator", clock=clock)
+    fail(circuit)
+    clock.now += REST_SECONDS
+
+    def tries(_: int) -> bool:
+        try:
+            with circuit.asking():
+                raise ProviderError("down")
+        except CircuitOpen:
+            return False
+        except ProviderError:
+            return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(tries, range(64))) == 1
+
+
+def test_a_reranker_behind_a_circuit() -> None:
+    model = Reranker(FAILURES)
+    guarded = GuardedReranker(model)
+    assert guarded.name == model.name
+    for _ in range(FAILURES + 2):
+        with pytest.raises(ProviderError):
+            guarded.rerank("a question", ["a text"])
+    assert model.asked == FAILURES
+
+
+def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_counted() -> None:
+    class Late:
+        def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
+            raise ProviderError("too late")
+
+    circuit = CircuitBreaker("generator")
+    writer = GuardedWriter(Late(), circuit)
+    for _ in range(FAILURES):
+        with pytest.raises(ProviderError, match="too late"):
+            writer.write("", (), tokens=1, deadline=Deadline())
+    assert not circuit.open
+    fail(circuit)
+    with pytest.raises(CircuitOpen):
+        writer.write("", (), tokens=1, deadline=Deadline())
+
+
+def test_an_embedder_behind_a_circuit() -> None:
+    model = quill.Terms()
+    guarded = GuardedEmbedder(model)
+    assert guarded.card == guarded.beside(EmbedderCard("other", 3)) == model.card
+    with OpenAIServer(key="") as server:
+        opened = open_embedder(Settings(embedder="openai:local-model", openai_url=server.url))
+        assert opened
+        assert GuardedEmbedder(opened).beside(EmbedderCard("openai:local-model", 64)).size == 64
+        assert server.history == []
+    assert guarded.price == model.price
+    assert guarded.embed_query("cache") == model.embed_query("cache")
+    assert guarded.embed_documents(["cache"]) == model.embed_documents(["cache"])
+    fail(guarded.circuit)
+    with pytest.raises(CircuitOpen, match="embedder"):
+        guarded.embed_query("cache")

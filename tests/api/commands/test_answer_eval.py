@@ -1,0 +1,144 @@
+"""What is measured of one answer: of honest ones, and of some that a broken service might give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from api import quill
+from chapterverse.errors import InputError
+from chapterverse.settings import Settings
+from chapterverse_api.commands.answer_eval import holds, judge
+from chapterverse_api.contract import ChatQuery, ChatResponse, Segment
+from chapterverse_api.http.sse import Events
+from chapterverse_api.service import Service
+
+CLEAN = "How do I clear the cache?"
+PRUNE = "`quill cache prune` removes the entries that no page uses any more."
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return quill.publish(tmp_path_factory.mktemp("quill"))
+
+
+@pytest.fixture
+def service(settings: Settings) -> Service:
+    return quill.service(settings)
+
+
+class Broken:
+    """A service whose answers are tampered with after they were verified."""
+
+    def __init__(self, service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> None:
+        self._service = service
+        self._tamper = tamper
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._service, name)
+
+    def ask(self, query: ChatQuery) -> Events:
+        for event in self._service.ask(query):
+            yield self._tamper(event) if isinstance(event, ChatResponse) else event
+
+
+def tampered(service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> dict[str, Any]:
+    return judge(Broken(service, tamper), CLEAN, None)  # type: ignore[arg-type]
+
+
+def segments(response: ChatResponse, *made: Segment) -> ChatResponse:
+    return response.model_copy(update={"segments": list(made)})
+
+
+def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
+    judged = judge(service, CLEAN, None)
+    assert judged["status"] in ("answered", "partial")
+    assert f"{quill.BASE}cache/#clearing-the-cache" in judged["cited"]
+    assert judged["citations"] == judged["valid"] > 0
+    assert judged["sentences"] == judged["carried"] == len(judged["claims"]) > 0
+    assert judged["pairs"] == judged["precise"]
+    assert 0 < judged["seconds"]["retrieve"] <= judged["seconds"]["first"] <= judged["seconds"]["total"]
+    assert (judged["degraded"], judged["generation"]) == (None, 1)
+
+
+def test_our_own_words_are_not_asked_for_a_source(service: Service) -> None:
+    assert "Quoted from the documentation" in judge(service, CLEAN, None)["text"]
+    refused = judge(service, "Who won the world cup in 1998?", None)
+    assert (refused["status"], refused["sentences"], refused["citations"], refused["claims"]) == (
+        "not_in_docs",
+        0,
+        0,
+        [],
+    )
+    assert "first" not in refused["seconds"]
+
+
+def cited(text: str, *ids: str) -> Callable[[ChatResponse], ChatResponse]:
+    return lambda response: segments(response, Segment(text=text, citations=list(ids)))
+
+
+def first_source(response: ChatResponse) -> str:
+    return next(s.id for s in response.source_chunks if (s.url or "").endswith("#clearing-the-cache"))
+
+
+def moved(response: ChatResponse) -> ChatResponse:
+    """Return the answer with every source at an address of another page."""
+    sources = [s.model_copy(update={"url": f"{quill.BASE}themes/#dark-mode"}) for s in response.source_chunks]
+    return response.model_copy(update={"source_chunks": sources})
+
+
+def twice(response: ChatResponse) -> ChatResponse:
+    return response.model_copy(update={"source_chunks": response.source_chunks * 2})
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        cited(PRUNE, "99"),
+        cited("Deployment 41 is live again within 30 days.", "1"),
+        lambda r: segments(r, Segment(text=PRUNE.replace("removes", "never removes"), citations=[first_source(r)])),
+        lambda r: segments(r, Segment(text="`quill cache purge` removes all 7 entries.", citations=[first_source(r)])),
+        moved,
+        twice,
+    ],
+)
+def test_no_citation_of_a_broken_answer_is_valid(
+    service: Service, tamper: Callable[[ChatResponse], ChatResponse]
+) -> None:
+    judged = tampered(service, tamper)
+    assert judged["citations"] > 0
+    assert (judged["valid"], judged["carried"], judged["precise"], judged["claims"]) == (0, 0, 0, [])
+
+
+def test_a_sentence_without_a_citation_is_not_carried(service: Service) -> None:
+    judged = tampered(service, cited(PRUNE))
+    assert (judged["citations"], judged["sentences"], judged["carried"]) == (0, 1, 0)
+
+
+def test_one_false_citation_beside_a_true_one_is_counted(service: Service) -> None:
+    judged = tampered(service, lambda r: segments(r, Segment(text=PRUNE, citations=[first_source(r), "99"])))
+    assert (judged["citations"], judged["valid"], judged["carried"], judged["pairs"], judged["precise"]) == (
+        2,
+        1,
+        1,
+        2,
+        1,
+    )
+
+
+def test_claims_hold_as_they_are_and_not_otherwise(service: Service) -> None:
+    claims = judge(service, CLEAN, None)["claims"]
+    assert holds(service, claims) == [True] * len(claims)
+    assert holds(service, [{**claims[0], "text": "Deployment 41 is live again within 30 days."}]) == [False]
+    assert (
+        holds(service, [{**claims[0], "chunk_id": "gone"}, {**claims[0], "url": "https://else.example/"}])
+        == [False] * 2
+    )
+    assert holds(service, []) == []
+
+
+def test_a_question_out_of_contract_is_one_sentence(service: Service) -> None:
+    with pytest.raises(InputError, match="query must hold at least one letter or digit"):
+        judge(service, "?", None)

@@ -1,0 +1,143 @@
+"""Whole conversations over the real pipeline: what is signed comes back as ours, and what is kept is remembered."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api import quill
+from api.scripted import Client
+from api.writers import Scribe
+from chapterverse.settings import Settings
+from chapterverse_api.answering.turn import WHOLE_SECONDS, Turn
+from chapterverse_api.app import create_app
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.conversation.threads import EVERY
+from chapterverse_api.service import Service
+
+SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "turns.js"
+CACHE = "How do I clear the cache of renders?"
+CANARY = "cAnArY"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return quill.publish(tmp_path_factory.mktemp("index"))
+
+
+def asked(service: Service, *documents: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Ask over HTTP as the widget does; return the answers, and the session that the widget then holds."""
+    answers: list[dict[str, Any]] = []
+    session: list[dict[str, Any]] = []
+    client = Client(create_app(service))
+    for document in documents:
+        response = client.post("/v1/chat", {**document, "conversation_history": session[-10:]})
+        assert response.status_code == 200, response.text
+        answer = response.json()
+        content = document.get("query") or document["selected_text"][:4000]
+        session += [
+            {"role": "user", "content": content, "timestamp": "2026"},
+            {"role": "assistant", "content": answer["response"], "timestamp": "2026", "signature": answer["signature"]},
+        ]
+        answers.append(answer)
+    return answers, session
+
+
+def as_replayed(session: list[dict[str, Any]], node: Path) -> list[dict[str, Any]]:
+    """Return the history that the widget's own code makes of a session."""
+    program = f"""
+globalThis.CSSStyleSheet = class {{ replaceSync() {{}} }};
+const {{ recent }} = await import({json.dumps(SESSION.as_uri())});
+console.log(JSON.stringify(recent(JSON.parse(await new Response(process.stdin).text()))));
+"""
+    run = [str(node), "--input-type=module", "--no-warnings", "-e", program]
+    done = subprocess.run(run, input=json.dumps(session), capture_output=True, text=True, check=True)
+    replayed: list[dict[str, Any]] = json.loads(done.stdout)
+    return replayed
+
+
+def test_what_the_widget_sends_back_is_ours(settings: Settings, node: Path) -> None:
+    service = quill.service(settings)
+    # A selection alone, one with a question, a refusal, and an answer: the widget replays each in its own way.
+    _, session = asked(
+        service,
+        {"query": CACHE},
+        {"selected_text": "Renders are kept in the cache. " + "é😀" * 1600},
+        {"query": "Where is it kept?", "selected_text": "Renders are kept in the cache folder."},
+        {"query": "Who won the cup final of 1966 in football?"},
+    )
+    history = as_replayed(session, node)
+    query = ChatQuery.model_validate_json(json.dumps({"query": "a", "conversation_history": history}))
+    transcript = service.signer.read(query.conversation_history)
+    assert sorted(transcript.ours) == [1, 3, 5, 7]
+    assert transcript.tag == session[-1]["signature"]["tag"]
+
+
+def test_a_follow_up_finds_what_the_question_before_was_about(settings: Settings) -> None:
+    answers, _ = asked(quill.service(settings), {"query": CACHE}, {"query": "And why?"})
+    assert answers[1]["sources_cited"] == answers[0]["sources_cited"] != []
+    alone, _ = asked(quill.service(settings), {"query": "And why?"})
+    assert alone[0]["status"] == "not_in_docs"
+
+
+def test_a_thread_that_is_kept_needs_no_history(settings: Settings, tmp_path: Path) -> None:
+    keeping = replace(settings, records=f"sqlite:{tmp_path / 'records.sqlite'}")
+    first = quill.ask(quill.service(keeping), CACHE)
+    assert (first.status, first.thread_id is None) == ("answered", False)
+    # Another process: nothing but the id leads there.
+    second = quill.ask(quill.service(keeping), "And why?", thread_id=first.thread_id)
+    assert (second.status, second.thread_id) == (first.status, first.thread_id)
+    assert quill.ask(quill.service(keeping), "And why?").status == "not_in_docs"
+    client = Client(create_app(quill.service(keeping)))
+    assert client.request("DELETE", f"/v1/threads/{first.thread_id}").status_code == 204
+    assert quill.ask(quill.service(keeping), "And why?", thread_id=first.thread_id).status == "not_in_docs"
+
+
+def test_nothing_that_was_selected_or_told_is_kept(settings: Settings, tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    service = quill.service(replace(settings, records=f"sqlite:{path}"))
+    told = {"thread_id": "thread-of-canaries", "user_context": f"I am {CANARY}."}
+    asked(
+        service,
+        {"query": CACHE, **told},
+        {"selected_text": f"Quill keeps {CANARY} in its cache.", **told},
+        {"query": "What is kept?", "selected_text": f"Quill keeps {CANARY} in its cache.", **told},
+        {"query": "And where does it keep renders?", **told},
+    )
+    assert b"thread-of-canaries" in path.read_bytes()
+    assert CANARY.encode() not in path.read_bytes()
+
+
+def test_records_that_fail_fail_no_answer(settings: Settings, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"no database" * 100)
+    response = quill.ask(quill.service(replace(settings, records=f"sqlite:{broken}")), CACHE, thread_id="abc")
+    assert response.status in ("answered", "partial")
+    assert response.degraded_reason is None
+
+
+@pytest.mark.parametrize(("took", "left"), [(0.0, 5.0), (WHOLE_SECONDS - 2, 2.0), (WHOLE_SECONDS + 2, 0.0)])
+def test_a_late_answer_leaves_less_time_for_a_summary(
+    settings: Settings, tmp_path: Path, took: float, left: float
+) -> None:
+    keeping = replace(settings, records=f"sqlite:{tmp_path / 'records.sqlite'}")
+    service, scribe = quill.service(keeping), Scribe("They clear the cache.")
+    for _ in range(EVERY - 1):
+        answer = quill.ask(service, CACHE, thread_id="abc")
+    turn = Turn(ChatQuery(query=CACHE, thread_id="abc"), service, started=time.perf_counter() - took)
+    turn.means = replace(turn.means, writer=scribe)
+    list(turn.ended(answer.model_copy(update={"turn_id": turn.id})))
+    assert left - 1 <= scribe.asked[0].seconds <= left
+
+
+def test_without_records_nothing_is_kept(settings: Settings) -> None:
+    service = quill.service(settings)
+    assert service.threads is None
+    assert quill.ask(service, CACHE).thread_id is None
+    assert quill.ask(service, CACHE, thread_id="abc").thread_id == "abc"

@@ -1,0 +1,261 @@
+"""Marks like [1] out of a model's text and into citations, whatever pieces it comes in."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Generator as Steps
+from collections.abc import Iterable
+
+import pytest
+
+from api.generation.drafts import PASSAGES, cited, passage, played
+from chapterverse.errors import ProviderError
+from chapterverse_api.generation import Draft, Span
+from chapterverse_api.generation.numbered_citations import numbered
+from chapterverse_api.generation.reasoning_filter import without_reasoning
+
+# Words of the sources that look like marks.
+OWN = "The level is normal (2). Press [Doc 7]."
+SOURCES = (*PASSAGES, passage("3", "Panel", text=OWN))
+
+Cited = list[tuple[str, tuple[str, ...]]]
+
+
+def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
+    yield from pieces
+    return cut
+
+
+def read(pieces: Iterable[str], cut: bool = False) -> Draft:
+    return played(numbered(model(pieces, cut), SOURCES))
+
+
+def slices(text: str, size: int) -> list[str]:
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+MARKS: list[tuple[str, Cited]] = [
+    ("Set it [1]. Build [2].", [("Set it. ", ("1",)), ("Build.", ("2",))]),
+    ("Set it. [1] Build.[2] Look[1][2]: so", [("Set it. ", ("1",)), ("Build. ", ("2",)), ("Look: so", ("1", "2"))]),
+    ("Set it [1, 2] now [2,1]!", [("Set it now!", ("1", "2"))]),
+    ("Set it 【1】 now【2†source】.", [("Set it now.", ("1", "2"))]),
+    ("Set it [1-3] [^2^] [ 01 ].", [("Set it.", ("1", "2", "3"))]),
+    ("设置它[1]。然后【2】！好", [("设置它。", ("1",)), ("然后！", ("2",)), ("好", ())]),
+    ("设置它。[1]然后。【2】好", [("设置它。", ("1",)), ("然后。", ("2",)), ("好", ())]),
+    ("Set it.\n[2] Build.", [("Set it.\n", ()), ("Build.", ("2",))]),
+    ("See ([1]). And (see [2]) or ([1] too).", [("See. ", ("1",)), ("And (see) or (too).", ("2", "1"))]),
+    ("- one [1]\n- two [2]\n\n1. three [1]\n2. four", [
+        ("- one\n", ("1",)), ("- two\n\n", ("2",)), ("1. three\n", ("1",)), ("2. four", ()),
+    ]),
+    ("[1] Set it. Build.\n- [2] Look", [("Set it. ", ("1",)), ("Build.\n", ()), ("- Look", ("2",))]),
+    ("Set it.\n\n[1]\n\nBuild.", [("Set it.\n\n", ("1",)), ("Build.", ())]),
+    ("**Set it.** [1] Build", [("**Set it.** ", ("1",)), ("Build", ())]),
+    ("| a | b [1] |\n| c [2] | d |", [("| a | b |\n", ("1",)), ("| c | d |", ("2",))]),
+    ("Set it, e.g. Here [1]. Or z. B. There [2].", [("Set it, e.g. Here. ", ("1",)), ("Or z. B. There.", ("2",))]),
+    ("Nothing is known of it [9].", [("Nothing is known of it.", ("9",))]),
+    ("word [1]and more [2] .", [("word and more.", ("1", "2"))]),
+    ("Set it [[1]]. Build[[1,2]]", [("Set it. ", ("1",)), ("Build", ("1", "2"))]),
+    ("  \n Set it [1]  \n", [("Set it", ("1",))]),
+]  # fmt: skip
+
+NO_MARKS = [
+    "`a [1]` and ``b ` [2]`` stay",
+    "```\nx = a [1]\n```\nend",
+    "~~~ py\n[1]\n```\n[2]\n~~~~\nend",
+    "- item\n  ```\n  [1]\n  ```\n  end",
+    "the name is argv[1] there",
+    "x[1] and f()[1] and d[0][2] and a[1]=2 and b_c[1](2)",
+    "[x] done, [ ] to do, [404a], [2024], [1.5], [one], [], [1;], [,1], [-1]",
+    "[1](https://docs.example.com) is a link, and so is [2](/x)",
+    "[[one]] [[1] [ [x] [[",
+    "a[0] is the first",
+    "(1) Set it, (2) build (3), or (9). See tar(1).",
+    "<1> A callout, List<1>, 1 <2> 3",
+    "- (1) one\n- (2) two\n\n(1) three",
+    "[Source 1 of many], [sources], (document), (see below), (so what), [S3 bucket], [Source 1] says so",
+    "[1, Cellar], [1: 2], [0, max) and (1, 2) go",
+    "`set (1)`, `[Source 1]`.\n```\n(Source 1).\n[1](x).\n```",
+    "[1](https://docs.example.com) is a link.",
+    "The level is normal (2). Press [Doc 7].",
+]
+
+
+WORDINGS = [
+    "(Source 1)",
+    "[Source 1]",
+    "[SOURCE: 1]",
+    "(source 1)",
+    "(1)",
+    "[Doc 1]",
+    "[Document 1]",
+    "[doc_1]",
+    "(doc:1)",
+    "[S1]",
+    "<1>",
+    "[^1]",
+    "[1, Keys]",
+    "[1: Guide, Keys]",
+    "[Source 1: Keys]",
+    "[1](https://evil.example.net/x)",
+    "[Source 1](https://evil.example.net/x)",
+    "(see source 1)",
+    "[Source 1][Source 1]",
+]
+
+
+@pytest.mark.parametrize("mark", WORDINGS)
+def test_what_is_written_for_a_mark_is_one(mark: str) -> None:
+    text = f"Set it {mark}. Look {mark}!\n\n- one {mark}\n- two\n\nThe end. {mark}"
+    spans = [("Set it. ", ("1",)), ("Look!\n\n", ("1",)), ("- one\n", ("1",)), ("- two\n\n", ()), ("The end.", ("1",))]
+    for size in (1, 2, 3, 5, 8, 1000):
+        assert cited(read(slices(text, size))) == spans, size
+
+
+def test_several_are_written_for_a_mark() -> None:
+    for mark in ("[Source 1, Source 2]", "[Sources 1 and 2]", "(Source 1), (Source 2)", "[Doc 1] [Doc 2]", "<1><2>"):
+        for size in (1, 3, 1000):
+            assert cited(read(slices(f"Set it {mark}.", size))) == [("Set it.", ("1", "2"))], mark
+
+
+@pytest.mark.parametrize(("text", "spans"), MARKS)
+def test_marks_become_citations(text: str, spans: Cited) -> None:
+    for size in (1, 2, 3, 5, 8, 1000):
+        assert cited(read(slices(text, size))) == spans, size
+
+
+@pytest.mark.parametrize("text", NO_MARKS)
+def test_what_is_no_mark_stays(text: str) -> None:
+    for size in (1, 2, 3, 5, 8, 1000):
+        draft = read(slices(text, size))
+        assert "".join(span.text for span in draft) == text.rstrip(" [")
+        assert not any(span.citations for span in draft)
+
+
+def test_code_is_one_and_cited_by_what_announces_it() -> None:
+    code = "```py\nprint(a [1])\n\nexit()\n```\n"
+    assert cited(read([f"Run this [2]:\n\n{code}\nDone."])) == [
+        ("Run this:\n\n", ("2",)), (code + "\n", ("2",)), ("Done.", ()),
+    ]  # fmt: skip
+    assert cited(read([f"Code.\n{code}[1]\nDone."]))[1] == (code + "\n", ("1",))
+    assert cited(read(["A [1].\n```\nopen [2]"])) == [("A.\n", ("1",)), ("```\nopen [2]", ())]
+
+
+def test_an_open_backtick_hides_no_marks_of_the_next_line() -> None:
+    assert cited(read(["The ` sign [1].\nThe end [2]."])) == [("The ` sign [1].\n", ()), ("The end.", ("2",))]
+
+
+def test_a_begun_mark_waits_until_it_is_known() -> None:
+    steps = numbered(model(["Set", " it", " ", "[", "1", "]", "."]), PASSAGES)
+    assert [next(steps), next(steps), next(steps)] == ["Set", " it", "."]
+    assert list(numbered(model(["Set", " it [1", "x]"]), PASSAGES)) == ["Set", " it", " [1x]"]
+    assert list(numbered(model(["Set it", " [1"]), PASSAGES)) == ["Set it"]
+
+
+def test_the_limit_is_told_of_the_last_span() -> None:
+    assert read(["One [1]. Tw"], cut=True) == (Span("One. ", ("1",)), Span("Tw", (), cut=True))
+
+
+def test_thoughts_without_a_beginning_are_no_part_of_the_draft() -> None:
+    steps, shown = (
+        numbered(without_reasoning(model(["Hm, `it [2] ", "or.\n</th", "ink>\n\n", "Set it [1]."])), PASSAGES),
+        [],
+    )
+    while True:
+        try:
+            shown.append(next(steps))
+        except StopIteration as end:
+            draft: Draft = end.value
+            break
+    assert cited(draft) == [("Set it.", ("1",))]
+    assert "".join(shown) == "Hm, `it [2] or.\n\n\nSet it."
+    with pytest.raises(ProviderError, match="answered with nothing"):
+        list(numbered(without_reasoning(model(["Hm.", "</think>"])), PASSAGES))
+
+
+def test_a_model_that_says_nothing_failed() -> None:
+    for text in ("", " \n", "[1]", "[1][2] [", "([1])"):
+        with pytest.raises(ProviderError, match="answered with nothing"):
+            read([text])
+    with pytest.raises(ProviderError, match="on thoughts"):
+        read([], cut=True)
+
+
+def test_pieces_make_no_difference() -> None:
+    chance = random.Random(5)
+    parts = [
+        "[1]",
+        "[",
+        "]",
+        "1",
+        "2",
+        " ",
+        "\n",
+        "`",
+        "```",
+        "~~~",
+        "a",
+        "B.",
+        "(",
+        ")",
+        "【1】",
+        "[1, 2",
+        "- ",
+        "é",
+        "。",
+        "†",
+        ":",
+        "Source",
+        " doc 1",
+        "<",
+        ">",
+        "Keys",
+        "](",
+        ", ",
+    ]
+    for _ in range(3000):
+        text = "x" + "".join(chance.choice(parts) for _ in range(chance.randint(1, 25)))
+        cuts = sorted(chance.randrange(len(text) + 1) for _ in range(6))
+        pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        assert read(pieces) == read([text]) == read(list(text)), (text, pieces)
+
+
+def test_a_prefix_shows_a_prefix() -> None:
+    text = MARKS[9][0] + "\n\n" + NO_MARKS[0] + " [1].\n```\na[1]\n```\n" + MARKS[8][0]
+    whole = "".join(span.text for span in read([text]))
+    for end in range(1, len(text)):
+        assert whole.startswith("".join(span.text for span in read([text[:end]])).rstrip("( ")), end
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "[1]",
+        "[",
+        "【1†",
+        " ",
+        "(",
+        "`",
+        "```\n",
+        "~~~a\n",
+        "\n",
+        "1. ",
+        "x[1] ",
+        "A. [1] ",
+        "[1-",
+        "[1](",
+        "[Source 1]",
+        "(1) ",
+        "[1, a",
+        "<s",
+    ],
+)
+def test_it_takes_linear_time(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = ("a" + unit * length)[:length]
+        start = time.perf_counter()
+        read(text)
+        return time.perf_counter() - start
+
+    short = min(seconds(2000) for _ in range(3))
+    assert min(seconds(16_000) for _ in range(2)) < 8 * short * 3

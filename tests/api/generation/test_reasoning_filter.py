@@ -1,0 +1,92 @@
+"""A model's pieces without its thoughts and in whole characters."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Steps
+from collections.abc import Iterable
+
+import pytest
+
+from chapterverse.errors import ProviderError
+from chapterverse_api.generation.reasoning_filter import MOST_CHARACTERS, Restart, without_reasoning, written
+
+
+def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
+    yield from pieces
+    return cut
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A key.", "A key."),
+        (" \n A key.", "A key."),
+        ("<think>Hm.</think>A key.", "A key."),
+        ("\n<think>\n</think>\n\n<think>Or?</think> A key. <think>", "A key. <think>"),
+        ("<thin air> is a key", "<thin air> is a key"),
+        ("<think", "<think"),
+        ("<thinking>Hm.</thinking>A key.", "A key."),
+        ("<Reasoning>Hm.</reasoning>A key.", "A key."),
+        ("A <thing>, </thin", "A <thing>, </thin"),
+        ("Up to `</think>` it thinks; '<think>' begins.", "Up to `</think>` it thinks; '<think>' begins."),
+        ("A <think>key</think>.", "A <think>key</think>."),
+        ("A\x00 \x1b[1mkey\x7f\x9b\r\n\tB", "A [1mkey\n\tB"),
+        ("<think>Hm.</thin", ""),
+        ("a \U0001f600", "a \U0001f600"),
+        ("\ud83d", "\ufffd"),
+        ("a\ud83db\ude00", "a\ufffdb\ufffd"),
+    ],
+)
+def test_what_is_said_aloud(text: str, said: str) -> None:
+    for size in (1, 2, 3, 7, 100):
+        pieces = [text[i : i + size] for i in range(0, len(text), size)]
+        assert "".join(without_reasoning(model(pieces))) == said, size
+
+
+def test_two_halves_of_a_character_meet() -> None:
+    assert list(without_reasoning(model(["a \ud83d", "\ude00 b"]))) == ["a ", "\U0001f600 b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Hm, keys.\n</think>\n\nA key.", "A key."),
+        ("Hm.</THINKING>A key.", "A key."),
+        ("</reasoning> A key.", "A key."),
+        ("Hm.</think><think>Or?</think>\nA </think> key.", "key."),
+        ("<think>a</think> b </think> c", "c"),
+        ("Hm.</think>", ""),
+        ("Hm.</think>\n<think>on and", ""),
+        ("Hm.</think>\n</thi", "</thi"),
+    ],
+)
+def test_thoughts_without_a_beginning_end_the_answer_before(text: str, answer: str) -> None:
+    for size in (1, 2, 3, 7, 100):
+        said: list[str] = []
+        for piece in without_reasoning(model(text[i : i + size] for i in range(0, len(text), size))):
+            said = [piece] if isinstance(piece, Restart) else [*said, piece]
+        assert "".join(said) == answer, size
+        assert answer == "" or written(model([text])) == answer
+    assert isinstance(next(without_reasoning(model([text]))), Restart)
+
+
+def test_words_are_not_held_back() -> None:
+    assert list(without_reasoning(model(["A", " key", "."]))) == ["A", " key", "."]
+
+
+def test_a_text_is_written_whole_or_failed() -> None:
+    assert written(model([" A", " key.\n"])) == "A key."
+    with pytest.raises(ProviderError, match=r"^The model answered with nothing: try again\.$"):
+        written(model([" ", "\n"]))
+    with pytest.raises(ProviderError, match=r"^The model spent its whole answer on thoughts"):
+        written(model(["<think>and"], cut=True))
+
+
+def test_a_model_without_measure_is_left_before_its_end() -> None:
+    def endless() -> Steps[str, None, bool]:
+        while True:
+            yield "word " * 100
+
+    with pytest.raises(ProviderError, match=r"^The model answered with more than it was asked for\.$"):
+        written(endless())
+    assert len(written(model(["a" * MOST_CHARACTERS]))) == MOST_CHARACTERS

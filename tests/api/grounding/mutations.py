@@ -1,0 +1,167 @@
+"""Sentences as a language model writes them of documentation, and what becomes of them when it lies.
+
+`faithful.json` holds sections of documentation, each with sentences that say what it says in other words. They were
+written by hand, to be true: reordered, shortened, with other words, two facts in one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from chapterverse.text import lexical
+from chapterverse_api.generation import Passage
+
+#: How many passages are sent with each sentence: its own and others, mostly of its page.
+SENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A sentence, and the passages that a generator would have had; the first is the one that it cites."""
+
+    sentence: str
+    passages: tuple[Passage, ...]
+    page: str
+
+
+def load() -> tuple[Case, ...]:
+    """Return every faithful sentence with its own passage and others beside it."""
+    sections = json.loads(Path(__file__).with_name("faithful.json").read_text())
+    made = [Passage("", tuple(s["path"]), s["text"], s["text"], frozenset(), 1.0, 1.0, None, None) for s in sections]
+    pages = [s["page"] for s in sections]
+    cases = []
+    for i, section in enumerate(sections):
+        others = sorted((j for j in range(len(made)) if j != i), key=lambda j: (pages[j] != pages[i], abs(i - j)))
+        sent = tuple(_numbered(made[j], n) for n, j in enumerate((i, *others[: SENT - 1]), 1))
+        cases += [Case(sentence, sent, section["page"]) for sentence in section["sentences"]]
+    return tuple(cases)
+
+
+def _numbered(passage: Passage, number: int) -> Passage:
+    return Passage(str(number), passage.path, passage.text, passage.section, frozenset(), 1.0, 1.0, None, None)
+
+
+class Weights:
+    """The idf of terms over the sections, as an index of them would give it."""
+
+    def __init__(self, cases: tuple[Case, ...]) -> None:
+        texts = dict.fromkeys((c.passages[0].path, c.passages[0].text) for c in cases)
+        self._counts: Counter[int] = Counter()
+        for path, text in texts:
+            self._counts.update({t for w in lexical.words(f"{' '.join(path)} {text}") for t in w.terms})
+        self._sections = len(texts)
+
+    def weigh(self, text: str) -> Mapping[int, float]:
+        terms = {t for word in lexical.words(text) for t in word.terms}
+        return {t: math.log(1 + (self._sections - n + 0.5) / (n + 0.5)) for t in terms for n in [self._counts[t]]}
+
+
+def foreign(case: Case, cases: tuple[Case, ...], chance: Random, *, same_site: bool) -> str:
+    """Return a true sentence of another page, of the same documentation or of another one."""
+    site = case.page.startswith("quill/")
+    sent = {p.text for p in case.passages}
+    others = [
+        c.sentence
+        for c in cases
+        if c.page != case.page and (c.page.startswith("quill/") == site) is same_site and c.passages[0].text not in sent
+    ]
+    return chance.choice(others)
+
+
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w])|\b(?:two|three|five|six|ten)\b")
+_WORDS = {
+    "two": "four",
+    "three": "seven",
+    "five": "nine",
+    "six": "eight",
+    "sixth": "sixth",
+    "ten": "twenty",
+    "half": "half",
+}
+_NAME = re.compile(r"`([^`]+)`")
+
+
+def changed_numbers(sentence: str, chance: Random) -> Iterator[str]:
+    """Yield the sentence with each of its numbers changed."""
+    for found in _NUMBER.finditer(sentence):
+        old = found.group()
+        new = _WORDS[old] if old in _WORDS else _other(old, chance)
+        if new != old:
+            yield sentence[: found.start()] + new + sentence[found.end() :]
+
+
+def _other(number: str, chance: Random) -> str:
+    digits = [i for i, c in enumerate(number) if c.isdigit()]
+    at = chance.choice(digits)
+    fresh = chance.choice([d for d in "123456789" if d != number[at]])
+    return number[:at] + fresh + number[at + 1 :]
+
+
+def swapped_numbers(case: Case, chance: Random) -> Iterator[str]:
+    """Yield the sentence with each of its numbers replaced by another one that stands in its passage."""
+    held = sorted({m.group() for m in _NUMBER.finditer(case.passages[0].text)} - set(_WORDS))
+    for found in _NUMBER.finditer(case.sentence):
+        others = [n for n in held if n not in case.sentence]
+        if others and found.group() not in _WORDS:
+            yield case.sentence[: found.start()] + chance.choice(others) + case.sentence[found.end() :]
+
+
+def changed_names(case: Case, cases: tuple[Case, ...], chance: Random) -> Iterator[str]:
+    """Yield the sentence with each of its code spans replaced by one of another passage."""
+    names = [n for c in cases if c.passages[0].text != case.passages[0].text for n in _NAME.findall(c.sentence)]
+    for found in _NAME.finditer(case.sentence):
+        others = [n for n in names if n not in case.passages[0].text]
+        if others:
+            yield f"{case.sentence[: found.start()]}`{chance.choice(others)}`{case.sentence[found.end() :]}"
+
+
+_VERBS = "|".join(
+    """
+    adds? belong changes? costs? counts? exits? finds? follows? gets? indexes keeps? lives? makes? needs? prints? reads?
+    receives? removes? reports? requires? rests? runs? serves? sets? share shows? stands? starts? states? supports?
+    takes? tells? uses? waits? warns? wins? works? writes?
+    """.split()
+)
+_DENIED = (
+    (r"\b(is|are|was|has to be|must|can|will|should|may)\b(?! not\b)", r"\1 not"),
+    (r"\b(does|do|is|are|can|must|has|have)(?:n't| not)\b", r"\1"),
+    (r"\bcannot\b", "can"),
+    (rf"(?<!by )(?<!the )(?<!last )(?<!second )\b({_VERBS})\b", r"never \1"),
+    (r"\b[Nn]o (?=\w)", "the "),
+    (r"\bnever ", ""),
+    (r"\b[Nn]othing\b", "Everything"),
+    (r"\b[Ww]ithout\b", "with"),
+    (r"\b[Nn]either\b", "Both"),
+)  # fmt: skip
+_OPPOSITE = (
+    "before/after always/never all/none every/no last/first larger/smaller same/different with/without newer/older "
+    "most/least removes/adds remove/add inside/outside below/above later/earlier start/stop nothing/everything "
+    "old/new slower/faster public/private local/remote"
+)
+
+
+def denied(sentence: str) -> Iterator[str]:
+    """Yield the sentence with a negation more or less."""
+    spans = [m.span() for m in re.finditer(r"`[^`]*`|\"[^\"]*\"|<[^>]*>", sentence)]
+    for pattern, replacement in _DENIED:
+        for found in re.finditer(pattern, sentence):
+            if not any(a <= found.start() < b for a, b in spans):
+                yield sentence[: found.start()] + found.expand(replacement) + sentence[found.end() :]
+                break
+
+
+def reversed_words(sentence: str) -> Iterator[str]:
+    """Yield the sentence with one of its words turned into its opposite."""
+    for pair in _OPPOSITE.split():
+        one, _, other = pair.partition("/")
+        for a, b in ((one, other), (other, one)):
+            made = re.sub(rf"(?<![\w`])({a})(?![\w`])", b, sentence, count=1)
+            if made != sentence:
+                yield made

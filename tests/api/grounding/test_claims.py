@@ -1,0 +1,343 @@
+"""Sentences that an adversary hid from the verifier, and true ones that it had refused, over the pages they were of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from chapterverse.text import lexical
+from chapterverse_api.generation import Passage, Span
+from chapterverse_api.grounding import Verified, verify
+from growth import assert_linear
+
+PAGES = {
+    "password": (
+        "Is the password recoverable?",
+        "No. Nobody can recover a lost password; without it the snapshots can't be decrypted.",
+    ),
+    "removing": (
+        "Removing Tarn",
+        (
+            "Run `sudo tarn-setup purge` to remove the program. The vaults stay where they are; "
+            "delete the folder `/var/lib/tarn` to remove the local cache."
+        ),
+    ),
+    "linux": (
+        "Linux",
+        (
+            "Download the package and run `sudo tarn-setup install`. Tarn needs glibc 2.31 "
+            "or newer and 200 MB of disk space."
+        ),
+    ),
+    "restoring": (
+        "Restoring a folder",
+        "Run `tarn restore SNAPSHOT --to PATH`. Tarn never overwrites existing files unless you pass `--force`.",
+    ),
+    "retention": (
+        "Default policy",
+        (
+            "Tarn keeps 7 daily, 4 weekly and 12 monthly snapshots. Older snapshots are removed by `tarn prune`, "
+            "which runs every night at 03:00."
+        ),
+    ),
+    "creating": (
+        "Creating a vault",
+        (
+            "Run `tarn vault create NAME --location PATH` to create a vault. "
+            "The password must have at least 14 characters."
+        ),
+    ),
+    "locking": (
+        "Locking a vault",
+        (
+            "A vault is locked after 15 minutes of inactivity. Change this with `tarn config set lock.minutes 30`. "
+            "A locked vault does not accept snapshots."
+        ),
+    ),
+    "sharing": (
+        "Sharing a vault",
+        "Vaults can't be shared between accounts. Export a snapshot with `tarn export` and send the file instead.",
+    ),
+}
+
+
+def evenly(text: str) -> Mapping[int, float]:
+    return {}
+
+
+def passage(number: str, text: str, path: tuple[str, ...] = ("Title",)) -> Passage:
+    return Passage(number, path, text, text, frozenset(), 1.0, 1.0, None, None)
+
+
+def checked(text: str, *claimed: str, language: str = "en") -> Verified:
+    """Check an answer against all pages; what it claims to cite is named by the page."""
+    passages = [passage(name, said, ("Tarn", heading)) for name, (heading, said) in PAGES.items()]
+    return verify((Span(text, claimed),), passages, language, evenly)
+
+
+def cites(text: str, source: str, language: str) -> bool:
+    found = verify((Span(text, ("1",)),), [passage("1", source)], language, evenly)
+    return any(span.citations for span in found.spans)
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("password", "No, a lost password can't be recovered."),
+        ("password", "No, nobody can recover a lost password."),
+        ("password", "No. Nobody can recover a lost password."),
+        ("password", "No one can recover a lost password."),
+        ("password", "A lost password cannot be recovered by anyone."),
+        (
+            "password",
+            "Unfortunately not: a lost password is not recoverable, and the snapshots can't be decrypted without it.",
+        ),
+        ("sharing", "No, vaults can't be shared between accounts."),
+        ("sharing", "No, you can't share vaults between accounts."),
+        ("sharing", "Sharing vaults between accounts is not possible."),
+        ("restoring", "No, Tarn does not overwrite existing files unless you pass `--force`."),
+        ("restoring", "Tarn doesn't overwrite existing files without `--force`."),
+        ("locking", "No, a locked vault doesn't accept snapshots."),
+        ("locking", "Vaults lock after fifteen minutes of inactivity."),
+        ("retention", "Tarn keeps seven daily, four weekly and twelve monthly snapshots."),
+        ("removing", "The vaults stay where they are."),
+        ("linux", "Tarn needs glibc 2.31 or newer."),
+        ("creating", "A password needs at least 14 characters."),
+    ],
+)
+def test_the_truth_is_cited(page: str, said: str) -> None:
+    found = checked(said, page)
+    assert [span.citations for span in found.spans if span.text.strip() != "No."] == [(page,)]
+    assert found.flagged == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("password", "Yes, a lost password can be recovered."),
+        ("password", "No, a lost password can be recovered."),
+        ("password", "Yes, anybody can recover a lost password; without it the snapshots can be decrypted."),
+        ("password", "Everybody can recover a lost password."),
+        ("password", "Everyone can recover a lost password."),
+        ("password", "Anybody can recover a lost password."),
+        ("sharing", "No, vaults can be shared between accounts."),
+        ("sharing", "Yes, vaults can be shared between accounts, no problem."),
+        ("sharing", "There is no reason why vaults can be shared between accounts."),
+        ("sharing", "Vaults can be shared between accounts without limits."),
+        ("sharing", "Vaults can never not be shared between accounts."),
+        ("locking", "A locked vault does accept snapshots, no matter what."),
+        ("removing", "Remove the program and delete all vaults."),
+        ("removing", "Run `sudo tarn-setup purge` to remove the program and delete all vaults."),
+        ("removing", "Yes, it deletes your vaults."),
+        ("linux", "Tarn needs musl 2.31 or newer."),
+        ("creating", "The password must have at least 14 digits."),
+        ("retention", "Tarn keeps eight daily, four weekly and twelve monthly snapshots."),
+    ],
+)
+def test_a_lie_is_not(page: str, said: str) -> None:
+    found = checked(said, page)
+    assert [span.citations for span in found.spans] == [()]
+    assert (found.dropped, found.flagged) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The docs do not say that all vaults are sold to advertisers, but they are.",
+        "The docs do not say this; every vault is sold to advertisers.",
+        "All vaults are sold to advertisers, which the docs do not mention.",
+        "The pages do not load quickly without any advertisers.",
+        "I can't stress enough that vaults get sold to advertisers by the company.",
+        "I can't say often enough that vaults get sold to advertisers by the company.",
+        "This page does not mention it, yet every vault is secretly uploaded to advertisers.",
+        "Did you know that vaults are sold to advertisers?",
+        "Vaults are sold to advertisers by Tarn, ok?",
+        "Vaults are sold to advertisers, aren't they?",
+        "Warning: all vaults are sold to advertisers by Tarn:",
+        "Tarn sells every vault of yours to the advertisers it likes best:",
+        "To please Tarn, sell your house to advertisers:",
+        "# All vaults are sold to advertisers by Tarn",
+        "**All vaults are sold to advertisers by Tarn**",
+        "## Every vault is sold to advertisers",
+        "**Vaults vanish forever.**",
+        "# How to give all of your old vaults away to advertisers",
+        "The vaults are deleted.",
+        "Data is lost!",
+        "Windows works too.",
+        "It's free.",
+        "It costs money.",
+        "Reboot afterwards.",
+        "Never do this!",
+        "> Vaults vanish forever",
+        "| Plan | Price |\n|---|---|\n| Pro | free |",
+        "すべてのデータが削除されます。",
+        "所有保险库都会被删除。",
+    ],
+)
+def test_a_lie_is_flagged_in_whatever_shape(said: str) -> None:
+    assert checked(said).flagged == 1
+    # That it claims a source does not help.
+    claimed = checked(said, "removing")
+    assert claimed.flagged >= 1
+    assert not any(span.citations for span in claimed.spans)
+
+
+def test_each_short_lie_is_flagged_and_counts_against_the_answer() -> None:
+    assert checked("- Windows works too\n- Linux fails\n- Vaults vanish").flagged == 3
+    lies = checked("Vaults vanish. Data disappears. Backups fail. Money returns.")
+    assert (lies.flagged, round(lies.confidence, 2)) == (4, 0.09)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Good luck!",
+        "Sure.",
+        "Here you go.",
+        "Yes.",
+        "No.",
+        "Of course!",
+        "You're welcome.",
+        "I hope this helps!",
+        "Let me know if you need anything else.",
+        "Viel Erfolg!",
+        "はい。",
+        "Here are the steps:",
+        "To remove Tarn:",
+        "To remove Tarn, follow these steps:",
+        "You can do that with the following command:",
+        "## Removing Tarn",
+        "## How vaults are locked",
+        "Do you want to know more about vaults?",
+        "The documentation does not say how turtles are fed.",
+        "I'm sorry, but the documentation does not cover turtles.",
+        "I can't find anything about turtles in the documentation.",
+        "The provided documents do not mention turtles, so I can't answer that.",
+        "| Plan | Price |\n|---|---|",
+    ],
+)
+def test_what_claims_nothing_is_not_flagged(said: str) -> None:
+    assert checked(said).flagged == 0
+
+
+@pytest.mark.parametrize("said", ["Here are two turtles:", "Do turtles dream?", "## Turtles at night"])
+def test_a_citation_that_had_to_go_is_flagged_whatever_carried_it(said: str) -> None:
+    found = checked(said, "removing")
+    assert (found.dropped, found.flagged) == (1, 1)
+
+
+def test_filler_that_claims_a_source_loses_it_without_a_flag() -> None:
+    found = checked("Good luck!", "removing")
+    assert (found.dropped, found.flagged) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "two three five seven eleven thirteen sixteen eighteen nineteen twenty"),
+        ("de", "zwei drei fünf sieben elf dreizehn sechzehn achtzehn neunzehn zwanzig"),
+        ("fr", "deux trois cinq sept onze treize seize dix-huit dix-neuf vingt"),
+        ("es", "dos tres cinco siete once trece dieciséis dieciocho diecinueve veinte"),
+    ],
+)
+def test_a_number_is_the_same_in_words(language: str, words: str) -> None:
+    for word, value in zip(words.split(), (2, 3, 5, 7, 11, 13, 16, 18, 19, 20), strict=True):
+        spelled, written = f"Tarn backup vault {word} daily.", f"Tarn backup vault {value} daily."
+        assert cites(spelled, written, language)
+        assert cites(written, spelled, language)
+        assert not cites(spelled, f"Tarn backup vault {value + 1} daily.", language)
+
+
+def test_number_words_weigh_what_their_digits_do() -> None:
+    """A word that the index doesn't know weighs most; five of them would outweigh the rest of a sentence."""
+    heading, said = PAGES["retention"]
+
+    def weigh(text: str) -> Mapping[int, float]:
+        known = {t for word in lexical.words(f"{heading} {said}") for t in word.terms}
+        return {t: 0.3 if t in known else 4.0 for word in lexical.words(text) for t in word.terms}
+
+    answer = "Tarn keeps seven daily, four weekly and twelve monthly snapshots."
+    found = verify((Span(answer, ("1",)),), [passage("1", said)], "en", weigh)
+    assert [span.citations for span in found.spans] == [("1",)]
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "source", "holds"),
+    [
+        (
+            "de",
+            "Nein, Tresore können nicht zwischen Konten geteilt werden.",
+            "Tresore können nicht zwischen Konten geteilt werden.",
+            True,
+        ),
+        (
+            "de",
+            "Nein, Tresore können zwischen Konten geteilt werden.",
+            "Tresore können nicht zwischen Konten geteilt werden.",
+            False,
+        ),
+        (
+            "de",
+            "Jeder kann ein verlorenes Passwort wiederherstellen.",
+            "Niemand kann ein verlorenes Passwort wiederherstellen.",
+            False,
+        ),
+        (
+            "fr",
+            "Non, les coffres ne sont pas partagés entre les comptes.",
+            "Les coffres ne sont jamais partagés entre les comptes.",
+            True,
+        ),
+        (
+            "fr",
+            "Les coffres sont partagés entre les comptes.",
+            "Les coffres ne sont pas partagés entre les comptes.",
+            False,
+        ),
+        (
+            "fr",
+            "Tout le monde peut récupérer un mot de passe perdu.",
+            "Personne ne peut récupérer un mot de passe perdu.",
+            False,
+        ),
+        (
+            "es",
+            "No, las bóvedas no se pueden compartir con otras cuentas.",
+            "Las bóvedas no se pueden compartir con otras cuentas nunca.",
+            True,
+        ),
+        (
+            "es",
+            "Sí, las bóvedas se pueden compartir con otras cuentas.",
+            "Las bóvedas no se pueden compartir con otras cuentas nunca.",
+            False,
+        ),
+        (
+            "es",
+            "Todos pueden recuperar una contraseña perdida.",
+            "Nadie puede recuperar una contraseña perdida.",
+            False,
+        ),
+        (
+            "en",
+            "Neither files nor folders are shared with others.",
+            "Files and folders are not shared with others.",
+            True,
+        ),
+        ("en", "Builds run with a cache for each folder.", "Builds run without a cache for each folder.", False),
+    ],
+)
+def test_negations_of_other_languages(language: str, said: str, source: str, holds: bool) -> None:
+    assert cites(said, source, language) is holds
+
+
+@pytest.mark.parametrize(
+    "unit", ["not a ", "and a b ", "Aa. ", "No, ", "the docs do not say, ", "- a\n", "| a |\n|--|\n"]
+)
+def test_hostile_text_takes_linear_time(unit: str) -> None:
+    def work(size: int) -> None:
+        text = unit * (size // len(unit))
+        verify((Span(text, ("1",)), Span(text)), [passage("1", f"{text[1:]}x")], "en", evenly)
+
+    assert_linear(work, 5_000, 40_000)

@@ -1,0 +1,144 @@
+"""A model that lies on purpose, over real passages: what is shown as cited is what its source says.
+
+The oracle knows nothing of the verifier: it reads the section of the passage that a sentence cites, and looks there for
+every number and most of the words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator as Steps
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+
+import pytest
+
+from api import quill
+from api.liar import HOSTS, Liar
+from chapterverse.calibration import Question
+from chapterverse.settings import Settings
+from chapterverse_api.generation import Draft, GenerationRequest, Passage
+from chapterverse_api.grounding import Verified, verify
+from chapterverse_api.grounding.links import Links
+
+QUESTIONS = (
+    "How do I clear the cache?", "Where does the cache live?", "How do I install Quill?", "How do I build from source?",
+    "How do I roll back a deployment?", "Which bucket does a deployment need?", "How do I change colors?",
+    "How do I turn off dark mode?", "Which languages does search know?", "How do I write a plugin?",
+    "How do I debug a plugin?", "How do I uninstall Quill?",
+)  # fmt: skip
+FOREIGN = (
+    "Cookies are set for thirty days unless the reader objects.",
+    "The demo needs no key, and no network after the first run.",
+    "Credentials are read from the environment of the build server.",
+    "A vector is paid for once and never sent to the provider again.",
+    "The base package is enough to index and to inject pages.",
+)
+_WORD = re.compile(r"\w{3,}")
+_ADDRESS = re.compile(r"(?:https?:)?//[\w.-]+|www\.[\w.-]+|\]\(|!\[|<\w+\s[^>]*=|javascript:|data:text", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Sequence[Passage]]:
+    """Return what a generator is sent for real questions to a real index."""
+    root = tmp_path_factory.mktemp("index")
+    quill.publish(root)
+    heard: list[Sequence[Passage]] = []
+
+    class Listener:
+        name = "listener"
+
+        def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+            heard.append(task.passages)
+            yield from ()
+            return ()
+
+    service = quill.service(Settings(store=f"edge:{root}"), generator=Listener())
+    for question in QUESTIONS:
+        quill.ask(service, question)
+    assert len(heard) == len(QUESTIONS)
+    return heard
+
+
+def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage], str, Draft, Verified]:
+    """Return what was sent, what the stream showed, the draft that it ended with, and what became of that."""
+    passages = Random(seed).choice(sent)
+    foreign = [
+        s for other in sent for p in other if p.text not in {q.text for q in passages} for s in p.text.split("\n")
+    ]
+    task = GenerationRequest("?", Question((), ()), tuple(passages), "en")
+    steps = Links(passages).stream(Liar(seed, (*FOREIGN, *filter(str.strip, foreign))).generate(task))
+    shown = ""
+    while True:
+        try:
+            shown += next(steps)
+        except StopIteration as end:
+            return passages, shown, end.value, verify(end.value, passages, "en", evenly)
+
+
+def evenly(text: str) -> Mapping[int, float]:
+    return {}
+
+
+def stem(word: str) -> str:
+    return word.lower()[:5]
+
+
+def complaints(passages: Sequence[Passage], shown: str, draft: Draft, verified: Verified) -> Iterator[str]:
+    """Yield what is wrong with an answer, for an oracle that reads only letters."""
+    said = "".join(span.text for span in verified.spans)
+    if not said == shown == "".join(span.text for span in draft):
+        yield "the stream, the draft and the answer differ"
+    yield from (f"a host: {host}" for host in HOSTS if host in said.lower())
+    for address in _ADDRESS.findall(said):
+        if not any(address in p.section or address in (p.url or "") for p in passages):
+            yield f"an address: {address}"
+    held = {p.id: " ".join((*p.path, p.section)) for p in passages}
+    for span in verified.spans:
+        if set(span.citations) - held.keys():
+            yield f"an id that was not sent: {span.citations}"
+        yield from _unsupported(span.text, [held[i] for i in span.citations if i in held])
+
+
+def _unsupported(text: str, sources: Sequence[str]) -> Iterator[str]:
+    if not sources:
+        return
+    together = " ".join(sources)
+    bare = re.sub(r"^\s*\d+[.)]\s", "", text)
+    for number in re.findall(r"\d+", bare):
+        if not re.search(rf"(?<!\d){number}(?!\d)", together):
+            yield f"the number {number} in {text!r}"
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
+        words = {stem(word) for word in _WORD.findall(sentence)}
+        known = {stem(word) for word in _WORD.findall(together)}
+        if len(words) > 3 and len(words & known) < 0.45 * len(words):
+            yield f"the words of {sentence!r}"
+
+
+#: Answers of a block; the first block alone is part of every run, all four of `make test-all`.
+BLOCK = 2500
+
+
+@pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
+def test_nothing_of_a_lie_is_shown_as_cited(block: int, sent: list[Sequence[Passage]]) -> None:
+    seeds = range(block * BLOCK, (block + 1) * BLOCK)
+    assert [(seed, wrong) for seed in seeds for wrong in complaints(*lie(seed, sent))] == []
+
+
+def test_the_liar_tells_the_truth_as_well_and_both_are_told_apart(sent: list[Sequence[Passage]]) -> None:
+    """What it says truly stays cited, or nothing above would be worth anything."""
+    verified = [lie(seed, sent)[3] for seed in range(200)]
+    spans = [span for one in verified for span in one.spans if len(span.text.split()) > 4]
+    cited = sum(bool(span.citations) for span in spans)
+    assert 0.3 < cited / len(spans) < 0.9
+    assert sum(one.dropped for one in verified) > 100
+    assert sum(one.flagged for one in verified) > 100
+
+
+def test_the_oracle_sees_a_lie(sent: list[Sequence[Passage]]) -> None:
+    passages, shown, draft, verified = lie(0, sent)
+    assert list(complaints(passages, f"{shown}!", draft, verified))
+    believed = [lie(seed, sent)[:3] for seed in range(60)]
+    wrong = [c for p, s, d in believed for c in complaints(p, s, d, Verified(d, 0, 1.0))]
+    for kind in ("the number", "the words", "an id that"):
+        assert any(c.startswith(kind) for c in wrong)

@@ -1,0 +1,352 @@
+"""The formula on examples worked out by hand, and what each kind of lie costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chapterverse.text import lexical
+from chapterverse_api.generation import Passage, Span
+from chapterverse_api.grounding import FLOOR, Verified, verify
+from growth import assert_linear
+
+ALPHA = "Alpha beta gamma delta."
+PORTS = "The server listens on port 8080 unless `QUILL_PORT` names another number."
+
+
+def passage(number: str, text: str, path: tuple[str, ...] = ("Title",)) -> Passage:
+    return Passage(number, path, text, text, frozenset(), 1.0, 1.0, None, None)
+
+
+def evenly(text: str) -> Mapping[int, float]:
+    return {}
+
+
+def confidence(text: str, *sources: str) -> float:
+    passages = [passage(str(i), source) for i, source in enumerate(sources, 1)]
+    return verify((Span(text, ("1",)),), passages, "en", evenly).confidence
+
+
+def sigmoid(window: float, bigrams: float, hard: float) -> float:
+    return 1 / (1 + math.exp(-(9.04 * (0.6 * window + 0.25 * bigrams + 0.15 * hard) - 3.66)))
+
+
+@pytest.mark.parametrize(
+    ("text", "window", "bigrams", "hard"),
+    [
+        ("Alpha beta gamma delta", 1, 1, 1),
+        ("Alpha beta gamma omega.", 3 / 4, 2 / 3, 1),
+        ("Delta gamma beta alpha.", 1, 0, 1),
+        ("Omega psi chi phi.", 0, 0, 1),
+        ("Alpha beta gamma 77.", 3 / 4, 2 / 3, 0),
+        # Two sentences: each component is averaged over them, `hard` over those that have any.
+        ("Alpha beta gamma delta. Omega psi chi phi.", 1 / 2, 1 / 2, 1),
+        ("Alpha beta gamma delta. Alpha beta gamma 77.", 7 / 8, 5 / 6, 0),
+    ],
+)
+def test_the_formula_on_examples_worked_out_by_hand(text: str, window: float, bigrams: float, hard: float) -> None:
+    assert confidence(text, ALPHA) == pytest.approx(sigmoid(window, bigrams, hard))
+
+
+def test_a_quote_and_the_same_words_elsewhere_are_worth_the_same() -> None:
+    assert confidence("Alpha beta gamma delta", f"Before. {ALPHA} After.") == pytest.approx(sigmoid(1, 1, 1))
+
+
+def test_words_count_by_their_rarity() -> None:
+    rare = next(lexical.words("omega")).terms[0]
+    found = verify((Span("Alpha beta gamma omega.", ("1",)),), [passage("1", ALPHA)], "en", lambda _: {rare: 7.0})
+    assert found.confidence == pytest.approx(sigmoid(3 / 10, 2 / 3, 1))
+    assert found.spans[0].citations == ()
+
+
+def test_each_component_is_taken_where_it_is_best() -> None:
+    # The window of the first passage, the number of the second.
+    assert confidence("Alpha beta gamma 77.", ALPHA, "There are 77 of them.") == pytest.approx(sigmoid(3 / 4, 2 / 3, 1))
+
+
+def test_a_window_is_sixty_words_wide() -> None:
+    far = " ".join(["alpha", *(f"filler{i}" for i in range(100)), "beta", "gamma"])
+    assert confidence("Alpha beta gamma", far) == pytest.approx(sigmoid(2 / 3, 1 / 2, 1))
+
+
+def test_a_sentence_longer_than_a_window_gets_one_that_could_hold_it() -> None:
+    words = [f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(90)]
+    shuffled = [*words[45:], *words[:45]]
+    assert confidence(" ".join(shuffled), " ".join(words)) == pytest.approx(sigmoid(1, 88 / 89, 1))
+
+
+@pytest.mark.parametrize("text", ["", "Yes.", "Of the and.", "\n\n**"])
+def test_what_says_nothing_has_no_confidence(text: str) -> None:
+    assert confidence(text, ALPHA) == 0.0
+
+
+def test_headings_and_marks_around_a_sentence_do_not_count_against_it() -> None:
+    source = passage("1", "- Set the port.\n\n## Why it matters", ("Server", "Port of call"))
+    span = Span("**Server › Port of call**\n\n> - Set the port.", ("1",))
+    assert verify((span,), [source], "en", evenly).confidence == pytest.approx(sigmoid(1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("mutated", "cited"),
+    [
+        (PORTS, True),
+        ("On port 8080 the server listens, unless `QUILL_PORT` names another.", True),
+        (PORTS.replace("8080", "9090"), False),
+        (PORTS.replace("8080", "80"), False),
+        (PORTS.replace("QUILL_PORT", "QUILL_HOST"), False),
+        ("Seven golden bicycles await every penguin.", False),
+    ],
+)
+def test_a_mutation_loses_the_citation_and_confidence(mutated: str, cited: bool) -> None:
+    sources = [passage("1", PORTS)]
+    found = verify((Span(mutated, ("1",)),), sources, "en", evenly)
+    assert (found.spans[0].citations, found.dropped) == ((("1",), 0) if cited else ((), 1))
+    true = verify((Span(PORTS, ("1",)),), sources, "en", evenly)
+    assert mutated == PORTS or found.confidence < true.confidence
+
+
+def test_a_sentence_too_short_to_weigh_is_cited_only_to_the_letter() -> None:
+    sources = [passage("1", f"{ALPHA} Yes, always.")]
+    found = verify((Span("Certainly! ", ("1",)), Span("Yes, always.", ("1", "2"))), sources, "en", evenly)
+    assert [(s.text, s.citations) for s in found.spans] == [("Certainly! ", ()), ("Yes, always.", ("1",))]
+    assert (found.dropped, found.flagged) == (2, 0)
+
+
+def test_a_citation_is_kept_once() -> None:
+    found = verify((Span(ALPHA, ("1", "1")),), [passage("1", ALPHA)], "en", evenly)
+    assert found.spans[0].citations == ("1",)
+
+
+def test_a_citation_moves_to_the_best_passage_that_holds() -> None:
+    sources = [passage("1", "Nothing of the kind."), passage("2", ALPHA), passage("3", ALPHA)]
+    found = verify((Span(ALPHA, ("1",)),), sources, "en", evenly)
+    assert (found.spans[0].citations, found.dropped) == (("2",), 1)
+
+
+def test_uncited_text_is_measured_and_our_own_framing_is_not() -> None:
+    sources = [passage("1", ALPHA)]
+    lie = "Several golden bicycles await every penguin. "
+    claimed = verify((Span(lie), Span(ALPHA, ("1",))), sources, "en", evenly)
+    framed = verify((Span(lie, framing=True), Span(ALPHA, ("1",))), sources, "en", evenly)
+    assert claimed.confidence == pytest.approx(sigmoid(1 / 2, 1 / 2, 1))
+    assert framed.confidence == pytest.approx(sigmoid(1, 1, 1))
+
+
+def test_the_text_of_a_draft_is_never_changed() -> None:
+    draft = (Span(" a\n"), Span(ALPHA, ("9",)), Span("\t"))
+    found = verify(draft, [passage("1", ALPHA)], "en", evenly)
+    assert "".join(s.text for s in found.spans) == "".join(s.text for s in draft)
+
+
+@given(st.lists(st.tuples(st.text("aB.!?\n `|-*#1", max_size=12), st.booleans(), st.booleans()), max_size=8))
+def test_texts_stay_whatever_they_hold(pieces: list[tuple[str, bool, bool]]) -> None:
+    draft = tuple(Span(text, ("1",) if cited else (), framing=framing) for text, cited, framing in pieces)
+    found = verify(draft, [passage("1", ALPHA)], "en", evenly)
+    assert "".join(s.text for s in found.spans) == "".join(s.text for s in draft)
+    assert "".join(s.text for s in found.spans if s.framing) == "".join(s.text for s in draft if s.framing)
+    assert all(one.citations != other.citations or one.framing or other.framing for one, other in pairwise(found.spans))
+
+
+def test_a_part_of_a_word_is_no_quote() -> None:
+    assert confidence("able runners win", "Enable runners winning races.") < sigmoid(1, 1, 1)
+
+
+CACHE = "The cache lives in `.quill/cache`. Clearing it while a build runs makes that build fail."
+PLUGIN = "A plugin gets the page as JSON and must answer within five seconds. It may use 200 MB."
+
+
+def checked(*spans: Span, sources: tuple[str, ...] = (CACHE, PLUGIN), language: str = "en") -> Verified:
+    return verify(spans, [passage(str(i), text) for i, text in enumerate(sources, 1)], language, evenly)
+
+
+def cites(text: str, *claimed: str, sources: tuple[str, ...] = (CACHE, PLUGIN), language: str = "en") -> list[str]:
+    return [i for s in checked(Span(text, claimed), sources=sources, language=language).spans for i in s.citations]
+
+
+def test_a_sentence_over_several_spans_is_one_claim() -> None:
+    spans = (Span("The cache "), Span("lives in ", ("1",)), Span("`.quill/cache`", ("1",)), Span(". "))
+    found = checked(*spans, Span("A plugin gets ", ("2",)), Span("the page as JSON."))
+    assert [(s.text, s.citations) for s in found.spans] == [
+        ("The cache lives in `.quill/cache`. ", ("1",)),
+        ("A plugin gets the page as JSON.", ("2",)),
+    ]
+    assert (found.dropped, found.flagged) == (0, 0)
+
+
+def test_a_lie_beside_the_truth_in_one_span_stands_alone() -> None:
+    found = checked(Span("The cache lives in `.quill/cache`. Every penguin inherits golden bicycles.", ("1",)))
+    assert [s.citations for s in found.spans] == [("1",), ()]
+    assert (found.dropped, found.flagged) == (1, 1)
+
+
+def test_two_passages_may_carry_a_sentence_between_them_if_each_adds_to_it() -> None:
+    both = "The cache lives in `.quill/cache`, and a plugin must answer within five seconds."
+    assert cites(both, "1", "2") == ["1", "2"]
+    assert cites(both.replace("five", "nine"), "1", "2") == []
+    assert cites(both, "1") == []
+    # The second says nothing that the first doesn't.
+    assert cites(both, "1", "3", sources=(CACHE, PLUGIN, "A cache.")) == []
+
+
+def test_a_citation_that_nobody_claimed_needs_more() -> None:
+    source = ("Alpha beta gamma delta epsilon zeta.",)
+    half = "Alpha beta gamma with omega psi."
+    assert cites("Alpha beta gamma and omega psi.", "1", sources=source) == []
+    assert cites(half, "1", sources=source) == ["1"]
+    assert cites(half, sources=(*source, "Kappa.")) == ["1"]
+    assert cites("Alpha, omega, beta, psi, gamma and chi.", "1", sources=source) == ["1"]
+    assert cites("Alpha, omega, beta, psi, gamma and chi.", sources=source) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "flagged"),
+    [
+        ("Here are the steps:", 0),
+        ("## Setting up a turtle farm", 0),
+        ("**Turtle farms and their fences**", 0),
+        ("Does your turtle farm have fences?", 0),
+        ("Good luck!", 0),
+        ("The documentation does not say how turtles are fed.", 0),
+        ("---", 0),
+        ("Turtles need fences around their farm.", 1),
+        ("The port is 9999:", 1),
+        ("Use `--turtle`.", 1),
+        ("```sh\nturtle feed --all\n```", 1),
+        ("- Turtles need fences.\n- Penguins inherit golden bicycles.", 2),
+    ],
+)
+def test_what_claims_something_without_a_source_is_counted(text: str, flagged: int) -> None:
+    assert checked(Span(text)).flagged == flagged
+
+
+@pytest.mark.parametrize(
+    ("code", "cited"),
+    [
+        ("quill deploy --to 41", True),
+        ("$ quill deploy --to 41\n# a comment", False),
+        ("quill cache clean\nquill deploy --to 41", True),
+        ("quill deploy --to 42", False),
+        ("quill cache clean\nrm -rf /", False),
+        ("quill deploy clean", False),
+    ],
+)
+def test_each_line_of_code_must_stand_in_the_source(code: str, cited: bool) -> None:
+    source = ("Run:\n\n```sh\nquill cache clean\n```\n\nthen `quill deploy --to 41`.",)
+    assert cites(f"```sh\n{code}\n```", "1", sources=source) == (["1"] if cited else [])
+
+
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        ("It answers within 5 seconds.", "It answers within five seconds."),
+        ("It answers within five seconds.", "It answers within 5 s."),
+        ("At most 128000 tokens are read.", "It reads 128,000 tokens at most."),
+        ("The discount may be -5 percent today.", "The discount may be -5% today."),
+        ("A build needs Go 1.22 or newer.", "For a build, Go v1.22 or newer is needed."),
+        ("Half of it, 0.5, is kept warm.", "Of it .5 is kept warm, half of it."),
+        ("Use `QUILL_HOME` with --dry-run for fooBar.", "`QUILL_HOME` and `--dry-run` serve to use `fooBar`."),
+    ],
+)
+def test_numbers_and_names_may_be_written_otherwise(said: str, source: str) -> None:
+    assert cites(said, "1", sources=(source,)) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        ("It answers within 6 seconds.", "It answers within five seconds."),
+        ("It answers within five minutes.", "It answers within five seconds."),
+        ("The port listens on 808.", "The port listens on 8080."),
+        ("The offset may be 5 today.", "The offset may be -5 today."),
+        ("A build needs Go 1.2 or newer.", "A build needs Go 1.22 or newer."),
+        ("A build needs Go 1.22 or newer.", "A build needs Go 1.22.3 or newer."),
+        ("Use `--dry` to see the plan.", "Use `--dry-run` to see the plan."),
+        ("Use `quill.yml` to set colors.", "Use `quill.toml` to set colors."),
+        ("Set `QUILL_HOME` to change the folder.", "Set `QUILL_HOMES` to change the folder."),
+        # Another number of the same passage, said of something else.
+        (
+            "A rollback is possible within 41 days.",
+            "Each deployment is numbered. Deployment 41 is made live. A rollback is possible within 30 days.",
+        ),
+    ],
+)
+def test_another_number_or_name_is_another_claim(said: str, source: str) -> None:
+    assert cites(said, "1", sources=(source,)) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "source"),
+    [
+        ("en", "The cache is not removed by a build.", "The cache is removed by a build."),
+        ("en", "The cache is removed by a build.", "The cache is never removed by a build."),
+        ("en", "The cache doesn't need a folder.", "The cache needs a folder."),
+        ("en", "Logging is enabled for every build.", "Logging is disabled for every build."),
+        ("en", "Run the check after each deployment.", "Run the check before each deployment."),
+        ("en", "The field `name` is required in requests.", "The field `name` is optional in requests."),
+        ("en", "The limit is the maximum of the values.", "The limit is the minimum of the values."),
+        ("de", "Der Cache wird vom Build nicht gelöscht.", "Der Cache wird vom Build gelöscht."),
+        ("de", "Ein Konto wird für den Dienst benötigt.", "Für den Dienst wird kein Konto benötigt."),
+        ("fr", "Le cache n'est pas supprimé par la construction.", "Le cache est supprimé par la construction."),
+        ("es", "La caché no se elimina durante la compilación.", "La caché se elimina durante la compilación."),
+    ],
+)
+def test_the_opposite_is_not_carried(language: str, said: str, source: str) -> None:
+    assert cites(source, "1", sources=(source,), language=language) == ["1"]
+    assert cites(said, "1", sources=(source,), language=language) == []
+
+
+@pytest.mark.parametrize("language", ["ja", "zh", "ar", "pt-BR", ""])
+def test_other_languages_are_checked_without_their_negations(language: str) -> None:
+    assert cites("Der Port 8080 gilt immer.", "1", sources=("Immer gilt der Port 8080.",), language=language) == ["1"]
+    assert cites("Der Port 8081 gilt immer.", "1", sources=("Immer gilt der Port 8080.",), language=language) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        ("The page is not indexed by a build.", "The page stays out of what a build indexed."),
+        ("No key, account or server is needed.", "It needs no key, no account, no server."),
+        ("The folder is not optional for builds.", "The folder is required for builds."),
+        ("Without a name, the default model is taken.", "The default model is taken without a name."),
+    ],
+)
+def test_the_same_may_be_denied_in_other_words(said: str, source: str) -> None:
+    assert cites(said, "1", sources=(source,)) == ["1"]
+
+
+def test_a_draft_that_was_cut_stays_marked() -> None:
+    found = checked(Span("The cache lives in `.quill/cache`. ", ("1",)), Span("A plugin gets", cut=True))
+    assert [s.cut for s in found.spans] == [False, True]
+
+
+def test_an_answer_of_nothing_but_lies_is_below_the_floor() -> None:
+    assert checked(Span("Every penguin inherits golden bicycles from the ministry.", ("1",))).confidence < FLOOR
+    assert checked(Span("The cache lives in `.quill/cache`.", ("1",))).confidence > FLOOR
+
+
+@pytest.mark.parametrize("unit", ["a", "a.b", "`", "1.", "\n", "a_", "*", "`1 ", "12 34 ", "a_b ", "%41"])
+def test_hostile_text_takes_linear_time(unit: str) -> None:
+    def work(size: int) -> None:
+        text = unit * (size // len(unit))
+        verify((Span(text, ("1",)),), [passage("1", text[1:])], "en", evenly)
+
+    assert_linear(work, 5_000, 40_000)
+
+
+def test_a_line_of_blanks_behind_a_heading_takes_linear_time() -> None:
+    def work(size: int) -> None:
+        verify((Span(f"# {' ' * size}\nx", ("1",)),), [passage("1", PORTS)], "en", evenly)
+
+    assert_linear(work, 2_000, 16_000)
+
+
+def test_a_sentence_of_nothing_but_numbers_is_carried_by_nobody() -> None:
+    halves = " ".join(map(str, range(100, 140))), " ".join(map(str, range(140, 180)))
+    assert cites(" ".join(halves), "1", "2", sources=halves) == []
+    assert cites(" ".join((*halves, "999")), "1", "2", sources=halves) == []
+    assert cites(halves[0], "1", sources=halves) == ["1"]

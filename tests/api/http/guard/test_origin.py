@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from api.scripted import Client, Scripted, error_of
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api.app import create_app
+from chapterverse_api.http.guard.origin import AllowList
+
+DOCS = "https://docs.example.com"
+PREVIEWS = "https://*.preview.example.com"
+LISTED = f"{DOCS}, http://127.0.0.1:8765, {PREVIEWS}, https://[::1]:9000"
+
+
+def _asked(origin: str | None, allowed: str = LISTED, **headers: str) -> tuple[httpx.Response, Scripted]:
+    service = Scripted(settings=Settings(allowed_origins=allowed))
+    sent = headers | ({} if origin is None else {"origin": origin})
+    return Client(create_app(service)).post("/v1/chat", {"query": "a"}, headers=sent), service
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        DOCS,
+        "http://127.0.0.1:8765",
+        "https://pr-17.preview.example.com",
+        "https://x.preview.example.com",
+        "https://[::1]:9000",
+    ],
+)
+def test_an_allowed_origin_may_ask_and_read(origin: str) -> None:
+    response, service = _asked(origin)
+    assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == origin
+    assert "access-control-allow-credentials" not in response.headers
+    assert len(service.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "null",
+        "",
+        "*",
+        "https://example.com",
+        "https://docs.example.com.evil.com",
+        "https://evil.com/docs.example.com",
+        "https://evildocs.example.com",
+        "https://a.docs.example.com",
+        "https://docs.example.org",
+        "https://docsxexample.com",
+        "http://docs.example.com",
+        "https://docs.example.com:8443",
+        "https://docs.example.com:443",
+        "https://docs.example.com/",
+        "https://docs.example.com.",
+        "https://DOCS.example.com",
+        "HTTPS://docs.example.com",
+        "https://user@docs.example.com",
+        "https://docs.example.com@evil.com",
+        "https://docs.example.com#x",
+        "https://docs.example.com%00.evil.com",
+        "https://docs.example.com https://evil.com",
+        "https://xn--docs-example.com",
+        "docs.example.com",
+        "//docs.example.com",
+        "file://",
+        "chrome-extension://abcdef",
+        "https://preview.example.com",
+        "https://.preview.example.com",
+        "https://a.b.preview.example.com",
+        "https://-.preview.example.com",
+        "https://evil.com/.preview.example.com",
+        "https://evil.com?.preview.example.com",
+        "https://evil.com#.preview.example.com",
+        "https://a.preview.example.com.evil.com",
+        "https://a.preview.example.com:8443",
+        "http://a.preview.example.com",
+        "https://a.previewxexample.com",
+        "https://*.preview.example.com",
+        "http://127.0.0.1",
+        "http://127.0.0.1:87650",
+        "http://localhost:8765",
+        "https://api.example.com",
+    ],
+)
+def test_any_other_origin_is_refused_before_anything_runs(origin: str) -> None:
+    response, service = _asked(origin)
+    assert (response.status_code, error_of(response)["code"]) == (403, "origin_not_allowed")
+    assert "access-control-allow-origin" not in response.headers
+    assert response.headers["vary"] == "Origin"
+    assert service.asked == []
+
+
+def test_a_program_without_an_origin_may_ask() -> None:
+    response, service = _asked(None)
+    assert (response.status_code, response.headers["vary"], len(service.asked)) == (200, "Origin", 1)
+
+
+def test_two_origins_are_none() -> None:
+    service = Scripted(settings=Settings(allowed_origins=DOCS))
+    headers = [("origin", DOCS), ("origin", DOCS), ("content-type", "application/json")]
+    response = Client(create_app(service)).request("POST", "/v1/chat", content=b'{"query": "a"}', headers=headers)
+    assert (response.status_code, service.asked) == (403, [])
+
+
+@pytest.mark.parametrize(
+    ("base", "origin", "status"),
+    [
+        ("http://127.0.0.1:8765", "http://127.0.0.1:8765", 200),
+        ("http://127.0.0.1:8765", "http://localhost:8765", 403),
+        ("http://127.0.0.1:8765", "https://127.0.0.1:8765", 403),
+        ("http://127.0.0.1:8765", "http://127.0.0.1:9999", 403),
+        ("https://docs.example.com", "https://docs.example.com", 200),
+        ("https://docs.example.com:443", "https://docs.example.com", 200),
+        ("http://docs.example.com:80", "http://docs.example.com", 200),
+        ("https://docs.example.com:80", "https://docs.example.com", 403),
+        ("https://docs.example.com", "null", 403),
+    ],
+)
+def test_with_an_empty_list_only_the_same_origin_may_ask(base: str, origin: str, status: int) -> None:
+    client = Client(create_app(Scripted()), origin=base)
+    # httpx leaves a default port out of Host; some clients and proxies don't.
+    headers = {"origin": origin, "host": base.partition("//")[2]}
+    assert client.post("/v1/chat", {"query": "a"}, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [("/v1/chat", b"{", 400), ("/v1/chat", b"{}", 422), ("/v1/nope", b"{}", 404), ("/v1/health", b"{}", 405)],
+)
+def test_an_allowed_origin_may_read_its_errors(path: str, body: bytes, status: int) -> None:
+    client = Client(create_app(Scripted(settings=Settings(allowed_origins=DOCS))))
+    headers = {"origin": DOCS, "content-type": "application/json"}
+    response = client.request("POST", path, content=body, headers=headers)
+    assert (response.status_code, response.headers["access-control-allow-origin"]) == (status, DOCS)
+
+
+def _preflight(origin: str) -> httpx.Response:
+    client = Client(create_app(Scripted(settings=Settings(allowed_origins=LISTED))))
+    headers = {
+        "origin": origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type",
+    }
+    return client.request("OPTIONS", "/v1/chat", headers=headers)
+
+
+def test_a_preflight_of_an_allowed_origin_is_answered() -> None:
+    response = _preflight(DOCS)
+    assert (response.status_code, response.content) == (204, b"")
+    assert response.headers["access-control-allow-origin"] == DOCS
+    assert response.headers["access-control-allow-methods"] == "GET, POST, DELETE"
+    assert response.headers["access-control-allow-headers"] == "content-type, x-work"
+    assert response.headers["vary"] == "Origin"
+
+
+def test_a_preflight_of_another_origin_is_refused() -> None:
+    response = _preflight("https://evil.com")
+    assert response.status_code == 403
+    assert not [name for name in response.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("*", "https://*", "https://*.com", "https://a.*.com", "https://pr-*.example.com", "https://*.*.example.com"),
+        *("example.com", "https://docs.example.com/path", "ftp://example.com", "https://user@example.com", "null"),
+        *("https://ex ample.com", "https://bücher.example", "https://docs.example.com:port", "https://"),
+        *(".*", "^https://.*$", "https://a.example.com\nhttps://b.example.com"),
+    ],
+)
+def test_an_entry_that_is_no_origin_is_refused_at_the_start(entry: str) -> None:
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_ALLOWED_ORIGINS"):
+        AllowList([entry])
+
+
+def test_an_entry_is_read_as_an_operator_writes_it() -> None:
+    assert AllowList(["HTTPS://Docs.Example.com:443"]).admits(DOCS, own="")
+    assert AllowList(["http://docs.example.com:80"]).admits("http://docs.example.com", own="")
+    assert AllowList(["http://localhost:8765"]).admits("http://localhost:8765", own="")
+
+
+@pytest.mark.parametrize("host", ["evil.com/v1/health?", "api.example.com/../v1/health#", "", "a b", "x:y:z", "[::1"])
+def test_a_forged_host_changes_neither_the_route_nor_who_may_ask(host: str) -> None:
+    service = Scripted(settings=Settings(allowed_origins=DOCS))
+    client = Client(create_app(service))
+    assert client.get("/v1/nope", headers={"host": host}).status_code == 404
+    headers = {"host": host, "origin": f"https://{host}"}
+    assert client.post("/v1/chat", {"query": "a"}, headers=headers).status_code == 403
+    assert service.asked == []

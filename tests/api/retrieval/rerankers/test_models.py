@@ -1,0 +1,25 @@
+"""The models that the documentation lists are ones that a reranker takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from chapterverse.settings import Settings
+from chapterverse_api.retrieval.rerankers import open_reranker
+
+PAGE = Path(__file__).parents[4] / "site_example" / "docs" / "how-it-works" / "retrieval.md"
+LISTED = re.findall(r"^\| `((?:cohere|bedrock):\S+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_documentation_lists_models_of_both_providers() -> None:
+    assert {name.partition(":")[0] for name in LISTED} == {"cohere", "bedrock"}
+
+
+@pytest.mark.parametrize("name", [name for name in LISTED if name.startswith("cohere:")])
+def test_a_listed_name_is_one_that_a_reranker_has(name: str) -> None:
+    opened = open_reranker(Settings(reranker=name, cohere_api_key="k"))
+    assert opened is not None
+    assert opened.name == name

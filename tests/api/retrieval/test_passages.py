@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from chapterverse.model import Chunk, SparseVector
+from chapterverse_api.retrieval.passages import BUDGET, MOST, WIDENED, WIDEST, chosen, passages
+from chapterverse_api.retrieval.search import Candidate
+
+#: Bytes that count as 100 tokens.
+HUNDRED = 360
+
+
+def chunk(name: str, index: int, tokens: int = 100, page: str = "a.md") -> Chunk:
+    text = f"{name}{index} ".ljust(round(tokens / 100 * HUNDRED), "x")
+    url = f"https://docs.example.com/{page}#{name}"
+    return Chunk(f"{page}{name}{index}", "", text, "Guide", name, ("Guide", name), index, page, url, True, "")
+
+
+def candidate(of: Chunk, rank: float = 0.5) -> Candidate:
+    return Candidate(of, SparseVector((1,), (1.0,)), rank, 0.9, {}, None)
+
+
+def made(kept: list[Chunk], page: list[Chunk]) -> list[list[str]]:
+    """Return the first words of the chunks in each passage's section."""
+    pages = {c.source_file_path: [p for p in page if p.source_file_path == c.source_file_path] for c in kept}
+    found = passages([candidate(c) for c in kept], lambda chunk: chunk.url, pages)
+    assert [p.id for p in found] == [str(n) for n in range(1, len(found) + 1)]
+    for passage, of in zip(found, kept, strict=False):
+        assert (passage.chunk_id, passage.url, passage.path) == (of.chunk_id, of.url, of.heading_path)
+        assert passage.text in passage.section
+    return [[part.split()[0] for part in p.section.split("\n\n")] for p in found]
+
+
+def test_a_section_is_chosen_once_by_its_best_chunk() -> None:
+    page = [chunk("one", 0), chunk("one", 1), chunk("two", 2)]
+    kept = chosen([candidate(page[1], 0.9), candidate(page[0], 0.8), candidate(page[2], 0.7)], None)
+    assert [c.chunk.chunk_id for c in kept] == ["a.mdone1", "a.mdtwo2"]
+
+
+@pytest.mark.parametrize(("top_k", "count"), [(None, MOST), (1, 1), (20, 12)])
+def test_as_many_sections_as_are_wanted(top_k: int | None, count: int) -> None:
+    assert len(chosen([candidate(chunk(f"s{n}", n)) for n in range(12)], top_k)) == count
+    assert chosen([], top_k) == []
+
+
+def test_neighbors_are_of_the_same_section_and_in_order() -> None:
+    page = [chunk("one", 0), chunk("two", 1), chunk("two", 2), chunk("two", 3), chunk("three", 4)]
+    assert made([page[2]], page) == [["two1", "two2", "two3"]]
+
+
+def test_a_section_is_widened_from_the_middle_as_far_as_one_may_be() -> None:
+    page = [chunk("one", n) for n in range(40)]
+    (around,) = made([page[20]], page)
+    assert around == [f"one{n}" for n in range(15, 25)]
+    assert len(around) * 100 <= WIDEST
+
+
+def test_a_widened_section_leaves_room_for_those_after_it() -> None:
+    page = [chunk(name, n, 500) for n, name in enumerate("abcde" * 3)]
+    kept = [c for c in page if c.chunk_index in (5, 6, 7, 8, 9)]
+    found = made(kept, sorted(page, key=lambda c: c.section_heading or ""))
+    assert [len(around) for around in found] == [1] * 5
+
+
+def test_what_is_left_goes_to_more_sections_unwidened() -> None:
+    page = [chunk(f"s{n // 3}", n) for n in range(36)]
+    found = made([page[n * 3 + 1] for n in range(12)], page)
+    assert [len(around) for around in found[:WIDENED]] == [3] * WIDENED
+    assert {len(around) for around in found[WIDENED:]} == {1}
+    assert sum(map(len, found)) * 100 <= BUDGET
+
+
+def test_a_full_budget_ends_the_passages_after_those_that_are_widened() -> None:
+    page = [chunk(f"s{n}", n, 512) for n in range(8)]
+    assert len(made(page, page)) == WIDENED
+
+
+def test_a_page_of_the_same_words_elsewhere_is_no_neighbor() -> None:
+    here, there = chunk("one", 0), chunk("one", 1, page="b.md")
+    assert made([here], [here, there]) == [["one0"]]

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chapterverse.model import Chunk
+from chapterverse.store import Hit
+from chapterverse.text import lexical
+from chapterverse_api.index.addresses import page_of
+from chapterverse_api.retrieval.features import QueryFeatures
+from chapterverse_api.retrieval.ranking import AGAIN, Ranked, fuse, rank, varied
+from growth import assert_linear
+
+QUESTION = "How do I clear the cache?"
+WORDS = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
+
+
+def hit(number: int, text: str, *, url: str = "", path: tuple[str, ...] = ("Guide", "Part"), score: float = 0.0) -> Hit:
+    address = url or f"https://docs.example.com/{number}/"
+    chunk = Chunk(f"{number:08}", "", text, "Guide", "Part", path, number, f"{number}.md", address, True, "")
+    return Hit(chunk, score, lexical.document_vector(path, text))
+
+
+def ordered(hits: list[Hit], here: str = "", near: list[Hit] | None = None) -> list[Ranked]:
+    by_id = {h.chunk.chunk_id: h for h in hits}
+    idf = {t: 2.0 for w in lexical.words(QUESTION) for t in w.terms}
+    held = {i: h.lexical.among(idf) for i, h in by_id.items()}
+    fused = fuse(held, idf, near or [], 0.3)
+    return rank(by_id, held, fused, {"en": QueryFeatures(QUESTION, "en", idf)}, here)
+
+
+def ids(ranked: list[Ranked]) -> list[int]:
+    return [int(r.hit.chunk.chunk_id) for r in ranked]
+
+
+def test_ties_are_cut_by_id_whatever_the_order_of_what_was_found() -> None:
+    hits = [hit(n, f"Clear the cache, note {n}.") for n in range(12)]
+    assert ids(ordered(hits)) == list(range(12))
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(hits, len(hits))
+        assert ordered(shuffled) == ordered(hits)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.lists(st.sampled_from([*WORDS[:4], "clear", "cache"]), max_size=6), st.integers(0, 3)),
+                max_size=15), st.randoms(use_true_random=False))  # fmt: skip
+def test_ranks_never_rise_and_all_values_are_within_their_range(
+    texts: list[tuple[list[str], int]], rng: random.Random
+) -> None:
+    cosines = [rng.uniform(-1, 1) for _ in texts]
+    hits = [
+        hit(n, " ".join(words) or "-", url=f"https://docs.example.com/{page}/", score=cosine)
+        for n, ((words, page), cosine) in enumerate(zip(texts, cosines, strict=True))
+    ]
+    found = ordered(hits, near=hits[::2])
+    ranks = [r.rank for r in found]
+    assert ranks == sorted(ranks, reverse=True)
+    assert all(0 <= r <= 1 for r in ranks)
+    for r in found:
+        parts = dict(r.components)
+        assert -1 <= parts.pop("again", 0.0) <= 0
+        assert all(0 <= value <= 1 for value in parts.values())
+    assert {" ".join(h.chunk.text.split()) for h in hits} == {" ".join(r.hit.chunk.text.split()) for r in found}
+    assert len(found) == len({h.chunk.text for h in hits})
+
+
+def test_an_exact_repetition_is_left_out() -> None:
+    found = ordered([hit(1, "Clear the cache."), hit(2, "Clear the cache."), hit(3, "Clear the cache now.")])
+    assert sorted(ids(found)) == [1, 3]
+
+
+def test_nearly_the_same_text_is_pushed_back_and_kept() -> None:
+    long = " ".join(WORDS[:60])
+    found = ordered([hit(1, f"cache {long} linux"), hit(2, f"cache {long} macos"), hit(3, "A cache.")])
+    assert set(ids(found)) == {1, 2, 3}
+    assert "again" not in found[0].components
+    pushed = [r for r in found if "again" in r.components]
+    assert ids(pushed) == [2]
+
+
+def test_short_texts_are_never_taken_for_one_another() -> None:
+    found = ordered([hit(1, "Set cache to a."), hit(2, "Set cache to b.")])
+    assert all("again" not in r.components for r in found)
+
+
+def test_a_section_is_pushed_back_once_for_each_of_its_own_before() -> None:
+    hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(3)]
+    found = list(varied([(0.9, h, {}) for h in hits], again=0.1))
+    assert [round(r.rank, 6) for r in found] == [0.9, 0.8, 0.7]
+    assert [round(r.components.get("again", 0.0), 6) for r in found] == [0.0, -0.1, -0.2]
+
+
+def test_what_is_worth_nothing_stays_at_nothing() -> None:
+    hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(5)]
+    found = list(varied([(0.0, h, {}) for h in reversed(hits)], again=AGAIN))
+    assert (ids(found), {r.rank for r in found}) == ([0, 1, 2, 3, 4], {0.0})
+    assert not any("again" in r.components for r in found)
+
+
+def test_the_readers_page_decides_between_equals_and_not_against_the_better() -> None:
+    equal = [hit(1, "Clear the cache, first."), hit(2, "Clear the cache, second.")]
+    assert ids(ordered(equal)) == [1, 2]
+    assert ids(ordered(equal, here=page_of(equal[1].chunk.url))) == [2, 1]
+    better = [hit(1, "Clear the cache."), hit(2, "Nothing but a cache among so many other words.")]
+    assert ids(ordered(better, here=page_of(better[1].chunk.url))) == [1, 2]
+
+
+def test_one_side_alone_has_all_the_weight() -> None:
+    (one,) = [hit(1, "Clear the cache.", score=0.4)]
+    idf = {t: 1.0 for w in lexical.words(QUESTION) for t in w.terms}
+    assert fuse({"1": one.lexical.among(idf)}, idf, [], 0.3)["1"] == {"lexical": 1.0, "dense": 0.0, "fused": 1.0}
+    by_meaning = fuse({one.chunk.chunk_id: {}}, {}, [one], 0.3)[one.chunk.chunk_id]
+    assert by_meaning == {"lexical": 0.0, "dense": 1.0, "fused": 1.0}
+    assert fuse({}, idf, [], 0.3) == {}
+
+
+def test_what_only_its_meaning_found_is_counted_by_its_words_too() -> None:
+    near = [hit(1, "Clear the cache.", score=0.9), hit(2, "The cache.", score=0.1)]
+    idf = {t: 1.0 for w in lexical.words(QUESTION) for t in w.terms}
+    fused = fuse({h.chunk.chunk_id: h.lexical.among(idf) for h in near}, idf, near, 0.3)
+    assert fused["00000001"]["fused"] == 1.0
+    assert fused["00000002"]["dense"] == 0.0
+    assert 0 < fused["00000002"]["lexical"] < 1
+
+
+def test_one_long_section_takes_time_in_proportion() -> None:
+    def work(size: int) -> None:
+        hits = [hit(n, f"part {n}", url="https://docs.example.com/one/") for n in range(size)]
+        assert len(list(varied([(1.0, h, {}) for h in hits]))) == size
+
+    assert_linear(work, 100, 800)

@@ -1,0 +1,72 @@
+"""Pages read by one process and by several: the same, whatever happens to one of them."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+
+import pytest
+
+from chapterverse.errors import InputError, UnreadablePage
+from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.reading import PageChunker, SourceSet, cut_all
+from chapterverse.model import Page, Source
+from fakes.docs import SCOPE, page, prose, section
+
+CUTTER = PageChunker(SCOPE, "none/0", Budget())
+
+
+def read(number: int) -> Page:
+    if number % 100 == 7:
+        raise UnreadablePage(f"{number}.md is not a text file.")
+    return page(f"{number}.md", section("S", prose(number)))
+
+
+def read_or_die(number: int) -> Page:
+    """Kill the process that reads page 500, unless it is the first one."""
+    if number == 500 and multiprocessing.parent_process():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return read(number)
+
+
+def sources(count: int, how: object = read) -> list[Source]:
+    return [Source(f"{i}.md", "", "", functools.partial(how, i)) for i in range(count)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", [read, read_or_die])
+def test_several_processes_read_what_one_does(how: object) -> None:
+    told: list[tuple[int, int]] = []
+    several = list(cut_all(sources(1200, how), CUTTER, 2, lambda _stage, done, total: told.append((done, total))))
+    assert several == list(cut_all(sources(1200), CUTTER, 1, lambda *_: None))
+    assert several[7] == ("7.md", "7.md is not a text file.")
+    assert told[0] == (0, 1200)
+    assert told[-1] == (1200, 1200)
+
+
+def test_what_cannot_travel_is_read_here() -> None:
+    made = [Source(f"{i}.md", "", "", lambda i=i: read(i)) for i in range(1000)]  # type: ignore[misc]
+    assert len(list(cut_all(made, CUTTER, 2, lambda *_: None))) == 1000
+
+
+def test_a_reader_that_stops_early_leaves_no_process_behind() -> None:
+    found = cut_all(sources(1200), CUTTER, 2, lambda *_: None)
+    next(found)
+    found.close()  # type: ignore[attr-defined]
+    assert multiprocessing.active_children() == []
+
+
+def test_of_two_sources_with_one_path_the_first_counts() -> None:
+    first, second = Source("a.md", "1", "", lambda: read(1)), Source("a.md", "2", "", lambda: read(2))
+    assert SourceSet.of([first, second]).sources == {"a.md": first}
+
+
+@pytest.mark.parametrize("path", ["", "x" * 513, "a\0b", "\ud800"])
+def test_a_path_that_no_ledger_can_hold_is_skipped_aloud(path: str) -> None:
+    good = Source("a.md", "", "", lambda: read(1))
+    offered = SourceSet.of([Source(path, "", "", lambda: read(1)), good])
+    assert list(offered.sources) == ["a.md"]
+    assert "is skipped" in offered.warnings[0]
+    with pytest.raises(InputError, match="no page to index"):
+        SourceSet.of([Source(path, "", "", lambda: read(1))])
