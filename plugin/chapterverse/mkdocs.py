@@ -25,7 +25,7 @@ from pathspec import GitIgnoreSpec
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api
-from chapterverse.knowledge.persona import find_persona, no_pages
+from chapterverse.knowledge.persona_lookup import find_persona, no_pages
 from chapterverse.model import Source
 from chapterverse.widget import assets
 

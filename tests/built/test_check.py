@@ -14,7 +14,7 @@ import pytest
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona import persona_source
+from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.model import Scope
 from chapterverse.readers.site import read_site
 from chapterverse.settings import Settings

@@ -19,8 +19,9 @@ from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.diff import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona import NAME, Persona, find_persona, no_pages, persona_of, persona_source, place_of
+from chapterverse.knowledge.persona import Persona, persona_of
 from chapterverse.knowledge.persona_file import MOST_TOKENS, read_persona
+from chapterverse.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_source, place_of
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Chunk, Point, Source
 from chapterverse.readers import read_sources

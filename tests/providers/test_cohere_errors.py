@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.embedding.batches import TextRejected
-from chapterverse.errors import KeyRefused, ProviderError
+from chapterverse.errors import KeyRefused, ProviderError, TextRejected
 from chapterverse.net.retry import BusyError
 from chapterverse.providers.cohere_errors import CohereErrors
 

@@ -5,163 +5,32 @@ A generator proposes and `grounding` decides: no generator is trusted to cite.
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import compress
-from typing import Literal, Protocol, runtime_checkable
-
-from chapterverse.calibration import Question
 from chapterverse.errors import ConfigurationError
-from chapterverse.knowledge.persona import Persona
 from chapterverse.settings import Settings
-from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation.types import (
+    ChatMessage,
+    Draft,
+    GenerationRequest,
+    Generator,
+    Passage,
+    Span,
+    Usage,
+    Writer,
+    without,
+)
 
-#: More is no number of tokens.
-_MOST_TOKENS = 10_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A source as generators and grounding see it.
-
-    Attributes:
-        id: the string that a segment cites.
-        path: headings from the chapter down.
-        text: Markdown, verbatim.
-        section: the text with what stands around it in its section; the text itself where nothing more is known.
-        terms: hashed terms of path and text, for what can be said without reading them again.
-        rank: its value in the order of the passages, 0 to 1; evidence saturates, and can't order what is all likely.
-        score: calibrated evidence, 0 to 1.
-        url: where it stands; None for a selection from a page that the index does not hold.
-    """
-
-    id: str
-    path: tuple[str, ...]
-    text: str
-    section: str
-    terms: frozenset[int]
-    rank: float
-    score: float
-    url: str | None
-    chunk_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """An earlier message of the conversation; "assistant" is only what we are known to have said."""
-
-    role: Literal["user", "assistant"]
-    content: str
-
-
-@dataclass(slots=True)
-class Usage:
-    """Tokens that a generator's service says it has billed, as far as it says so.
-
-    Attributes:
-        read: of the prompt, sources included.
-        written: of the answer.
-    """
-
-    read: float = 0.0
-    written: float = 0.0
-
-    def take(self, read: object, written: object, total: object) -> None:
-        """Take what a service says, where it can be so; some leave billed thoughts out of all but the total."""
-        asked, said, both = (n if type(n) is int and 0 < n < _MOST_TOKENS else 0 for n in (read, written, total))
-        # One of them alone may count anything.
-        if asked and said:
-            self.read, self.written = asked, max(said, both - asked)
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationRequest:
-    """What to answer, and from what.
-
-    Attributes:
-        question: as the reader asked; empty for "explain this".
-        words: its words as the index weighs them.
-        passages: best first.
-        language: BCP 47 tag of the answer.
-        selected: whether the passage is what the reader selected, and not what was found.
-        history: what was said before, oldest first, cut to what a prompt may hold.
-        summary: of what was said before that.
-        context: what the reader tells of themselves: their words, never a source.
-        persona: how the owner wants it said.
-        cutoff: until when, at the latest.
-        usage: filled in by the generator.
-    """
-
-    question: str
-    words: Question
-    passages: tuple[Passage, ...]
-    language: str
-    selected: bool = False
-    history: tuple[ChatMessage, ...] = ()
-    summary: str = ""
-    context: str = ""
-    persona: Persona = field(default_factory=Persona)
-    deadline: Deadline = field(default_factory=Deadline)
-    usage: Usage = field(default_factory=Usage, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of a draft and the ids that it claims to rest on.
-
-    Attributes:
-        framing: our own words around the answer, which claim nothing of the documentation.
-        cut: the model's limit of length ended the draft here.
-    """
-
-    text: str
-    citations: tuple[str, ...] = ()
-    framing: bool = False
-    cut: bool = False
-
-
-Draft = tuple[Span, ...]
-
-
-def without(draft: Draft, kept: Sequence[int]) -> Draft:
-    """Return the draft without the characters for which `kept`, one for each of the whole text, is 0."""
-    spans, at = [], 0
-    for span in draft:
-        end = at + len(span.text)
-        spans.append(replace(span, text="".join(compress(span.text, kept[at:end]))))
-        at = end
-    return tuple(spans)
-
-
-class Generator(Protocol):
-    """Drafts answers."""
-
-    @property
-    def name(self) -> str: ...
-
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
-        """Yield the draft's text as it comes, and return the whole with its claimed citations.
-
-        The texts yielded, joined, are those of the returned spans. Closing it ends the model's work.
-
-        Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the task's cutoff.
-        """
-        ...
-
-
-@runtime_checkable
-class Writer(Protocol):
-    """What a generator with a language model can do besides: a short text without sources."""
-
-    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
-        """Return the model's whole text, of at most so many tokens.
-
-        Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the cutoff.
-        """
-        ...
+__all__ = [
+    "ChatMessage",
+    "Draft",
+    "GenerationRequest",
+    "Generator",
+    "Passage",
+    "Span",
+    "Usage",
+    "Writer",
+    "open_generator",
+    "without",
+]
 
 
 def open_generator(settings: Settings) -> Generator:

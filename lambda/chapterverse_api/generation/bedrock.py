@@ -15,14 +15,13 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from chapterverse.embedding.batches import TextRejected
-from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
+from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError, TextRejected
 from chapterverse.providers.bedrock import Runtime
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
-from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Usage
 from chapterverse_api.generation.numbered_citations import numbered
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions
 from chapterverse_api.generation.reasoning_filter import without_reasoning, written
+from chapterverse_api.generation.types import ChatMessage, Draft, GenerationRequest, Usage
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _SECONDS = (1.5, TOTAL_SECONDS)

@@ -19,9 +19,10 @@ from chapterverse.providers.cohere_access import access
 from chapterverse.providers.cohere_errors import CohereErrors
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Passage, prompts
+from chapterverse_api.generation import prompts
 from chapterverse_api.generation.cohere_answer import CohereAnswer, whole_text
 from chapterverse_api.generation.pieces import Pieces
+from chapterverse_api.generation.types import ChatMessage, Draft, GenerationRequest, Passage
 
 DEFAULT_MODEL = "command-a-03-2025"
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from chapterverse.errors import ProviderError
 from chapterverse.net import Event
-from chapterverse_api.generation import Draft, Span, Usage
 from chapterverse_api.generation.reasoning_filter import MOST_CHARACTERS
+from chapterverse_api.generation.types import Draft, Span, Usage
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MOST_CITATIONS = 300

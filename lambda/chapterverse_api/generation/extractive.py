@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chapterverse_api import phrases
-from chapterverse_api.generation import Draft, GenerationRequest, Passage, Span
 from chapterverse_api.generation.blocks import QuotableBlock, split, terms_of
+from chapterverse_api.generation.types import Draft, GenerationRequest, Passage, Span
 
 WINDOW_WORDS = 55
 WINDOWS = 2

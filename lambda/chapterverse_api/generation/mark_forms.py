@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chapterverse_api.generation import Passage
 from chapterverse_api.generation.fences import Fences
+from chapterverse_api.generation.types import Passage
 
 #: Characters of a title and of an address, and marks in a row, at most: what may become one waits.
 _TITLE, _ADDRESS, _ROW = 80, 300, 6

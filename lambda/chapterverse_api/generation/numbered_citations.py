@@ -14,10 +14,10 @@ from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from chapterverse_api.generation import Draft, Passage, Span
 from chapterverse_api.generation.fences import LINE_START, TAIL, Fences
 from chapterverse_api.generation.mark_forms import Wordings, ids
 from chapterverse_api.generation.reasoning_filter import Restart, silent
+from chapterverse_api.generation.types import Draft, Passage, Span
 
 _OPENING, _CLOSING = "[【", {"[": "]", "【": "】"}
 _INSIDE = re.compile(r"[\[【][\d ,;，、^–-]{0,24}|\[\[[\d ,;，、^–-]{0,24}\]?|【\d{1,3}†[^】\n]{0,24}")

@@ -24,11 +24,11 @@ from chapterverse.net.body import parsed
 from chapterverse.net.versions import unversioned
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Usage
 from chapterverse_api.generation.numbered_citations import numbered
 from chapterverse_api.generation.pieces import Pieces
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions
 from chapterverse_api.generation.reasoning_filter import without_reasoning, written
+from chapterverse_api.generation.types import ChatMessage, Draft, GenerationRequest, Usage
 
 _PATH = "/v1/chat/completions"
 

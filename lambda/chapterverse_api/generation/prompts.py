@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from chapterverse.knowledge.persona import Persona
-from chapterverse_api.generation import ChatMessage, GenerationRequest
+from chapterverse_api.generation.types import ChatMessage, GenerationRequest
 
 #: What a model is to say, and nothing else, when the sources don't hold the answer. No word of any language, so that
 #: code finds it whatever language the answer is in.

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from chapterverse_api.generation import Draft, Span
 from chapterverse_api.generation.prompts import REFUSAL
+from chapterverse_api.generation.types import Draft, Span
 
 #: What a mention of the word becomes.
 IN_PLAIN_WORDS = "not in these docs"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from chapterverse_api.generation import Draft, Passage, without
 from chapterverse_api.generation.fences import Fences
 from chapterverse_api.generation.mark_forms import KnownMarks
+from chapterverse_api.generation.types import Draft, Passage, without
 
 _MARK = re.compile(
     r"[ \t]?(?:(?<![\w\]\[])\[\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,9}\]|【\d{1,3}(?:†[^】\n]{0,24})?】)"

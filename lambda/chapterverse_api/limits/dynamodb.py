@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from chapterverse.net.aws import AwsFault, AwsService
-from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
+from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Seconds for one step, its tries included: an answer waits for it.
 SECONDS = 2.0

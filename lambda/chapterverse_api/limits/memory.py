@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from chapterverse_api.limits import ACCOUNT_SECONDS, RateWindow, Reservation
+from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow, Reservation
 
 #: An address costs a stranger nothing; to remember a client costs 650 bytes.
 CLIENTS = 50_000

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from starlette.responses import JSONResponse
 
-from chapterverse_api.limits import Limiter, RateWindow
+from chapterverse_api.limits.protocols import Limiter, RateWindow
 from chapterverse_api.rejections import Rejection
 
 #: The header of a refusal with a challenge, and of the request with its answer.

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
+from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Old rows that a write removes at most from each table: more than it adds, so that none stays for long.
 SWEEP = 8

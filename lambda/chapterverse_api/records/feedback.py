@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from chapterverse.model import sound
-from chapterverse_api.records import CitedSource, StoredRating, StoredTurn
+from chapterverse_api.records.types import CitedSource, StoredRating, StoredTurn
 
 if TYPE_CHECKING:
     from chapterverse_api.records.table import Row, Statements

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ConfigurationError
-from chapterverse_api.records import RecordsFault
 from chapterverse_api.records.table import Row, Statements, schema
+from chapterverse_api.records.types import RecordsFault
 
 if TYPE_CHECKING:
     import psycopg

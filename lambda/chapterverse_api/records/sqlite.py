@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from chapterverse_api.records import RecordsFault
 from chapterverse_api.records.table import Row, Statements, schema
+from chapterverse_api.records.types import RecordsFault
 
 T = TypeVar("T")
 

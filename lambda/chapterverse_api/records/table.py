@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from chapterverse.model import sound
-from chapterverse_api.records import TURNS, CitedSource, RecordsFault, StoredRating, StoredThread, StoredTurn, feedback
+from chapterverse_api.records import feedback
+from chapterverse_api.records.types import TURNS, CitedSource, RecordsFault, StoredRating, StoredThread, StoredTurn
 
 #: Rows of any thread that a write removes at most, when they are too old.
 SWEPT = 100

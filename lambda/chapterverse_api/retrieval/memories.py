@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from chapterverse_api.retrieval.search import Candidate
+    from chapterverse_api.retrieval.candidates import Candidate
 
 MEMORY = "memory"
 #: A memory that ranks lower than this share of the best page is not shown at all.

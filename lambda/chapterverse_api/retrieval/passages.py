@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from chapterverse.model import Chunk
 from chapterverse.text.plain import plain
 from chapterverse_api.generation import Passage
+from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
-from chapterverse_api.retrieval.search import Candidate
 
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
 BUDGET = 2560

@@ -10,16 +10,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
 
-from chapterverse.calibration import Calibration, Features, Matching, Question, read_question
+from chapterverse.calibration import Calibration, Matching, Question, read_question
 from chapterverse.embedding import Embedder
 from chapterverse.errors import InputError, ProviderError
-from chapterverse.model import Chunk, SparseVector
 from chapterverse.store import Hit, Snapshot
 from chapterverse.store.filters import Asked, resolve
 from chapterverse.text import lexical
 from chapterverse_api.retrieval import memories, ranking
+from chapterverse_api.retrieval.candidates import Candidate as Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.rerankers import Reranker
@@ -30,22 +29,6 @@ CANDIDATES = 50
 _LARGEST = 1e15
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
-
-
-class Candidate(NamedTuple):
-    """A chunk with its rank value, its evidence (calibrated, 0 to 1) and what both were made from.
-
-    Attributes:
-        components: of the rank.
-        features: of the evidence; None where the question has no words, and so none.
-    """
-
-    chunk: Chunk
-    lexical: SparseVector
-    rank: float
-    evidence: float
-    components: Mapping[str, float]
-    features: Features | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from chapterverse.errors import IndexCorrupt
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona import find_persona, no_pages, persona_source
+from chapterverse.knowledge.persona_lookup import find_persona, no_pages, persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Head, Scope, Source, slug
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from chapterverse.embedding import Vector
-from chapterverse.errors import ProviderError, TextTooLong
+from chapterverse.embedding.protocols import Vector
+from chapterverse.errors import TextRejected, TextTooLong
 
 #: Texts that one request may hold, as Cohere documents for itself and on Bedrock; others take more.
 MOST_TEXTS = 96
@@ -14,10 +14,6 @@ MOST_TEXTS = 96
 MOST_BYTES = 300_000
 
 Send = Callable[[Sequence[str]], list[Vector]]
-
-
-class TextRejected(ProviderError):
-    """The model will never take the request as it is."""
 
 
 def embed_in_batches(texts: Sequence[str], send: Send, send_short: Send, model: str) -> list[Vector]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from chapterverse.embedding import Vector
 from chapterverse.embedding.batches import embed_in_batches
 from chapterverse.embedding.models import Choice, Model
+from chapterverse.embedding.protocols import Vector
 from chapterverse.embedding.reply import checked
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.model import EmbedderCard

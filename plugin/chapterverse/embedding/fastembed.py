@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.embedding import Vector
+from chapterverse.embedding.protocols import Vector
 from chapterverse.embedding.reply import checked
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.model import EmbedderCard

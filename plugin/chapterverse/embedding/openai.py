@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from chapterverse.embedding import Vector
-from chapterverse.embedding.batches import TextRejected, embed_in_batches
+from chapterverse.embedding.batches import embed_in_batches
 from chapterverse.embedding.models import Model, Spelling
+from chapterverse.embedding.protocols import Vector
 from chapterverse.embedding.reply import checked
-from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError
+from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError, TextRejected
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, Reply, bearer, is_unbilled
 from chapterverse.net.retry import BusyError, RetryPolicy

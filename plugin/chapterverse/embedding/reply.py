@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chapterverse.embedding import Vector
+from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ProviderError
 
 #: Stores keep 32-bit floats and compare by angle, so the sum of the squares has to fit one, and not be nothing in it.

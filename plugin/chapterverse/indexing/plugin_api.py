@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.knowledge.persona import persona_source
+from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.model import Page, Scope, Source, slug, stated_date
 from chapterverse.settings import DEFAULT_STORE, Settings
 

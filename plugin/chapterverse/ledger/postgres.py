@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from chapterverse.errors import IndexMismatch
-from chapterverse.ledger import LedgerRow
 from chapterverse.ledger.postgres_server import PAUSES, PostgresServer
+from chapterverse.ledger.protocols import LedgerRow
 from chapterverse.ledger.validation import checked
 from chapterverse.model import Scope
 

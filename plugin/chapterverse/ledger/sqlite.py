@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
-from chapterverse.ledger import LedgerRow
+from chapterverse.ledger.protocols import LedgerRow
 from chapterverse.ledger.validation import checked
 from chapterverse.model import Scope
 

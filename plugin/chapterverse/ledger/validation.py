@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from chapterverse.errors import IndexFault
-from chapterverse.ledger import LedgerRow
+from chapterverse.ledger.protocols import LedgerRow
 from chapterverse.model import sound
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

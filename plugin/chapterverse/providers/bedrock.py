@@ -15,8 +15,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any
 
-from chapterverse.embedding.batches import TextRejected
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError, ProviderError, TextRejected
 from chapterverse.net import Closing, asked_pause, is_unbilled
 from chapterverse.net.connections import IDLE_SECONDS
 from chapterverse.net.retry import BusyError, RetryPolicy

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chapterverse.embedding.batches import TextRejected
-from chapterverse.errors import KeyRefused, ProviderError
+from chapterverse.errors import KeyRefused, ProviderError, TextRejected
 from chapterverse.net import asked_pause, is_unbilled
 from chapterverse.net.retry import BusyError
 

@@ -8,7 +8,7 @@ from chapterverse.readers.slugs import Slugger, SlugRule
 from chapterverse.readers.sources import read_sources
 
 __all__ = (
-    "Document",
+    "HtmlPage",
     "MarkdownPage",
     "Reading",
     "SlugRule",

@@ -17,12 +17,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from chapterverse.errors import InputError
-
-if TYPE_CHECKING:
-    from chapterverse.store import Snapshot
 
 #: Fields that can be filtered by; every store has an index for each.
 FIELDS = (
@@ -112,13 +109,19 @@ def parse(filters: object) -> Asked | None:
     return asked
 
 
-def resolve(asked: Asked | None, snapshot: Snapshot) -> Filter | None:
+class FieldValues(Protocol):
+    """Tells which values a field has in one generation; a `Snapshot` is one."""
+
+    def values(self, field: str) -> tuple[str | int, ...]: ...
+
+
+def resolve(asked: Asked | None, index: FieldValues) -> Filter | None:
     """Return the filter as stores take it, every condition in place of the values that fulfill it in this generation.
 
     Raises:
         IndexFault: the values can't be read.
     """
-    return None if asked is None else _resolved(asked, snapshot)
+    return None if asked is None else _resolved(asked, index)
 
 
 def all_of(*parts: Asked | None) -> Asked | None:
@@ -229,15 +232,15 @@ def _joined(parts: Sequence[Asked]) -> Asked:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _resolved(asked: Asked, snapshot: Snapshot) -> Filter:
+def _resolved(asked: Asked, index: FieldValues) -> Filter:
     if isinstance(asked, In):
         return asked
     if isinstance(asked, Condition):
-        values = snapshot.values(asked.field)
+        values = index.values(asked.field)
         held = asked.among(values)
         # Every chunk has a value of a field that is no list, and a list of thousands would cost the store some time.
         return EVERYTHING if len(held) == len(values) and asked.field != _LIST else In(asked.field, held)
-    parts = tuple(_resolved(part, snapshot) for part in asked.parts)
+    parts = tuple(_resolved(part, index) for part in asked.parts)
     return And(parts) if isinstance(asked, And) else Or(parts)
 
 

@@ -25,10 +25,11 @@ import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.model import Chunk, Point, SparseVector
-from chapterverse.store import Hit, files
+from chapterverse.store import files
 from chapterverse.store.document_frequencies import Terms
 from chapterverse.store.filters import NOTHING, And, Filter, In
 from chapterverse.store.manifest import Manifest
+from chapterverse.store.protocols import Hit
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")

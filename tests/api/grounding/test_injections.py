@@ -12,7 +12,7 @@ from api import injections, quill
 from api.injections import FOREIGN, HOST, Injection, Obedient
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona import persona_source
+from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
 from chapterverse.readers.visible import strip_invisible

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.model import Chunk, Head, Point, SparseVector
-from chapterverse.store import Hit
 from chapterverse.store.filters import Filter
+from chapterverse.store.protocols import Hit
 from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
 from chapterverse.store.qdrant.record import Layout, key_of
 from chapterverse.store.qdrant.server import SLICE, NoCollection, QdrantServer

@@ -1,0 +1,25 @@
+"""One result of a search: a chunk, where it ranks and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from chapterverse.calibration import Features
+from chapterverse.model import Chunk, SparseVector
+
+
+class Candidate(NamedTuple):
+    """A chunk with its rank value, its evidence (calibrated, 0 to 1) and what both were made from.
+
+    Attributes:
+        components: of the rank.
+        features: of the evidence; None where the question has no words, and so none.
+    """
+
+    chunk: Chunk
+    lexical: SparseVector
+    rank: float
+    evidence: float
+    components: Mapping[str, float]
+    features: Features | None

@@ -1,0 +1,46 @@
+"""What sync and the query path need of an embedding model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from chapterverse.model import EmbedderCard
+
+Vector = tuple[float, ...]
+
+
+class Embedder(Protocol):
+    """What sync and the query path need of a model."""
+
+    @property
+    def card(self) -> EmbedderCard:
+        """What the index remembers of this embedder."""
+        ...
+
+    @property
+    def price(self) -> float:
+        """US dollars for a million tokens as listed by the provider, by which a cost is estimated; 0 where none is."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector of `card.size` finite numbers for each text, in order.
+
+        Raises:
+            TextTooLong: one text is over the model's own limit; nothing is truncated in silence.
+            ProviderError: the model could not be reached, refused, or answered with something that is no vector.
+        """
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a question. Raises `ProviderError` as above."""
+        ...
+
+
+@runtime_checkable
+class LazySize(Protocol):
+    """An embedder that may have to ask for a vector, which costs money, to know the size of its vectors."""
+
+    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+        """Return the card as far as it is known without asking; an index that this model made tells the size."""
+        ...

@@ -1,0 +1,49 @@
+"""What sync needs of a ledger, and the rows that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from chapterverse.model import Scope
+
+#: The hash of a file whose content is not known: it equals no other, so the file is read again.
+UNREAD = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One row of `document_metadata` (DESIGN 4.2).
+
+    Attributes:
+        pipeline: fingerprint of everything but the content that decided the file's chunks.
+        last_indexed_at: ISO 8601 UTC.
+    """
+
+    file_path: str
+    content_hash: str
+    chunk_count: int
+    pipeline: str
+    generation: int
+    last_indexed_at: str
+
+
+class Ledger(Protocol):
+    def records(self, scope: Scope) -> dict[str, LedgerRow]:
+        """Return the rows of a scope by file path."""
+        ...
+
+    def generation(self, scope: Scope) -> int:
+        """Return the generation that the rows describe; 0 when there are none."""
+        ...
+
+    def token(self, scope: Scope) -> str:
+        """Return the token of the head that the rows describe; "" when there are none."""
+        ...
+
+    def save(
+        self, scope: Scope, generation: int, changed: Iterable[LedgerRow], removed: Iterable[str], token: str = ""
+    ) -> None:
+        """Write and delete rows and set the scope's generation and its head's token, all in one transaction."""
+        ...
