@@ -17,8 +17,8 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
-    "model", "errors", "settings", "rest", "tokens", "lexical", "evidence", "embedding", "store", "knowledge", "widget",
-    "filters", "plain", "aws", "__version__",
+    "model", "errors", "settings", "net", "text", "calibration", "embedding", "providers", "store", "knowledge", "widget",
+    "__version__",
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.
@@ -216,9 +216,9 @@ def test_packages_that_keep_the_rules_pass(planted: tuple[Path, Path]) -> None:
         ("chapterverse/a.py", "def f():\n    import chapterverse_api", "chapterverse.a imports chapterverse_api"),
         ("chapterverse/cli.py", "from mkdocs import config", "chapterverse.cli imports mkdocs.config"),
         ("chapterverse/store/x.py", "import mkdocs", "chapterverse.store.x imports mkdocs"),
-        ("chapterverse_api/answering/pipeline.py", "from chapterverse import sync", "chapterverse_api.answering.pipeline imports chapterverse.indexing.sync"),
-        ("chapterverse_api/answering/pipeline.py", "import chapterverse.indexing.sync as s", "chapterverse_api.answering.pipeline imports chapterverse.indexing.sync"),
-        ("chapterverse_api/answering/pipeline.py", "import mkdocs.config", "chapterverse_api.answering.pipeline imports mkdocs.config"),
+        ("chapterverse_api/x.py", "from chapterverse import indexing", "chapterverse_api.x imports chapterverse.indexing"),
+        ("chapterverse_api/x.py", "import chapterverse.cli as c", "chapterverse_api.x imports chapterverse.cli"),
+        ("chapterverse_api/x.py", "import mkdocs.config", "chapterverse_api.x imports mkdocs.config"),
         ("chapterverse_api/a/b.py", "from chapterverse import cli", "chapterverse_api.a.b imports chapterverse.cli"),
     ],
 )  # fmt: skip

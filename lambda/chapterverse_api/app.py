@@ -20,11 +20,11 @@ from chapterverse_api.http.guard.last_resort import LastResort
 from chapterverse_api.http.guard.origin import AllowList, Everyone, OriginGuard
 from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
+from chapterverse_api.http.guard.request_metrics import RequestMetrics
 from chapterverse_api.http.guard.threads import WorkerThreads
 from chapterverse_api.http.routes import Service, chat, feedback, retrieve, status, threads, widget
 from chapterverse_api.http.routes.site import StaticSite
 from chapterverse_api.observability import metrics
-from chapterverse_api.observability.metrics import RequestMetrics
 from chapterverse_api.provider import ServiceProvider
 
 

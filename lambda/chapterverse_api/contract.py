@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -326,6 +327,11 @@ class StreamError(ResponseModel):
     code: str
     message: str
     retryable: bool
+
+
+Event = Meta | Delta | ChatResponse
+#: The parts of one answer, in order; the last is the whole `ChatResponse`.
+Events = Generator[Event, None, None]
 
 
 class Health(ResponseModel):

@@ -34,7 +34,7 @@ def _open_index(app: FastAPI) -> None:
     service = app.state.service()
     # Where there is no index, asking for one says why.
     for version in [index.version for index in service.status().indexes] or [None]:
-        service.snapshot(version)
+        service.resources.index.snapshot(version)
 
 
 log.write_to(sys.stdout)

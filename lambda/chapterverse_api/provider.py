@@ -95,9 +95,8 @@ class ServiceProvider:
             return
         self._failure = ""
         if changed is not service:
-            changed.follow(service)
             with self._lock:
-                self._service = self._own = changed
+                self._service = self._own = changed.following(service)
 
     def _resolved(self) -> Settings:
         if not self._settings.secrets_arn:
@@ -113,6 +112,6 @@ class ServiceProvider:
 
 def _open(settings: Settings) -> OwnService:
     # It is most of this program: a cold Lambda that imported it before its first request would start a third slower.
-    from chapterverse_api.service import open_service
+    from chapterverse_api.service import Service as OwnService
 
-    return open_service(settings)
+    return OwnService.open(settings)

@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.session import Session
 from chapterverse.settings import Settings
 
 _STARTUP_SECONDS = 10.0
@@ -34,6 +35,16 @@ def load(name: str) -> Any:
         raise ConfigurationError(
             f'The service can\'t be loaded ({missing} is missing): pip install "chapterverse[api]".'
         ) from error
+
+
+def open_session(settings: Settings) -> Session:
+    """Open the service for the command line; the index opens at the first question.
+
+    Raises:
+        ConfigurationError: the service's dependencies are missing, or a setting can't be used.
+    """
+    session: Session = load("open")(settings)
+    return session
 
 
 def bind(host: str, port: int) -> socket.socket:

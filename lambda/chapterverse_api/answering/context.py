@@ -17,16 +17,17 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.contract import Mode, Nearest, SourceChunk
+from chapterverse_api.conversation.history import condense
 from chapterverse_api.generation import GenerationRequest, Passage
 from chapterverse_api.grounding.links import Links
 from chapterverse_api.index import addresses
+from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.passages import chosen, passages
 from chapterverse_api.retrieval.scope import chunk_of, primary, search_in_scope
 from chapterverse_api.retrieval.search import Candidate, Retrieval
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.turn import Turn
-    from chapterverse_api.service import Service
 
 #: Pages that a refusal points to.
 NEAREST = 3
@@ -83,18 +84,20 @@ class AnswerContext:
 
 def from_index(turn: Turn) -> AnswerContext:
     """Return the passages that the index has on a question; none where the evidence is too weak."""
-    query, service = turn.query, turn.service
-    sought = search_in_scope(turn)
-    snapshot, found = sought.snapshot, sought.found
+    query, index, models = turn.query, turn.resources.index, turn.models
+    snapshot = turn.snapshot()
+    asked = condense(query.query or "", turn.conversation, models.writer, turn.deadline, snapshot.head.languages)
+    results = search_in_scope(query, asked.question, snapshot, index, models.embedder, models.reranker, turn.deadline)
+    found = results.found
     kept = chosen(found.strong, query.top_k)
 
     def url(chunk: Chunk) -> str:
-        return service.public_url(chunk, snapshot.head)
+        return index.public_url(chunk, snapshot.head)
 
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
     made = tuple(passages(kept, url, pages))
     written = next((c.chunk.language for c in (*kept, *found.candidates)), snapshot.head.languages[0])
-    language, persona = sought.language or written, service.persona(snapshot)
+    language, persona = results.language or written, index.persona(snapshot)
     return AnswerContext(
         mode="rag",
         task=_task(turn, found.question, made, language, written, persona),
@@ -107,7 +110,7 @@ def from_index(turn: Turn) -> AnswerContext:
         snapshot=snapshot,
         found=found,
         pages=pages,
-        other_language=sought.other_language,
+        other_language=results.other_language,
         degraded=found.degraded,
         timings=found.timings,
     )
@@ -123,15 +126,15 @@ def from_selection(turn: Turn) -> AnswerContext:
 
 
 def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
-    query, service = turn.query, turn.service
+    query, index = turn.query, turn.resources.index
     selection = query.selected_text or ""
-    home = _home(selection, query.page_url, service, snapshot) if snapshot and query.page_url else None
+    home = _home(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
     # Whoever has a reader send a text may want an address in it shown under this site's name.
     selection = Links((), home.texts if home else ()).text(selection)
     language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
     chapter = home.place.chapter if home else phrases.of(language).selection
     url = home.url if home else None
-    words, persona = _weighed(query.query or "", language, snapshot), service.persona(snapshot)
+    words, persona = _weighed(query.query or "", language, snapshot), index.persona(snapshot)
     terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     source = SourceChunk(
@@ -189,14 +192,14 @@ class _Home:
     texts: tuple[str, ...]
 
 
-def _home(selection: str, page_url: str, service: Service, snapshot: Snapshot) -> _Home | None:
-    held = addresses.on_page(service.published_url(page_url, snapshot.head), snapshot)
+def _home(selection: str, page_url: str, index: SiteIndex, snapshot: Snapshot) -> _Home | None:
+    held = addresses.on_page(index.published_url(page_url, snapshot.head), snapshot)
     chunk = chunk_of(selection, held, snapshot)
     if chunk is None:
         return None
-    place = _place(chunk, service.public_url(chunk, snapshot.head))
+    place = _place(chunk, index.public_url(chunk, snapshot.head))
     # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
-    known = page_url in {addresses.public(url, snapshot.head, service.settings.base_url) for url in held}
+    known = page_url in {index.public(url, snapshot.head) for url in held}
     texts = tuple(text for c in snapshot.page(chunk.source_file_path) for text in (plain(c.text), c.url))
     return _Home(page_url if known else urldefrag(place.url).url, place, chunk.language, texts)
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from chapterverse.embedding import Embedder, Vector
-from chapterverse.errors import ProviderError
-from chapterverse.model import EmbedderCard
+from chapterverse.embedding import Embedder, Vector, open_embedder
+from chapterverse.errors import IndexMismatch, ProviderError
+from chapterverse.model import EmbedderCard, Head
 from chapterverse.settings import Settings
-from chapterverse_api.budget.circuit_breaker import CircuitBreaker, GuardedWriter
+from chapterverse_api.budget.circuit_breaker import CircuitBreaker, GuardedEmbedder, GuardedReranker, GuardedWriter
 from chapterverse_api.budget.daily_budget import CostCeiling, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.contract import ChatQuery
@@ -30,11 +29,8 @@ from chapterverse_api.generation import (
 )
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.retrieval.passages import BUDGET as SOURCES_TOKENS
-from chapterverse_api.retrieval.rerankers import Reranker
+from chapterverse_api.retrieval.rerankers import Reranker, open_reranker
 from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
-
-if TYPE_CHECKING:
-    from chapterverse_api.service import Service
 
 #: Bytes of a token when money is counted. A text in English has four, one in Chinese nearly three; fewer count more.
 _BYTES = 2.5
@@ -55,12 +51,97 @@ _GAP = " … "
 
 
 @dataclass(frozen=True, slots=True)
-class TurnModels:
-    """What a turn finds, orders, writes and rewrites with.
+class EconomyGenerator:
+    """The cheaper generator, with a circuit breaker of its own."""
+
+    generator: Generator
+    circuit: CircuitBreaker
+
+
+def open_economy_generator(settings: Settings) -> EconomyGenerator | None:
+    """Return the generator for the last fifth of the day's budget; None where it is the usual one.
+
+    Raises:
+        ConfigurationError: see `open_generator`.
+    """
+    name = economy_generator_name(settings)
+    if name == settings.generator:
+        return None
+    return EconomyGenerator(open_generator(settings.override(generator=name)), CircuitBreaker("cheaper generator"))
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of this process, each behind its circuit breaker, and their prices.
 
     Attributes:
         circuit: of the generator.
-        allowance: what they cost.
+    """
+
+    embedder: GuardedEmbedder | None
+    reranker: GuardedReranker | None
+    generator: Generator
+    circuit: CircuitBreaker
+    economy: EconomyGenerator | None
+    prices: Prices
+
+    @classmethod
+    def open(cls, settings: Settings) -> Models:
+        """Return the models that the settings name; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
+        """
+        embedder, generator, reranker = open_embedder(settings), open_generator(settings), open_reranker(settings)
+        return cls.of(settings, embedder, generator, reranker)
+
+    @classmethod
+    def of(
+        cls, settings: Settings, embedder: Embedder | None, generator: Generator, reranker: Reranker | None = None
+    ) -> Models:
+        """Return these models behind circuit breakers."""
+        return cls(
+            GuardedEmbedder(embedder) if embedder else None,
+            GuardedReranker(reranker) if reranker else None,
+            generator,
+            CircuitBreaker("generator"),
+            open_economy_generator(settings),
+            Prices.of(settings, embedder.price if embedder else None),
+        )
+
+    @property
+    def circuits(self) -> dict[str, CircuitBreaker]:
+        """The circuit breakers by the part that they guard."""
+        circuits = {"generator": self.circuit}
+        circuits |= {"embedder": self.embedder.circuit} if self.embedder else {}
+        return circuits | ({"reranker": self.reranker.circuit} if self.reranker else {})
+
+    def card(self, head: Head) -> EmbedderCard:
+        """Return the embedder's card beside an index's; no model is asked, as no budget is set aside for it."""
+        return self.embedder.beside(head.embedder) if self.embedder else EmbedderCard()
+
+    def check_index(self, head: Head) -> None:
+        """Check that an index was made by the configured embedder, as far as that is known without asking a model.
+
+        Raises:
+            IndexMismatch: it was made by another one.
+        """
+        with suppress(ProviderError):
+            card = self.card(head)
+            if head.embedder.fingerprint != card.fingerprint:
+                raise IndexMismatch(
+                    f"The index was made with the embedder {head.embedder.name!r} and the settings say {card.name!r}: "
+                    f"set CHAPTERVERSE_EMBEDDER={head.embedder.name}, or index again."
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnModels:
+    """The models that one turn may use, each counting its cost.
+
+    Attributes:
+        circuit: of the generator.
+        turn_budget: what they cost.
     """
 
     embedder: Embedder | None
@@ -71,16 +152,16 @@ class TurnModels:
     turn_budget: TurnBudget
 
     @classmethod
-    def of(cls, service: Service, turn_budget: TurnBudget | None = None) -> TurnModels:
-        """Return what a turn may use of a service's models; without an allowance, all of them."""
-        turn_budget, prices = turn_budget or TurnBudget(), service.prices
+    def of(cls, models: Models, turn_budget: TurnBudget | None = None) -> TurnModels:
+        """Return what a turn may use of the process' models; without a budget, all of them."""
+        turn_budget, prices = turn_budget or TurnBudget(), models.prices
         free = turn_budget.level == "free"
-        cheaper = service.economy if turn_budget.level == "economy" else None
-        generator, circuit = (cheaper.generator, cheaper.circuit) if cheaper else (service.generator, service.circuit)
+        cheaper = models.economy if turn_budget.level == "economy" else None
+        generator, circuit = (cheaper.generator, cheaper.circuit) if cheaper else (models.generator, models.circuit)
         price = prices.economy if cheaper else prices.generator
-        # What a machine of one's own does is as good as ever when the money is gone.
-        embedder = None if free and prices.embedder != FREE else service.embedder
-        reranker = service.reranker if turn_budget.level == "full" else None
+        # A model on one's own machine costs nothing, so it stays when the budget is gone.
+        embedder = None if free and prices.embedder != FREE else models.embedder
+        reranker = models.reranker if turn_budget.level == "full" else None
         if free and prices.generator != FREE:
             generator, circuit, price = Extractive(), CircuitBreaker("generator"), FREE
         writer = GuardedWriter(generator, circuit) if isinstance(generator, Writer) else None
@@ -92,26 +173,6 @@ class TurnModels:
             circuit,
             turn_budget,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class EconomyGenerator:
-    """The cheaper generator, with a circuit of its own."""
-
-    generator: Generator
-    circuit: CircuitBreaker
-
-
-def open_economy_generator(settings: Settings) -> EconomyGenerator | None:
-    """Return the generator for when money gets short; None where that is the usual one.
-
-    Raises:
-        ConfigurationError: see `open_generator`.
-    """
-    name = economy_generator_name(settings)
-    if name == settings.generator:
-        return None
-    return EconomyGenerator(open_generator(settings.override(generator=name)), CircuitBreaker("cheaper generator"))
 
 
 def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeiling:

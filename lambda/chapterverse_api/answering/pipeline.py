@@ -1,18 +1,18 @@
-"""The pipeline: a question in, a cited and verified answer out. Read `ask` top to bottom and you know the system."""
+"""The pipeline: a question in, a cited and verified answer out. `answer_query` shows all of it, top to bottom."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Generator as Steps
-from typing import TYPE_CHECKING
 
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases, rejections
 from chapterverse_api.answering.context import AnswerContext, from_index, from_selection
+from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.contract import ChatQuery, Delta, Meta
+from chapterverse_api.contract import ChatQuery, Delta, Events, Meta
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import Draft, Span
 from chapterverse_api.generation.extractive import Extractive
@@ -20,15 +20,11 @@ from chapterverse_api.generation.refusal_filter import NotInDocs, refusable
 from chapterverse_api.generation.stray_marks import without_marks
 from chapterverse_api.grounding import FLOOR, verify
 from chapterverse_api.grounding.links import Links
-from chapterverse_api.http.sse import Events
-
-if TYPE_CHECKING:
-    from chapterverse_api.service import Service
 
 
-def ask(
+def answer_query(
     query: ChatQuery,
-    service: Service,
+    resources: Resources,
     *,
     deadline: Deadline | None = None,
     origins: Collection[str] = (),
@@ -45,60 +41,68 @@ def ask(
         InputError: a filter names no known field, or the page is of another site.
         IndexFault: there is no index that can be read.
     """
-    turn = Turn(query, service, deadline or Deadline(), origins, turn_budget)
+    turn = Turn(query, resources, deadline or Deadline(), origins, turn_budget)
     turn.log_query()
 
-    material = from_selection(turn) if query.selected_text else from_index(turn)
-    turn.log_retrieval(material)
-    yield Meta(turn_id=turn.id, mode=material.mode, sources=list(material.sources))
+    context = from_selection(turn) if query.selected_text else from_index(turn)
+    _log_retrieval(turn, context)
+    yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
 
     # First refusal: without evidence no generator is asked, whatever it would cost.
-    if not material.task.passages:
-        yield from turn.ended(refusal(material, turn))
+    if not context.task.passages:
+        yield from turn.ended(refusal(context, turn))
         return
 
     # Second refusal: the generator was told to say so where the passages hold no answer.
     try:
-        draft, failure = yield from _drafted(material, turn)
+        draft, failure = yield from _drafted(context, turn)
     except NotInDocs:
-        yield from turn.ended(refusal(material, turn))
+        yield from turn.ended(refusal(context, turn))
         return
-    passages = material.task.passages
-    verified = verify(without_marks(draft, passages), passages, material.task.language, material.weigh)
+    passages = context.task.passages
+    verified = verify(without_marks(draft, passages), passages, context.task.language, context.weigh)
     turn.log(
         "response_generated",
-        generator="extractive" if failure else turn.means.generator.name,
+        generator="extractive" if failure else turn.models.generator.name,
         dropped_citations=verified.dropped,
     )
 
     # Last refusal: an answer in which no citation holds, or that hardly rests on what was sent, is no answer.
     cited = any(span.citations and span.text.strip() for span in verified.spans)
-    degraded = " ".join(filter(None, (failure, turn.means.turn_budget.reason, material.degraded))) or None
+    degraded = " ".join(filter(None, (failure, turn.models.turn_budget.reason, context.degraded))) or None
     if not cited or verified.confidence < FLOOR:
-        yield from turn.ended(refusal(material, turn, degraded))
+        yield from turn.ended(refusal(context, turn, degraded))
         return
-    yield from turn.ended(answer(material, verified, degraded, turn))
+    yield from turn.ended(answer(context, verified, degraded, turn))
 
 
-def _drafted(material: AnswerContext, turn: Turn) -> Steps[Delta, None, tuple[Draft, str | None]]:
+def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
+    turn.stages |= context.timings
+    if "embed" in context.timings:
+        turn.log("embedding_generated", seconds=context.timings["embed"])
+    turn.log("retrieval_performed", mode=context.mode, candidates=context.candidates)
+    turn.log("results_ranked", passages=len(context.task.passages), evidence=round(context.evidence, 4))
+
+
+def _drafted(context: AnswerContext, turn: Turn) -> Steps[Delta, None, tuple[Draft, str | None]]:
     """Stream the draft and return it, with the reason if quoting had to stand in for the generator."""
-    links, means = Links(material.task.passages), turn.means
-    framed = yield from _framed(material)
+    links, models = Links(context.task.passages), turn.models
+    framed = yield from _framed(context)
     try:
-        with means.circuit.asking(NotInDocs), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            draft = yield from _streamed(links.stream(refusable(means.generator.generate(material.task))))
+        with models.circuit.asking(NotInDocs), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+            draft = yield from _streamed(links.stream(refusable(models.generator.generate(context.task))))
     except ProviderError as error:
         rejections.report(error, turn_id=turn.id)
-        draft = yield from _streamed(links.stream(Extractive().generate(material.task)))
+        draft = yield from _streamed(links.stream(Extractive().generate(context.task)))
         return (*framed, *draft), "The answer is quoted, since the model failed."
     return (*framed, *draft), None
 
 
-def _framed(material: AnswerContext) -> Steps[Delta, None, Draft]:
+def _framed(context: AnswerContext) -> Steps[Delta, None, Draft]:
     """Say first what the reader must know of the passages."""
-    if not material.other_language:
+    if not context.other_language:
         return ()
-    note = Span(f"{phrases.of(material.language).other_language}\n\n", framing=True)
+    note = Span(f"{phrases.of(context.language).other_language}\n\n", framing=True)
     yield Delta(text=note.text)
     return (note,)
 

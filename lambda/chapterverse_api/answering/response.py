@@ -13,51 +13,51 @@ from chapterverse_api.grounding import Verified
 WHOLE = 0.6
 
 
-def answer(material: AnswerContext, verified: Verified, degraded: str | None, turn: Turn) -> ChatResponse:
+def answer(context: AnswerContext, verified: Verified, degraded: str | None, turn: Turn) -> ChatResponse:
     """Return what the verified draft amounts to."""
     segments = [Segment(text=span.text, citations=list(span.citations)) for span in verified.spans]
     cut = any(span.cut for span in verified.spans)
     if cut:
-        segments.append(Segment(text=f"\n\n{phrases.of(material.language).cut}"))
+        segments.append(Segment(text=f"\n\n{phrases.of(context.language).cut}"))
     cited = {i for span in verified.spans for i in span.citations}
-    sources = [s for s in material.sources if s.id in cited] + [s for s in material.sources if s.id not in cited]
-    whole = material.coverage(cited) >= WHOLE and not (material.other_language or verified.flagged or cut)
+    sources = [s for s in context.sources if s.id in cited] + [s for s in context.sources if s.id not in cited]
+    whole = context.coverage(cited) >= WHOLE and not (context.other_language or verified.flagged or cut)
     status: Status = "answered" if whole else "partial"
     return turn.response(
         response="".join(segment.text for segment in segments),
         source_chunks=sources,
         segments=segments,
-        mode=material.mode,
+        mode=context.mode,
         status="degraded" if degraded else status,
         grounding_confidence=round(verified.confidence, 4),
-        retrieval_used=material.retrieval_used,
-        sources_cited=_cited_urls(verified, material),
-        follow_ups=[suggestion.text for suggestion in suggestions(material, cited, turn)],
-        nearest=list(material.nearest) if material.mode == "selected_text" or status == "partial" else [],
+        retrieval_used=context.retrieval_used,
+        sources_cited=_cited_urls(verified, context),
+        follow_ups=[suggestion.text for suggestion in suggestions(context, cited, turn)],
+        nearest=list(context.nearest) if context.mode == "selected_text" or status == "partial" else [],
         degraded_reason=degraded,
     )
 
 
-def refusal(material: AnswerContext, turn: Turn, degraded: str | None = None) -> ChatResponse:
+def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> ChatResponse:
     """Return the honest no, with the nearest pages."""
-    text = phrases.of(material.language).refused
-    missing = " ".join(filter(None, (turn.means.turn_budget.reason, material.degraded))) or None
+    text = phrases.of(context.language).refused
+    missing = " ".join(filter(None, (turn.models.turn_budget.reason, context.degraded))) or None
     return turn.response(
         response=text,
         source_chunks=[],
         segments=[Segment(text=text)],
-        mode=material.mode,
+        mode=context.mode,
         status="not_in_docs",
         grounding_confidence=0.0,
-        retrieval_used=material.retrieval_used,
+        retrieval_used=context.retrieval_used,
         sources_cited=[],
-        nearest=list(material.nearest),
+        nearest=list(context.nearest),
         degraded_reason=degraded or missing,
     )
 
 
-def _cited_urls(verified: Verified, material: AnswerContext) -> list[str]:
+def _cited_urls(verified: Verified, context: AnswerContext) -> list[str]:
     """Return the addresses of what is cited, in the order of the citations."""
-    urls = {s.id: s.url for s in material.sources}
+    urls = {s.id: s.url for s in context.sources}
     cited = (urls[i] for span in verified.spans for i in span.citations)
     return list(dict.fromkeys(url for url in cited if url))

@@ -104,20 +104,20 @@ class Suggestion:
     chunk: Chunk
 
 
-def suggestions(material: AnswerContext, cited: Collection[str], turn: Turn) -> list[Suggestion]:
+def suggestions(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[Suggestion]:
     """Return what may be asked next, best first; nothing beside a selection, nor where the turn has taken all its time.
 
     Args:
         cited: ids of the passages that the answer cites.
     """
-    found, snapshot = material.found, material.snapshot
+    found, snapshot = context.found, context.snapshot
     if found is None or snapshot is None:
         return []
     asked = (*turn.conversation.questions, *filter(None, (turn.query.query,)))
     trial = _Trial(snapshot, found.calibration, asked)
     made: list[Suggestion] = []
     try:
-        for chunk in _uncited(material, found, cited):
+        for chunk in _uncited(context, found, cited):
             if len(made) == MOST or trial.spent or not turn.deadline.left:
                 break
             text = trial.wording(chunk)
@@ -147,13 +147,13 @@ def telling(heading: str) -> bool:
     )
 
 
-def _uncited(material: AnswerContext, found: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
+def _uncited(context: AnswerContext, found: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
     """Yield a chunk of each section that may be named: first what was found, then what is around what is cited."""
-    ours = {p.chunk_id for p in material.task.passages if p.id in cited}
+    ours = {p.chunk_id for p in context.task.passages if p.id in cited}
     related = found.candidates[0].rank * RELATED
     strong = [c.chunk for c in chosen(found.strong, _SECTIONS) if c.rank >= related or c.chunk.chunk_id in ours]
     quoted = [chunk for chunk in strong if chunk.chunk_id in ours]
-    around = chain.from_iterable(_around(chunk, material.pages[chunk.source_file_path]) for chunk in quoted)
+    around = chain.from_iterable(_around(chunk, context.pages[chunk.source_file_path]) for chunk in quoted)
     seen = set(map(section, quoted))
     for chunk in chain(strong, around):
         if chunk.type != MEMORY and section(chunk) not in seen:

@@ -7,25 +7,20 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
+from chapterverse.store import Snapshot
 from chapterverse_api.answering.models import TurnModels
+from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.contract import ChatQuery, ChatResponse, Events
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.threads import KEEPING_SECONDS
 from chapterverse_api.conversation.transcript import signed_question
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.http.sse import Events
-from chapterverse_api.index.addresses import check_page
 from chapterverse_api.observability import log, metrics
 from chapterverse_api.records import new_thread_id
-
-if TYPE_CHECKING:
-    from chapterverse.store import Snapshot
-    from chapterverse_api.answering.context import AnswerContext
-    from chapterverse_api.service import Service
 
 #: Seconds after which a turn must be over with all that keeping it takes: API Gateway gives up after 29.
 WHOLE_SECONDS = 28.0
@@ -37,14 +32,14 @@ class Turn:
 
     Attributes:
         origins: addresses that the reader's page may be of, besides the site's own.
-        means: the models that it may use.
+        models: the models that it may use.
         conversation: what was said before, as far as it is known to have been.
         stages: seconds that each part took.
         thread_id: under which it is kept; None where the reader names none and nothing is kept.
     """
 
     query: ChatQuery
-    service: Service
+    resources: Resources
     deadline: Deadline = field(default_factory=Deadline)
     origins: Collection[str] = ()
     turn_budget: InitVar[TurnBudget | None] = None
@@ -52,16 +47,16 @@ class Turn:
     started: float = field(default_factory=time.perf_counter)
     stages: dict[str, float] = field(default_factory=dict)
     thread_id: str | None = field(init=False)
-    means: TurnModels = field(init=False)
+    models: TurnModels = field(init=False)
     conversation: Conversation = field(init=False)
 
     def __post_init__(self, turn_budget: TurnBudget | None) -> None:
-        self.means = TurnModels.of(self.service, turn_budget)
-        threads, self.thread_id = self.service.threads, self.query.thread_id
+        self.models = TurnModels.of(self.resources.models, turn_budget)
+        threads, self.thread_id = self.resources.threads, self.query.thread_id
         thread = threads.recall(self.thread_id) if threads and self.thread_id else None
         if threads and not self.thread_id:
             self.thread_id = new_thread_id()
-        self.conversation = Conversation.of(self.query, self.service.signer, thread)
+        self.conversation = Conversation.of(self.query, self.resources.signer, thread)
 
     def snapshot(self) -> Snapshot:
         """Return what to answer from: the docs version that is asked about, or that of the reader's page.
@@ -70,9 +65,9 @@ class Turn:
             InputError: there is no such version, or the page is of another site.
             IndexFault: there is no index that can be read.
         """
-        opened = self.service.snapshot(self.query.docs_version, self.query.page_url)
-        homes = (opened.head.base_url, self.service.settings.base_url, *self.origins)
-        check_page(self.query.page_url, homes)
+        index = self.resources.index
+        opened = index.snapshot(self.query.docs_version, self.query.page_url)
+        index.check_page(self.query.page_url, opened.head, (*self.origins,))
         return opened
 
     @property
@@ -85,7 +80,7 @@ class Turn:
     def log_query(self) -> None:
         """Log how much was asked, and what was asked only where the operator wants to read it."""
         question, selection = self.query.query or "", self.query.selected_text or ""
-        words = {"question": question} if self.service.settings.log_questions else {}
+        words = {"question": question} if self.resources.settings.log_questions else {}
         self.log("query_received", characters=len(question), selected=len(selection), **words)
 
     @contextmanager
@@ -97,16 +92,9 @@ class Turn:
         finally:
             self.stages[stage] = time.perf_counter() - started
 
-    def log_retrieval(self, material: AnswerContext) -> None:
-        self.stages |= material.timings
-        if "embed" in material.timings:
-            self.log("embedding_generated", seconds=material.timings["embed"])
-        self.log("retrieval_performed", mode=material.mode, candidates=material.candidates)
-        self.log("results_ranked", passages=len(material.task.passages), evidence=round(material.evidence, 4))
-
     def ended(self, response: ChatResponse) -> Events:
         """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that."""
-        spent, cited = self.means.turn_budget, len(response.sources_cited)
+        spent, cited = self.models.turn_budget, len(response.sources_cited)
         self.log("response_sent", status=response.status, cited=cited, level=spent.level, cost_usd=spent.usd)
         metrics.measure_turn(
             seconds=self.seconds,
@@ -118,10 +106,10 @@ class Turn:
             yield response
         finally:
             # Also where the reader hangs up as soon as the answer is there, as the widget does.
-            if self.service.threads and self.thread_id:
+            if self.resources.threads and self.thread_id:
                 seconds = max(0.0, min(KEEPING_SECONDS, WHOLE_SECONDS - self.seconds))
-                writer = self.means.writer
-                self.service.threads.remember(self.thread_id, self.query, response, writer, seconds=seconds)
+                writer = self.models.writer
+                self.resources.threads.remember(self.thread_id, self.query, response, writer, seconds=seconds)
 
     def response(self, response: str, **fields: Any) -> ChatResponse:
         """Return the response with its head filled in: which turn, when (UTC), how many seconds it took, our mark."""
@@ -133,6 +121,6 @@ class Turn:
             thread_id=self.thread_id,
             timestamp=now,
             execution_time=self.seconds,
-            signature=self.service.signer.sign(self.id, self.conversation.previous, question, response),
+            signature=self.resources.signer.sign(self.id, self.conversation.previous, question, response),
             **fields,
         )

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from chapterverse.calibration import read_weights
 from chapterverse.model import Chunk
@@ -18,15 +18,15 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
+from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, Segment
 from chapterverse_api.generation import Passage, Span
 from chapterverse_api.grounding import verify
 from chapterverse_api.grounding.sentences import split
+from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import checked
-
-if TYPE_CHECKING:
-    from chapterverse_api.service import Service
 
 #: Where a section stands: its address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
@@ -35,7 +35,7 @@ Place: TypeAlias = tuple[str, str]
 _LEAST_WORDS = 3
 
 
-def judge(service: Service, question: str, history: list[dict[str, str]] | None) -> dict[str, Any]:
+def judge(resources: Resources, question: str, history: list[dict[str, str]] | None) -> dict[str, Any]:
     """Answer a question as the service does for a reader, and return what there is to measure.
 
     `citations` counts those of all segments and `valid` those that name one source of this answer, which stands in the
@@ -49,33 +49,33 @@ def judge(service: Service, question: str, history: list[dict[str, str]] | None)
         IndexFault: there is no index that can be read.
     """
     query = checked(query=question, conversation_history=history or [])
-    service.snapshot()
-    response, seconds = _timed(service, query)
-    snapshot = service.snapshot()
+    resources.index.snapshot()
+    response, seconds = _timed(resources, query)
+    snapshot = resources.index.snapshot()
     return {
         "status": response.status,
         "confidence": response.grounding_confidence,
         "text": response.response,
         "cited": response.sources_cited,
-        **_Reading(service, snapshot, response).counts(),
+        **_Reading(resources.index, snapshot, response).counts(),
         "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
         "degraded": response.degraded_reason,
         "generation": snapshot.head.generation,
     }
 
 
-def holds(service: Service, claims: Sequence[Mapping[str, str]]) -> list[bool]:
+def holds(resources: Resources, claims: Sequence[Mapping[str, str]]) -> list[bool]:
     """Return for each claim (`text`, `url` and `chunk_id` of a section) whether the verifier lets it stand."""
-    sections = _Sections(service, service.snapshot())
+    sections = _Sections(resources.index, resources.index.snapshot())
     return [bool(sections.kept(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
 
 
-def _timed(service: Service, query: ChatQuery) -> tuple[ChatResponse, dict[str, float]]:
+def _timed(resources: Resources, query: ChatQuery) -> tuple[ChatResponse, dict[str, float]]:
     started = time.perf_counter()
     seconds: dict[str, float] = {}
     stages = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
     response: ChatResponse | None = None
-    for event in service.ask(query):
+    for event in answer_query(query, resources):
         if stage := stages.get(type(event)):
             seconds.setdefault(stage, time.perf_counter() - started)
         if isinstance(event, ChatResponse):
@@ -88,8 +88,8 @@ def _timed(service: Service, query: ChatQuery) -> tuple[ChatResponse, dict[str, 
 class _Sections:
     """The sections of one index, as citations name them."""
 
-    def __init__(self, service: Service, snapshot: Snapshot) -> None:
-        self._service = service
+    def __init__(self, index: SiteIndex, snapshot: Snapshot) -> None:
+        self._index = index
         self._snapshot = snapshot
         self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
 
@@ -112,7 +112,7 @@ class _Sections:
         return self._read[key]
 
     def _found(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
-        address = self._service.published_url(url, self._snapshot.head)
+        address = self._index.published_url(url, self._snapshot.head)
         held: list[Chunk] = self._snapshot.page(address, "url") if address else []
         own = next((c for c in held if c.chunk_id == chunk_id), None)
         if own is None:
@@ -129,8 +129,8 @@ class _Sections:
 class _Reading:
     """An answer, read against the index."""
 
-    def __init__(self, service: Service, snapshot: Snapshot, response: ChatResponse) -> None:
-        self._sections = _Sections(service, snapshot)
+    def __init__(self, index: SiteIndex, snapshot: Snapshot, response: ChatResponse) -> None:
+        self._sections = _Sections(index, snapshot)
         self._response = response
         # An id that two sources have names neither.
         ids = Counter(s.id for s in response.source_chunks)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chapterverse.model import Head
+from chapterverse.store.filters import readdressed
+from chapterverse_api.answering.resources import Resources
 from chapterverse_api.conversation.history import standalone
-from chapterverse_api.retrieval.search import Retrieval, retrieve
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 from chapterverse_api.validation import checked
-
-if TYPE_CHECKING:
-    from chapterverse_api.service import Service
 
 History = list[dict[str, str]] | None
 
@@ -21,7 +21,7 @@ _WEIGHED = 10
 
 
 def search(
-    service: Service, question: str, top_k: int, filters: Mapping[str, Any], history: History
+    resources: Resources, question: str, top_k: int, filters: Mapping[str, Any], history: History
 ) -> list[dict[str, Any]]:
     """Return the rows of `search --json` for one question: chunks unexpanded, best first.
 
@@ -29,11 +29,11 @@ def search(
         InputError: the question, its history or a filter is out of contract.
         IndexFault: there is no index that can be read.
     """
-    found, head = _found(service, question, history, filters)
-    return _rows(service, found, head, top_k)
+    found, head = _found(resources, question, history, filters)
+    return _rows(resources.index, found, head, top_k)
 
 
-def examine(service: Service, question: str, history: History, top_k: int) -> dict[str, Any]:
+def examine(resources: Resources, question: str, history: History, top_k: int) -> dict[str, Any]:
     """Return the `results` of `search` for one question and how they came about, for `chapterverse eval`.
 
     `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` says that
@@ -44,12 +44,12 @@ def examine(service: Service, question: str, history: History, top_k: int) -> di
         InputError: the question or its history is out of contract.
         IndexFault: there is no index that can be read.
     """
-    service.snapshot()
+    resources.index.snapshot()
     started = time.perf_counter()
-    found, head = _found(service, question, history, {})
+    found, head = _found(resources, question, history, {})
     seconds = {**found.timings, "total": time.perf_counter() - started}
     return {
-        "results": _rows(service, found, head, top_k),
+        "results": _rows(resources.index, found, head, top_k),
         "evidence": round(found.evidence, 4),
         "floor": found.calibration.floor,
         "refused": not found.answerable,
@@ -59,7 +59,7 @@ def examine(service: Service, question: str, history: History, top_k: int) -> di
     }
 
 
-def weigh(service: Service, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
+def weigh(resources: Resources, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
     """Return what `chapterverse calibrate` must know of one question.
 
     `features` are those of every candidate (see `evidence.Features`); `urls` says for each fusion weight where the
@@ -71,32 +71,35 @@ def weigh(service: Service, question: str, history: History, weights: Sequence[f
         ProviderError: the embedder failed.
     """
     query = checked(query=question, conversation_history=history or [])
-    snapshot = service.snapshot()
+    snapshot = resources.index.snapshot()
     asked = standalone(question, query.conversation_history, snapshot.head.languages)
-    vector = service.embedder.embed_query(asked) if service.embedder else None
+    vector = resources.models.embedder.embed_query(asked) if resources.models.embedder else None
     found = [retrieve(snapshot, None, asked, vector=vector, weight=weight) for weight in (None, *weights)]
     return {
         "features": [c.features for c in found[0].candidates if c.features],
         "urls": {
-            weight: [service.public_url(c.chunk, snapshot.head) for c in one.candidates[:_WEIGHED]]
+            weight: [resources.index.public_url(c.chunk, snapshot.head) for c in one.candidates[:_WEIGHED]]
             for weight, one in zip(weights, found[1:], strict=True)
         },
     }
 
 
-def _found(service: Service, question: str, history: History, filters: Mapping[str, Any]) -> tuple[Retrieval, Head]:
+def _found(resources: Resources, question: str, history: History, filters: Mapping[str, Any]) -> tuple[Retrieval, Head]:
     query = checked(query=question, conversation_history=history or [], filters=filters)
-    snapshot = service.snapshot(query.docs_version)
+    snapshot = resources.index.snapshot(query.docs_version)
     asked = standalone(question, query.conversation_history, snapshot.head.languages)
-    return service.reranked(asked, service.find(snapshot, asked, query.filters)), snapshot.head
+    where = readdressed(query.filters, lambda url: resources.index.published_url(url, snapshot.head))
+    found = retrieve(snapshot, resources.models.embedder, asked, filters=where)
+    reranker = resources.models.reranker
+    return rerank(found, asked, reranker) if reranker and asked else found, snapshot.head
 
 
-def _rows(service: Service, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
+def _rows(index: SiteIndex, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
     return [
         {
             "rank": rank,
             "score": round(c.evidence, 4),
-            "url": service.public_url(c.chunk, head),
+            "url": index.public_url(c.chunk, head),
             "chapter": c.chunk.chapter_title,
             "section": c.chunk.section_heading,
             "heading_path": list(c.chunk.heading_path),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from itertools import chain
 
@@ -13,12 +13,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from chapterverse_api import rejections
-from chapterverse_api.contract import ChatResponse, Delta, Meta, StreamError
+from chapterverse_api.contract import ChatResponse, Delta, Event, Events, Meta, StreamError
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability import metrics
-
-Event = Meta | Delta | ChatResponse
-Events = Generator[Event, None, None]
 
 MEDIA_TYPE = "text/event-stream"
 # `x-accel-buffering` is how nginx and its kin are told to pass each event on at once.
@@ -79,7 +76,7 @@ class EventStream(StreamingResponse):
 
 
 class JsonAnswer(Response):
-    """Sends an answer as one JSON document; `events` and `deadline` end as those of a stream do if the client leaves."""
+    """Sends an answer as one JSON document; if the client leaves, `events` and `deadline` end as a stream's do."""
 
     def __init__(self, events: Events, deadline: Deadline) -> None:
         super().__init__()

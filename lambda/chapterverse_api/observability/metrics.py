@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from chapterverse_api.http.guard.headers import is_api
 from chapterverse_api.observability import log
 
 NAMESPACE = "ChapterVerse"
@@ -96,39 +94,23 @@ def count_error() -> None:
         measured["Errors"] = 1
 
 
-class RequestMetrics:
-    """Writes the line of each request that asked something, was turned away, failed, or woke the process.
+@contextmanager
+def request_line(site: str, cold: bool) -> Iterator[dict[str, float]]:
+    """Collect what is measured while the block runs, and write it as one line if there is anything to tell.
 
-    `site` is the one dimension. It comes from the settings: each value that a client could choose would be a metric of
-    its own, and be billed as one.
+    Args:
+        site: the one dimension. It comes from the settings: each value that a client could choose would be a metric of
+            its own, and be billed as one.
+        cold: whether this is the first request of the process.
     """
-
-    def __init__(self, app: ASGIApp, site: str) -> None:
-        self._app = app
-        self._site = site or "default"
-        self._cold = True
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        # The application is made once in the life of a process.
-        measured: dict[str, float] = {"ColdStarts": int(self._cold)}
-        self._cold = False
-
-        async def watching(message: Message) -> None:
-            if message["type"] == "http.response.start" and is_api(scope["path"]):
-                status = message["status"]
-                measured["Errors"], measured["Refusals"] = int(status >= 500), int(400 <= status < 500)
-            await send(message)
-
-        token = _measured.set(measured)
-        try:
-            await self._app(scope, receive, watching)
-        finally:
-            _measured.reset(token)
-            if any(measured.values()):
-                log.write(line(self._site, measured, time.time()))
+    measured: dict[str, float] = {"ColdStarts": int(cold)}
+    token = _measured.set(measured)
+    try:
+        yield measured
+    finally:
+        _measured.reset(token)
+        if any(measured.values()):
+            log.write(line(site or "default", measured, time.time()))
 
 
 def line(site: str, measured: Mapping[str, float], now: float) -> dict[str, Any]:

@@ -44,7 +44,8 @@ def open_records(settings: Settings) -> Records | None:
         ConfigurationError: it names no database that this release knows, its package is missing, or
             `settings.records_days` is no number of days.
     """
-    from chapterverse_api.records.table import Database, Table
+    from chapterverse_api.records.database import Database
+    from chapterverse_api.records.table import Table
 
     kind, _, place = settings.records.partition(":")
     days = days_of(settings)

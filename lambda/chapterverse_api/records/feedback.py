@@ -13,7 +13,7 @@ from chapterverse.model import sound
 from chapterverse_api.records.types import CitedSource, StoredRating, StoredTurn
 
 if TYPE_CHECKING:
-    from chapterverse_api.records.table import Row, Statements
+    from chapterverse_api.records.database import Row, Statements
 
 TABLE = """
     CREATE TABLE IF NOT EXISTS feedback (

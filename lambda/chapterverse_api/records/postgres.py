@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ConfigurationError
-from chapterverse_api.records.table import Row, Statements, schema
+from chapterverse_api.records.database import Row, Statements
+from chapterverse_api.records.table import schema
 from chapterverse_api.records.types import RecordsFault
 
 if TYPE_CHECKING:

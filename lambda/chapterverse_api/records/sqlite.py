@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from chapterverse_api.records.table import Row, Statements, schema
+from chapterverse_api.records.database import Row, Statements
+from chapterverse_api.records.table import schema
 from chapterverse_api.records.types import RecordsFault
 
 T = TypeVar("T")

@@ -10,13 +10,14 @@ it, so that nothing lives on in summaries; its `chunk_index` is the number of th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from chapterverse.model import sound
 from chapterverse_api.records import feedback
+from chapterverse_api.records.database import Database, Row, Statements
 from chapterverse_api.records.types import TURNS, CitedSource, RecordsFault, StoredRating, StoredThread, StoredTurn
 
 #: Rows of any thread that a write removes at most, when they are too old.
@@ -24,39 +25,7 @@ SWEPT = 100
 #: Turns that are kept of one thread at most.
 LONGEST = 200
 
-Row = tuple[Any, ...]
 T = TypeVar("T")
-
-
-class Statements(Protocol):
-    """What a transaction can do."""
-
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]: ...
-
-    def change(self, sql: str, values: Sequence[object] = ()) -> int:
-        """Return how many rows were changed."""
-        ...
-
-
-class Database(Protocol):
-    """A database that has the tables, or makes them when it is first written to.
-
-    Attributes:
-        skipping: what lets a SELECT pass over the rows that another transaction is about to remove.
-    """
-
-    skipping: str
-
-    def run(self, work: Callable[[Statements], T], *, otherwise: T | None = None) -> T:
-        """Run statements in one transaction; they may be run again from the start.
-
-        Args:
-            otherwise: is returned where there are no tables yet; None makes them.
-
-        Raises:
-            RecordsFault: it can't be reached or used; nothing was changed.
-        """
-        ...
 
 
 _TABLE = """

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from chapterverse.embedding import Embedder
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
-from chapterverse.store.filters import In, all_of, fields
+from chapterverse.store.filters import Asked, In, all_of, fields, readdressed
 from chapterverse.text import lexical
-from chapterverse_api.conversation.history import condense
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
-from chapterverse_api.retrieval.search import Retrieval
-
-if TYPE_CHECKING:
-    from chapterverse_api.answering.turn import Turn
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.rerankers import Reranker
+from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +37,41 @@ class ScopedResults:
     other_language: bool = False
 
 
-def search_in_scope(turn: Turn) -> ScopedResults:
-    """Search for what a reader asks, within the scope of the page that they are on.
+def search_in_scope(
+    query: ChatQuery,
+    question: str,
+    snapshot: Snapshot,
+    index: SiteIndex,
+    embedder: Embedder | None,
+    reranker: Reranker | None,
+    deadline: Deadline,
+) -> ScopedResults:
+    """Search for a question in the version and language of the reader's page.
+
+    Args:
+        question: what is searched for: the reader's question, or what a follow-up means.
 
     Raises:
-        InputError: there is no such version.
-        IndexFault: there is no index that can be read.
+        ClientDisconnected: the reader left before the reranker was asked.
+        IndexFault: the index can't be read.
     """
-    query, service = turn.query, turn.service
-    snapshot = turn.snapshot()
-    asked = condense(query.query or "", turn.conversation, turn.means.writer, turn.deadline, snapshot.head.languages)
-    question = asked.question
-    page = service.published_url(query.page_url or "", snapshot.head)
-    here = page_of(page)
+    page = index.published_url(query.page_url or "", snapshot.head)
     language = query.language or _language_of(question, page, snapshot)
-    # Who filters by languages has chosen.
+    # An explicit language filter wins.
     spoken = () if "language" in fields(query.filters) else _spoken(language, snapshot)
     narrow = all_of(query.filters, In("language", spoken)) if spoken else query.filters
-    found, other_language = service.find(snapshot, question, narrow, here=here, means=turn.means), False
+
+    def search(filters: Asked | None, after: Retrieval | None = None) -> Retrieval:
+        where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
+        return retrieve(snapshot, embedder, question, filters=where, here=page_of(page), after=after)
+
+    found, other_language = search(narrow), False
     if spoken and not found.answerable:
-        anywhere = service.find(snapshot, question, query.filters, here=here, after=found)
+        anywhere = search(query.filters, after=found)
         found, other_language = (anywhere, True) if anywhere.answerable else (found, False)
-    # What is going to be refused is not worth a model's price, nor what nobody waits for.
-    turn.deadline.check()
-    ordered = service.reranked(question, found, turn.means) if found.answerable else found
+    # A refusal is not worth a reranker's price, nor is an answer that nobody waits for.
+    deadline.check()
+    ordered = rerank(found, question, reranker) if reranker and question and found.answerable else found
     return ScopedResults(snapshot, ordered, language, other_language)
 
 

@@ -76,6 +76,7 @@ def retrieve(
     vector: Sequence[float] | None = None,
     filters: Asked | None = None,
     here: str = "",
+    after: Retrieval | None = None,
     now: datetime | None = None,
     weight: float | None = None,
 ) -> Retrieval:
@@ -86,6 +87,7 @@ def retrieve(
         vector: a dense vector of the index's own embedder.
         filters: what to narrow the search to (see `filters.parse`).
         here: the page that the reader is on (see `addresses.page_of`), which comes a little earlier.
+        after: an earlier search for the same question, which embedded it, or failed to, once for both.
         now: by which the age of memories is taken; the present where it is left out.
         weight: share of the dense side in the fusion; the index's own where it is left out.
 
@@ -93,8 +95,10 @@ def retrieve(
         InputError: the vector is not of the index's size.
     """
     head, asked = snapshot.head, question or ""
-    stages, degraded = _Stages(), None
-    if vector is not None:
+    stages, degraded = _Stages(after.timings if after else {}), after.degraded if after else None
+    if after is not None:
+        vector = after.vector
+    elif vector is not None:
         _check_vector(vector, head.embedder.size)
     elif question is not None and embedder is not None:
         try:
@@ -184,13 +188,14 @@ def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | 
 class _Stages:
     """How long each took, in seconds."""
 
-    def __init__(self) -> None:
-        self.timings: dict[str, float] = {}
+    def __init__(self, before: Mapping[str, float] | None = None) -> None:
+        self.timings = dict(before or {})
         self._started = time.perf_counter()
 
     def end(self, stage: str) -> None:
         now = time.perf_counter()
-        self.timings[stage], self._started = now - self._started, now
+        self.timings[stage] = self.timings.get(stage, 0.0) + now - self._started
+        self._started = now
 
 
 def _check_vector(vector: Sequence[float], size: int) -> None:

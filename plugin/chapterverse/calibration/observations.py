@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from chapterverse.calibration import Calibration
 from chapterverse.calibration.fit import Example, Figures, fit, held_out, measure
@@ -21,6 +20,7 @@ from chapterverse.evaluation.places import SitePlaces, distinct, ranks
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.model import Head
 from chapterverse.progress import Progress
+from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 
@@ -75,7 +75,7 @@ def check(asked: Sequence[QuestionRow], file: object) -> None:
 
 
 def calibrate(
-    asked: Sequence[QuestionRow], most_false: float, service: Any, settings: Settings, report: Progress
+    asked: Sequence[QuestionRow], most_false: float, session: Session, settings: Settings, report: Progress
 ) -> CalibrationOutcome:
     """Ask the service (what the entry point `open` gives) every question and fit evidence and fusion to what it finds.
 
@@ -89,15 +89,15 @@ def calibrate(
         IndexLocked: the index was published anew meanwhile.
         IndexFault: there is no index that can be read.
     """
-    snapshot: Snapshot = service.snapshot()
+    snapshot: Snapshot = session.snapshot()
     head = snapshot.head
     weights = WEIGHTS if head.embedder.size else ()
     site = SitePlaces((head.base_url, settings.base_url))
     observed = []
     for done, one in enumerate(asked):
         report("Asking questions", done, len(asked))
-        observed.append(observe(one, weights, service, site))
-    if service.snapshot().head != head:
+        observed.append(observe(one, weights, session, site))
+    if session.snapshot().head != head:
         raise IndexLocked(f"The index of {head.scope} was published anew while it was calibrated: run it again.")
     report("Fitting", len(asked), len(asked))
     examples = [o.example for o in observed]
@@ -115,12 +115,12 @@ def calibrate(
     )
 
 
-def observe(asked: QuestionRow, weights: Sequence[float], service: Any, site: SitePlaces) -> Observation:
+def observe(asked: QuestionRow, weights: Sequence[float], session: Session, site: SitePlaces) -> Observation:
     """Return what the index has on one question."""
     expected = distinct(site.place(address) for address in asked.expected)
     tried = weights if expected else ()
     try:
-        found = service.weigh(asked.question, asked.history, tried)
+        found = session.weigh(asked.question, asked.history, tried)
     except InputError as error:
         raise InputError(f"{asked.place}: {error}") from None
     gains = {w: reciprocal_rank(ranks(expected, [site.place(url) for url in found["urls"][w]])) for w in tried}

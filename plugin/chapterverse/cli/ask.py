@@ -14,6 +14,7 @@ from chapterverse import entry_points
 from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from, with_secrets
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.evaluation.questions import QuestionRow, read_questions
+from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 
@@ -40,7 +41,7 @@ def search(
     """
     rows = _questions(question, questions)
     where = _filters(filters or [])
-    service = entry_points.load("open")(settings_from(store, site, docs_version, embedder=embedder))
+    service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
     found = [_searched(row, service, top_k, where) for row in rows]
     if as_json:
         print_json(found)
@@ -69,7 +70,7 @@ def ask(
     """
     if question is None and selected_text is None:
         raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
-    service = entry_points.load("open")(settings_from(store, site, docs_version, embedder=embedder))
+    service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
     answer = service.answer(query=question, selected_text=selected_text, page_url=page_url)
     if as_json:
         print_json(answer)
@@ -128,7 +129,7 @@ def _questions(question: str | None, file: Path | None) -> list[QuestionRow]:
     return [QuestionRow("1", question)]
 
 
-def _searched(row: QuestionRow, service: Any, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
+def _searched(row: QuestionRow, service: Session, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
     except InputError as error:

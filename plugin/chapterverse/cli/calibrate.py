@@ -68,7 +68,7 @@ def calibrate(
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
     if not dry_run:
         publish_policy.check(settings)
-    service = entry_points.load("open")(settings)
+    service = entry_points.open_session(settings)
     with progress.bar() as shown:
         found = observations.calibrate(asked, most_false, service, settings, shown)
         head = found.head

@@ -118,7 +118,7 @@ def eval_(
     before = _earlier(compare, asked) if compare else None
     template = html.load_template() if report else None
     settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
-    service = entry_points.load("open")(settings)
+    service = entry_points.open_session(settings)
     with progress.bar() as shown:
         done = examine(asked, service, settings, shown)
         if answers:

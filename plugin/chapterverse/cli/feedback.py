@@ -12,6 +12,7 @@ import typer
 from chapterverse.cli.forget import Records, kept_threads
 from chapterverse.cli.options import Json, settings_from
 from chapterverse.readers.visible import collapse, strip_invisible
+from chapterverse.session import KeptRating
 
 # What a terminal obeys or doesn't show; JSON itself escapes only the first 32.
 _HOSTILE = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -38,7 +39,7 @@ def feedback(
         typer.echo("No reader has said anything of an answer yet.")
 
 
-def _document(rated: Any) -> dict[str, Any]:
+def _document(rated: KeptRating) -> dict[str, Any]:
     """Return what is printed as JSON of one rating; None where nothing was given or is kept."""
     turn = rated.turn
     return {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from chapterverse import entry_points
 from chapterverse.cli.options import Json, print_json, settings_from
 from chapterverse.errors import ConfigurationError
+from chapterverse.session import KeptThreads
 from chapterverse.settings import Settings
 
 Records = Annotated[
@@ -35,7 +36,7 @@ def forget(
     if (thread is None) == (older_than is None):
         raise typer.BadParameter("Give either a THREAD or --older-than DAYS.")
     threads = kept_threads(settings_from(None, None, None, records=records))
-    removed = threads.expire(older_than) if thread is None else int(threads.forget(thread))
+    removed = threads.expire(older_than or 0) if thread is None else int(threads.forget(thread))
     if as_json:
         print_json({"removed": removed})
     elif thread is None:
@@ -44,13 +45,13 @@ def forget(
         typer.echo("The conversation was forgotten." if removed else "Nothing is kept of such a conversation.")
 
 
-def kept_threads(settings: Settings) -> Any:
+def kept_threads(settings: Settings) -> KeptThreads:
     """Return what keeps conversations.
 
     Raises:
         ConfigurationError: nothing does.
     """
-    threads = entry_points.load("open")(settings).threads
+    threads = entry_points.open_session(settings).threads
     if threads is None:
         raise ConfigurationError("No conversations are kept: CHAPTERVERSE_RECORDS names no database.")
     return threads

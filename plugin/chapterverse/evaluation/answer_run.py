@@ -13,13 +13,14 @@ from chapterverse.evaluation.places import SitePlaces, distinct, match
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.runs import Run
 from chapterverse.progress import Progress
+from chapterverse.session import Session
 from chapterverse.settings import Settings
 
 #: Mutated sentences between two reports of progress.
 _AT_ONCE = 50
 
 
-def answer(run: Run, asked: Sequence[QuestionRow], service: Any, settings: Settings, report: Progress) -> Run:
+def answer(run: Run, asked: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
     """Have the service answer every question of a run, and return the run with the answers.
 
     An interrupt ends the asking and keeps what was answered before it.
@@ -36,7 +37,7 @@ def answer(run: Run, asked: Sequence[QuestionRow], service: Any, settings: Setti
     try:
         for done, one in enumerate(asked):
             report("Answering questions", done, len(asked))
-            found = service.judge(one.question, one.history)
+            found = session.judge(one.question, one.history)
             if found["generation"] != run.index.generation:
                 raise IndexLocked(
                     f"The index of {run.index.site} was published anew while its questions were answered: run it again."
@@ -44,7 +45,7 @@ def answer(run: Run, asked: Sequence[QuestionRow], service: Any, settings: Setti
             answers.append(_answer(one, found, site))
             claims += found["claims"] if not found["degraded"] else ()
         report("Answering questions", len(asked), len(asked))
-        caught = _caught(claims, service, report)
+        caught = _caught(claims, session, report)
     except KeyboardInterrupt:
         caught, interrupted = {}, True
     answers += [None] * (len(asked) - len(answers))
@@ -68,13 +69,13 @@ def _answer(asked: QuestionRow, found: dict[str, Any], site: SitePlaces) -> Answ
     )
 
 
-def _caught(claims: Sequence[Claim], service: Any, report: Progress) -> dict[str, MutationCounts]:
+def _caught(claims: Sequence[Claim], session: Session, report: Progress) -> dict[str, MutationCounts]:
     """Return how many of the claims, made wrong in each way, the verifier does not let stand."""
     made = list(mutations(claims))
     stands: list[bool] = []
     for at in range(0, len(made), _AT_ONCE):
         report("Testing the verifier", at, len(made))
-        stands += service.holds([claim for _, claim in made[at : at + _AT_ONCE]])
+        stands += session.holds([claim for _, claim in made[at : at + _AT_ONCE]])
     report("Testing the verifier", len(made), len(made))
     fell: dict[str, list[bool]] = {kind: [] for kind in KINDS}
     for (kind, _), stood in zip(made, stands, strict=True):

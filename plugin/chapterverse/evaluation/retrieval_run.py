@@ -13,6 +13,7 @@ from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.runs import IndexInfo, Result, Row, Run
 from chapterverse.model import Head, utc_now
 from chapterverse.progress import Progress
+from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 
@@ -20,7 +21,7 @@ from chapterverse.store import Snapshot
 _ASKED_FOR = 20
 
 
-def examine(asked: Sequence[QuestionRow], service: Any, settings: Settings, report: Progress) -> Run:
+def examine(asked: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
     """Ask the service (what the entry point `open` gives) every question, one after the other.
 
     Raises:
@@ -29,13 +30,13 @@ def examine(asked: Sequence[QuestionRow], service: Any, settings: Settings, repo
         IndexLocked: the index was published anew meanwhile.
         IndexFault: there is no index that can be read.
     """
-    snapshot: Snapshot = service.snapshot()
+    snapshot: Snapshot = session.snapshot()
     head = snapshot.head
     site = SitePlaces((head.base_url, settings.base_url), (point.chunk for point in snapshot.points()))
     rows, floor = [], 0.0
     for done, one in enumerate(asked):
         report("Asking questions", done, len(asked))
-        found = _found(one, service, head)
+        found = _found(one, session, head)
         floor = found["floor"]
         rows.append(_row(one, found, site))
     report("Asking questions", len(asked), len(asked))
@@ -45,9 +46,9 @@ def examine(asked: Sequence[QuestionRow], service: Any, settings: Settings, repo
     return Run(_index(head, settings), floor, utc_now(), tuple(rows), tuple(warnings))
 
 
-def _found(asked: QuestionRow, service: Any, head: Head) -> dict[str, Any]:
+def _found(asked: QuestionRow, session: Session, head: Head) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = service.examine(asked.question, asked.history, _ASKED_FOR)
+        found: dict[str, Any] = session.examine(asked.question, asked.history, _ASKED_FOR)
     except InputError as error:
         raise InputError(f"{asked.place}: {error}") from None
     if found["degraded"]:

@@ -150,7 +150,8 @@ def test_the_last_five_messages_reach_the_prompt_in_order() -> None:
     history = signed("q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4", "q5", "a5")
     conversation = talk(*history)
     assert conversation.messages == (
-        ChatMessage("assistant", "a3"), ChatMessage("user", "q4"), ChatMessage("assistant", "a4"), ChatMessage("user", "q5"),
+        ChatMessage("assistant", "a3"), ChatMessage("user", "q4"),
+        ChatMessage("assistant", "a4"), ChatMessage("user", "q5"),
         ChatMessage("assistant", "a5"),
     )  # fmt: skip
     assert len(conversation.messages) == HISTORY_MESSAGES

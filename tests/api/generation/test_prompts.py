@@ -106,7 +106,8 @@ def test_history_comes_first_oldest_first() -> None:
     # The last five, of which the first follows the summary.
     assert said == (
         ChatMessage("user", "What we said before, in short:\nKeys.\n\nm3"),
-        ChatMessage("assistant", "m4"), ChatMessage("user", "m5"), ChatMessage("assistant", "m6"), ChatMessage("user", "m7\n\nHow?"),
+        ChatMessage("assistant", "m4"), ChatMessage("user", "m5"),
+        ChatMessage("assistant", "m6"), ChatMessage("user", "m7\n\nHow?"),
     )  # fmt: skip
     # An answer to nothing tells little, and no provider lets an assistant begin.
     assert [s.content for s in conversation(task("How?", history=history[:5]))] == ["m1", "m2", "m3", "m4", "How?"]

@@ -22,7 +22,8 @@ EMPTY = hashlib.sha256().hexdigest()
 
 
 def ours(
-    scope: CredentialScope, path: str = "/", query: Mapping[str, str] | None = None, body: bytes = b"", keys: AccessKeys = KEYS,
+    scope: CredentialScope, path: str = "/", query: Mapping[str, str] | None = None, body: bytes = b"",
+    keys: AccessKeys = KEYS,
     method: str = "POST", headers: Mapping[str, str] | None = None, host: str = "service.example.org",
 ) -> str:  # fmt: skip
     digest = hashlib.sha256(body).hexdigest()
@@ -31,7 +32,8 @@ def ours(
 
 
 def theirs(
-    scope: CredentialScope, path: str = "/", query: Mapping[str, str] | None = None, body: bytes = b"", keys: AccessKeys = KEYS,
+    scope: CredentialScope, path: str = "/", query: Mapping[str, str] | None = None, body: bytes = b"",
+    keys: AccessKeys = KEYS,
     method: str = "POST", headers: Mapping[str, str] | None = None, host: str = "service.example.org",
 ) -> str:  # fmt: skip
     text = query_string(query or {})

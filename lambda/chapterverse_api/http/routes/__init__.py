@@ -8,9 +8,8 @@ from typing import Protocol
 from fastapi import Request
 
 from chapterverse.settings import Settings
-from chapterverse_api.contract import ChatQuery, Feedback, RetrievalRequest, RetrievalResponse, ServiceStatus
+from chapterverse_api.contract import ChatQuery, Events, Feedback, RetrievalRequest, RetrievalResponse, ServiceStatus
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.http.sse import Events
 
 
 class Service(Protocol):

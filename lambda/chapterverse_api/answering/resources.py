@@ -1,0 +1,56 @@
+"""What answering needs of the process, opened once: the index, the models, the budget, the signing key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chapterverse.settings import Settings
+from chapterverse.store import open_store
+from chapterverse_api.answering.models import Models
+from chapterverse_api.budget.daily_budget import DailyBudget
+from chapterverse_api.conversation.threads import Threads, open_threads
+from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.index.site_index import SiteIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What every question of this process shares.
+
+    Attributes:
+        threads: keeps conversations; None where none are kept.
+    """
+
+    settings: Settings
+    index: SiteIndex
+    models: Models
+    budget: DailyBudget
+    signer: Signer
+    threads: Threads | None
+
+    @classmethod
+    def open(cls, settings: Settings) -> Resources:
+        """Return what these settings describe. Cheap: the index opens at the first question.
+
+        Raises:
+            ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
+        """
+        models = Models.open(settings)
+        return cls(
+            settings,
+            SiteIndex(open_store(settings), settings, models.check_index),
+            models,
+            DailyBudget.of(settings),
+            Signer.of(settings),
+            open_threads(settings),
+        )
+
+    @property
+    def key_refused(self) -> bool:
+        """Whether a model or the store does not know our key: another may have taken its place."""
+        return self.index.key_refused or any(circuit.key_refused for circuit in self.models.circuits.values())
+
+    def following(self, before: Resources) -> Resources:
+        """Return these resources with what new keys don't change: the budget, and a signing key that was made up."""
+        signed = self.settings.signing_key or before.settings.signing_key
+        return replace(self, budget=before.budget, signer=self.signer if signed else before.signer)

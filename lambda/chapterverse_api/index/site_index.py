@@ -1,0 +1,114 @@
+"""The index of one site as readers know it: docs versions, addresses, and the persona of the chat."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+
+from chapterverse.errors import ChapterVerseError, InputError
+from chapterverse.knowledge.persona import Persona, persona_of
+from chapterverse.model import Chunk, Head, Scope
+from chapterverse.settings import Settings
+from chapterverse.store import Snapshot, Store, only_head
+from chapterverse_api.index import addresses
+from chapterverse_api.index.live_index import LiveIndex
+
+
+class SiteIndex:
+    """Finds the generation that answers a reader. Safe to use from several threads.
+
+    Args:
+        store: holds the generations of this site, and perhaps of others.
+        settings: `site`, `docs_version` and `base_url` decide what is served, and at which address.
+        check: raises `IndexMismatch` for a head whose vectors are of another embedder.
+    """
+
+    def __init__(self, store: Store, settings: Settings, check: Callable[[Head], None]) -> None:
+        self._site = settings.site
+        self._version = settings.docs_version
+        self._base_url = settings.base_url
+        pinned = Scope(self._site, self._version) if self._site and self._version is not None else None
+        self._live = LiveIndex(store, check, pinned, self._site)
+        self._personas: dict[Scope, tuple[int, Persona]] = {}
+
+    @property
+    def address(self) -> str:
+        """Address of the documentation that was opened last; empty before."""
+        latest = self._live.latest
+        return latest.head.base_url if latest else ""
+
+    @property
+    def key_refused(self) -> bool:
+        """Whether the store does not know our key: another may have taken its place."""
+        return self._live.key_refused
+
+    def serving(self) -> list[Head]:
+        """Return the heads of this site that answer now.
+
+        Raises:
+            IndexFault, ConfigurationError: the store can't be read, and nothing is open yet.
+        """
+        return self._of_site(self._live.serving())
+
+    def intact(self, heads: Sequence[Head]) -> bool:
+        """Return whether the store holds what these heads name, whole, and serves what it names."""
+        with contextlib.suppress(ChapterVerseError):
+            return self._live.intact(heads) and self._live.trouble is None
+        return False
+
+    def snapshot(self, version: str | None = None, page_url: str | None = None) -> Snapshot:
+        """Return what is published now; a generation is opened once and kept until the head moves.
+
+        Where no version is named, by the reader or by the settings, it is that of the page that the reader is on.
+
+        Raises:
+            InputError: there is no such version of these docs.
+            IndexMissing: nothing was published.
+            IndexMismatch: the index is another embedder's.
+        """
+        heads = self._live.heads(version)
+        if version is not None:
+            self._check_version(version, heads)
+        wanted = version if version is not None else self._version
+        at = addresses.version_at(page_url, self._of_site(heads)) if page_url else None
+        return self._live.snapshot(at if wanted is None and at else only_head(heads, self._site, wanted))
+
+    def persona(self, snapshot: Snapshot | None) -> Persona:
+        """Return how the owner wants answers worded; it is read once a generation."""
+        if snapshot is None:
+            return Persona()
+        head = snapshot.head
+        generation, persona = self._personas.get(head.scope, (None, Persona()))
+        if generation != head.generation:
+            persona = persona_of(snapshot)
+            self._personas[head.scope] = head.generation, persona
+        return persona
+
+    def public_url(self, chunk: Chunk, head: Head) -> str:
+        """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
+        return self.public(chunk.url, head)
+
+    def public(self, url: str, head: Head) -> str:
+        """Return an address of the index as the reader has it."""
+        return addresses.public(url, head, self._base_url)
+
+    def published_url(self, page_url: str, head: Head) -> str:
+        """Return the address that the reader is at as the index has it."""
+        return addresses.published(page_url, head, self._base_url)
+
+    def check_page(self, page_url: str | None, head: Head, origins: Sequence[str] = ()) -> None:
+        """Refuse a page of another site (see `addresses.check_page`).
+
+        Raises:
+            InputError: the page is on a host of its own.
+        """
+        addresses.check_page(page_url, (head.base_url, self._base_url, *origins))
+
+    def _of_site(self, heads: Sequence[Head]) -> list[Head]:
+        return [h for h in heads if self._site in ("", h.site)]
+
+    def _check_version(self, version: str, heads: Sequence[Head]) -> None:
+        known = {h.version for h in self._of_site(heads)}
+        if known and version not in known:
+            names = ", ".join(sorted(filter(None, known))) or "none by name"
+            raise InputError(f"These docs have no such version; there are {names}.", field="version")
