@@ -40,7 +40,7 @@ from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse.store.pack import unpack
 from chapterverse_api.contract import RetrievalRequest
-from chapterverse_api.service import open_service
+from chapterverse_api.commands.session import ServiceSession
 
 took, began = {}, time.perf_counter()
 def done(stage):
@@ -52,7 +52,7 @@ store = open_store(Settings(store=sys.argv[1]))
 done("head")
 from chapterverse.store.drafting import ShardSnapshot
 from chapterverse.store.shard import Shard
-service = open_service(Settings(store=sys.argv[1]))
+service = ServiceSession.open(Settings(store=sys.argv[1]))
 record, shelf = store._live(head.scope), store._shelf(head.scope)
 packed, pieces = record.artefact.packed, []
 def noted(stream):
@@ -68,8 +68,8 @@ done("fetch")
 worked = time.process_time()
 snapshot = ShardSnapshot(head, Shard.load(folder / "live", head.embedder.size))
 done("open")
-service._index._open[head.scope], service._index._heads = snapshot, [head]
-service._index._looked = time.time()
+service.resources.index._open[head.scope], service.resources.index._heads = snapshot, [head]
+service.resources.index._live._looked = time.time()
 found = service.retrieve(RetrievalRequest(query=sys.argv[2]))
 done("search")
 assert found.retrieved_chunks

@@ -23,7 +23,8 @@ from chapterverse.readers.html import read_document
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 from chapterverse.text import tokens
-from chapterverse_api.service import Service, open_service
+from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.service import Service
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "site_example"
@@ -61,7 +62,7 @@ class Built:
 
     @cached_property
     def service(self) -> Service:
-        return open_service(self.settings)
+        return ServiceSession.open(self.settings)
 
     def of(self, path: str, anchor: str | None = None) -> list[Chunk]:
         """Return the chunks of a page, or of one section of it, in reading order."""

@@ -16,7 +16,8 @@ from chapterverse import cli
 from chapterverse.embedding import fastembed
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
-from chapterverse_api.service import Service, open_service
+from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.service import Service
 from retrievers import DEPTH, on_disk
 from retrievers.model import Memory, remembering
 
@@ -34,7 +35,7 @@ class ChapterVerse:
     def index(self, pages: Path, folder: Path) -> _Index:
         settings = Settings(store=f"edge:{folder}", embedder=self.embedder, reranker=self.reranker)
         _index(pages, settings.store, self.embedder)
-        return _Index(open_service(settings), folder)
+        return _Index(ServiceSession.open(settings), folder)
 
 
 def ours(embedder: str, rerankers: list[str], memory: Memory) -> list[ChapterVerse]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from chapterverse.errors import ChapterVerseError
 from chapterverse.model import Head
@@ -40,7 +41,7 @@ class Service:
     resources: Resources
 
     @classmethod
-    def open(cls, settings: Settings) -> Service:
+    def open(cls, settings: Settings) -> Self:
         """Return the service that these settings describe. Raises as `Resources.open` does."""
         return cls(Resources.open(settings))
 
@@ -60,9 +61,9 @@ class Service:
     def key_refused(self) -> bool:
         return self.resources.key_refused
 
-    def following(self, before: Service) -> Service:
+    def following(self, before: Service) -> Self:
         """Return this service with what `before` counted and signed with; see `Resources.following`."""
-        return Service(self.resources.following(before.resources))
+        return replace(self, resources=self.resources.following(before.resources))
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. See `pipeline.answer_query`."""

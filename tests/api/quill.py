@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from chapterverse.embedding import Embedder, Vector
 from chapterverse.errors import ProviderError
@@ -18,11 +19,15 @@ from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Page, Scope, Source
 from chapterverse.readers.markdown import read_markdown
 from chapterverse.settings import Settings
-from chapterverse.store import open_store
+from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
-from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
+from chapterverse_api.answering.models import Models
+from chapterverse_api.answering.resources import Resources
+from chapterverse_api.budget.daily_budget import DailyBudget
+from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta
 from chapterverse_api.generation import Generator, open_generator
-from chapterverse_api.http.sse import Events
+from chapterverse_api.retrieval.rerankers import Reranker as Ranks
 from chapterverse_api.service import Service
 
 SCOPE = Scope("quill")
@@ -175,8 +180,24 @@ def publish(
     return settings
 
 
-def service(settings: Settings, *, embedder: Embedder | None = None, generator: Generator | None = None) -> Service:
-    return Service(settings, open_store(settings), embedder, generator or open_generator(settings))
+def service(
+    settings: Settings,
+    *,
+    store: Store | None = None,
+    embedder: Embedder | None = None,
+    generator: Generator | None = None,
+    reranker: Ranks | None = None,
+) -> ServiceSession:
+    """Return the service over these parts; what is left out is as the settings have it, without a reranker."""
+    models = Models.of(settings, embedder, generator or open_generator(settings), reranker)
+    return ServiceSession(Resources.of(settings, store or open_store(settings), models))
+
+
+def changed(service: ServiceSession, *, budget: DailyBudget | None = None, **models: Any) -> ServiceSession:
+    """Return the service with another budget, or other models (fields of `Models`)."""
+    resources = service.resources
+    parts = replace(resources, models=replace(resources.models, **models), budget=budget or resources.budget)
+    return ServiceSession(parts)
 
 
 def ask(service: Service, query: str | None = None, **fields: object) -> ChatResponse:

@@ -18,6 +18,8 @@ from chapterverse_api.contract import (
     ChatQuery,
     ChatResponse,
     Delta,
+    Event,
+    Events,
     Feedback,
     Meta,
     RetrievalRequest,
@@ -26,7 +28,6 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.http.sse import Event, Events
 
 META = Meta(turn_id="t1", mode="rag", sources=[])
 ANSWER = ChatResponse(

@@ -11,9 +11,10 @@ from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMismatch, IndexMissing, InputError
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
+from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import RetrievalRequest
 from chapterverse_api.retrieval.ranking import WEIGHTS
-from chapterverse_api.service import Service, open_service
+from chapterverse_api.service import Service
 from fakes.openai_server import OpenAIServer
 
 QUESTION = "How do I clear the cache?"
@@ -185,7 +186,7 @@ def test_an_address_that_only_begins_like_the_sites_is_left_alone(tmp_path: Path
     chunk = next(service.snapshot().points()).chunk
     head = service.snapshot().head
     assert head.base_url == "https://quill.example.com/docs"
-    assert service.public_url(chunk, head).startswith("https://quill.example.com/docs")
+    assert service.resources.index.public_url(chunk, head).startswith("https://quill.example.com/docs")
 
 
 def test_versions_share_a_store_and_never_an_answer(tmp_path: Path) -> None:
@@ -250,10 +251,10 @@ def test_an_embedder_that_is_down_degrades_the_answer(tmp_path: Path) -> None:
 
 
 def test_settings_choose_the_parts(tmp_path: Path) -> None:
-    assert open_service(Settings(store=f"edge:{tmp_path}")).generator.name == "extractive"
+    assert ServiceSession.open(Settings(store=f"edge:{tmp_path}")).resources.models.generator.name == "extractive"
     with pytest.raises(ConfigurationError, match="There is no reranker named 'best': use none"):
-        open_service(Settings(store=f"edge:{tmp_path}", reranker="best"))
+        ServiceSession.open(Settings(store=f"edge:{tmp_path}", reranker="best"))
     with pytest.raises(ConfigurationError, match="There is no embedder named 'best'"):
-        open_service(Settings(store=f"edge:{tmp_path}", embedder="best"))
+        ServiceSession.open(Settings(store=f"edge:{tmp_path}", embedder="best"))
     with pytest.raises(ConfigurationError, match="There is no store 'nowhere'"):
-        open_service(Settings(store="nowhere"))
+        ServiceSession.open(Settings(store="nowhere"))

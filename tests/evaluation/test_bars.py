@@ -80,7 +80,7 @@ def test_figures_of_answers_have_bars_too(text: str) -> None:
     bar = read_bar(text)
     assert bar.of_answers
     assert bar.met({bar.name: 1.0})
-    assert bar.told({}) == f"{bar.name} has a bar of {bar.least:g}, and no question to measure it by."
+    assert bar.in_words({}) == f"{bar.name} has a bar of {bar.least:g}, and no question to measure it by."
 
 
 def test_figures_of_a_search_need_no_answers() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from api import quill
 from api.scripted import serving
 from chapterverse_api.app import create_app
-from chapterverse_api.service import open_service
+from chapterverse_api.commands.session import ServiceSession
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".cache" / "openapi"
@@ -40,7 +40,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         # A client may not ask so often; that it may not is tested elsewhere.
         settings = quill.publish(Path(folder)).override(rates="off", records=f"sqlite:{folder}/records.db")
-        with serving(create_app(open_service(settings))) as address:
+        with serving(create_app(ServiceSession.open(settings))) as address:
             sys.exit(_rounds(tool, address, options.cases, options.seed))
 
 

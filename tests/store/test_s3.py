@@ -243,7 +243,7 @@ def test_desks_of_the_dead_are_cleared_away_and_those_of_the_living_stay(store: 
     with store.publish(SCOPE, NONE):
         (alive,) = (p for p in root.glob("*.new") if p.name != "dead.new")
         os.utime(alive, (0, 0))
-        with Cache(root).desk():
+        with Cache(root).scratch_dir():
             assert alive.exists()
             assert not (root / "dead.new").exists()
     assert not list(root.glob("*.new"))

@@ -16,7 +16,7 @@ from chapterverse_api.budget.circuit_breaker import CircuitBreaker, GuardedEmbed
 from chapterverse_api.budget.daily_budget import CostCeiling, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import LEANED_LENGTH, REWRITTEN_LENGTH, REWRITTEN_TOKENS
+from chapterverse_api.conversation.history import REWRITTEN_BY_WORDS_LENGTH, REWRITTEN_LENGTH, REWRITTEN_TOKENS
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import (
     ChatMessage,
@@ -198,8 +198,12 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
         return sum(price.of(read=_FRAME + read, written=written + prices.thoughts) for read, written in texts)
 
     # What is searched for is the question, perhaps behind earlier ones, or what a model made of it.
-    leaned = _WIDEST * LEANED_LENGTH if known else min(said + len(query.conversation_history), _WIDEST * LEANED_LENGTH)
-    asked = max(own + leaned, _WIDEST * REWRITTEN_LENGTH if earlier else 0)
+    behind = (
+        _WIDEST * REWRITTEN_BY_WORDS_LENGTH
+        if known
+        else min(said + len(query.conversation_history), _WIDEST * REWRITTEN_BY_WORDS_LENGTH)
+    )
+    asked = max(own + behind, _WIDEST * REWRITTEN_LENGTH if earlier else 0)
     embedded = prices.embedder.of(read=_FRAME + asked)
     searched = prices.reranker.of(searches=_most_searches(asked))
     economy = embedded + generated(prices.economy)

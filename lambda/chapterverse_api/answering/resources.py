@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chapterverse.settings import Settings
-from chapterverse.store import open_store
+from chapterverse.store import Store, open_store
 from chapterverse_api.answering.models import Models
 from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.conversation.threads import Threads, open_threads
@@ -35,10 +35,14 @@ class Resources:
         Raises:
             ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
         """
-        models = Models.open(settings)
+        return cls.of(settings, open_store(settings), Models.open(settings))
+
+    @classmethod
+    def of(cls, settings: Settings, store: Store, models: Models) -> Resources:
+        """Return these models over this store, with what else the settings name."""
         return cls(
             settings,
-            SiteIndex(open_store(settings), settings, models.check_index),
+            SiteIndex(store, settings, models.check_index),
             models,
             DailyBudget.of(settings),
             Signer.of(settings),

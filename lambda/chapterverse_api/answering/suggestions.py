@@ -27,7 +27,7 @@ from chapterverse.store.filters import In
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api.conversation.follow_ups import leaning
-from chapterverse_api.conversation.history import leaned
+from chapterverse_api.conversation.history import rewrite_follow_up
 from chapterverse_api.retrieval.memories import MEMORY
 from chapterverse_api.retrieval.passages import chosen
 from chapterverse_api.retrieval.ranking import Section, section
@@ -206,7 +206,7 @@ class _Trial:
         self._left -= 1
         if self._remembered(text, language) != section(chunk):
             return False
-        behind = leaned(text, self._asked, self._languages)
+        behind = rewrite_follow_up(text, self._asked, self._languages)
         if behind == text:
             return True
         self._left -= 1

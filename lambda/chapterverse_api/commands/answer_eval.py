@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, Segment
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.generation import Passage, Span
 from chapterverse_api.grounding import verify
 from chapterverse_api.grounding.sentences import split
@@ -30,12 +30,16 @@ from chapterverse_api.validation import checked
 
 #: Where a section stands: its address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
+#: Answers a question, as `answer_query` does.
+Answer: TypeAlias = Callable[[ChatQuery, Resources], Events]
 
 #: Sentences of fewer words say nothing that could be checked; the verifier leaves them out too.
 _LEAST_WORDS = 3
 
 
-def judge(resources: Resources, question: str, history: list[dict[str, str]] | None) -> dict[str, Any]:
+def judge(
+    resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: Answer = answer_query
+) -> dict[str, Any]:
     """Answer a question as the service does for a reader, and return what there is to measure.
 
     `citations` counts those of all segments and `valid` those that name one source of this answer, which stands in the
@@ -50,7 +54,7 @@ def judge(resources: Resources, question: str, history: list[dict[str, str]] | N
     """
     query = checked(query=question, conversation_history=history or [])
     resources.index.snapshot()
-    response, seconds = _timed(resources, query)
+    response, seconds = _timed(answer(query, resources))
     snapshot = resources.index.snapshot()
     return {
         "status": response.status,
@@ -70,12 +74,12 @@ def holds(resources: Resources, claims: Sequence[Mapping[str, str]]) -> list[boo
     return [bool(sections.kept(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
 
 
-def _timed(resources: Resources, query: ChatQuery) -> tuple[ChatResponse, dict[str, float]]:
+def _timed(events: Events) -> tuple[ChatResponse, dict[str, float]]:
     started = time.perf_counter()
     seconds: dict[str, float] = {}
     stages = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
     response: ChatResponse | None = None
-    for event in answer_query(query, resources):
+    for event in events:
         if stage := stages.get(type(event)):
             seconds.setdefault(stage, time.perf_counter() - started)
         if isinstance(event, ChatResponse):

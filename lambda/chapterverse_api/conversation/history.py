@@ -32,7 +32,7 @@ _GIST = 600
 #: A message longer than this is no question but what was selected on a page: characters.
 _QUESTION_LENGTH = 300
 #: Characters of earlier questions that may stand before one that leans on them: models are paid for each.
-LEANED_LENGTH = 900
+REWRITTEN_BY_WORDS_LENGTH = 900
 
 _REWRITE = (
     "You rewrite the last question of a conversation about software documentation so that it can be searched for"
@@ -113,7 +113,7 @@ def condense(
         rewritten = _rewritten(question, conversation, writer, deadline, languages)
         if rewritten:
             return Condensed(rewritten, "nothing" if rewritten == question else "model")
-    searched = leaned(question, conversation.questions, languages)
+    searched = rewrite_follow_up(question, conversation.questions, languages)
     return Condensed(searched, "nothing" if searched == question else "words")
 
 
@@ -122,13 +122,13 @@ def standalone(question: str, history: Sequence[Message], languages: Sequence[st
 
     Only the reader's own words are taken; what a client says that we answered proves nothing.
     """
-    return leaned(question, _questions(history), languages)
+    return rewrite_follow_up(question, _questions(history), languages)
 
 
-def leaned(question: str, earlier: Sequence[str], languages: Sequence[str]) -> str:
+def rewrite_follow_up(question: str, earlier: Sequence[str], languages: Sequence[str]) -> str:
     """Return the question behind as many of the reader's earlier ones, oldest first, as it leans on."""
     leans = leaning(question, languages) if question else "no"
-    asked, left = [question], LEANED_LENGTH
+    asked, left = [question], REWRITTEN_BY_WORDS_LENGTH
     for text in reversed(earlier if leans != "no" else ()):
         if text in asked:
             continue

@@ -162,7 +162,7 @@ class OpenAIGenerator:
                 with self._rest.stream(_PATH, asked, seconds=deadline.left, closing=deadline.closing) as reply:
                     if reply.status == 200:
                         self._manner = manner
-                        return (yield from _told(reply, usage))
+                        return (yield from _text_stream(reply, usage))
             else:
                 reply = self._rest.post(_PATH, asked, seconds=deadline.left, closing=deadline.closing)
                 if reply.status == 200:
@@ -174,7 +174,7 @@ class OpenAIGenerator:
             manner = changed
 
 
-def _told(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
+def _text_stream(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
     """Yield the text of a reply, in pieces or whole as the server likes it: to ask again would be to pay again."""
     if "json" not in stream.headers.get("content-type", ""):
         return (yield from _streamed(stream, usage))

@@ -261,7 +261,7 @@ class LiveIndex:
 
     def _tell(self, trouble: Exception | None) -> None:
         # Once, and not at every look.
-        if trouble is not None and _told(trouble) != _told(self.trouble):
+        if trouble is not None and _described(trouble) != _described(self.trouble):
             rejections.report(trouble)
         self.trouble = trouble
 
@@ -270,7 +270,7 @@ def _gone(scope: Scope) -> IndexMissing:
     return IndexMissing(f"The index of {scope} is gone from the store: publish it again.")
 
 
-def _told(trouble: Exception | None) -> str:
+def _described(trouble: Exception | None) -> str:
     """Return by what the log knows a trouble: our own sentence, or else its type, for the rest may name anything."""
     return str(trouble) if isinstance(trouble, ChapterVerseError) else type(trouble).__name__
 

@@ -76,14 +76,14 @@ def calibrate(
             opened, made_by = open_store(settings), head.embedder
             target = Target(head.scope, opened, open_ledger(settings), base_url=head.base_url, made_by=made_by)
             head = tuning.tune(head, found.calibration, found.fusion_weight, target, shown)
-    typer.echo(_told(found, head, dry_run), err=True)
+    typer.echo(_summary(found, head, dry_run), err=True)
     if as_json:
         print_json(_document(found, head, dry_run))
     else:
         typer.echo("\n".join(_lines(found)))
 
 
-def _told(found: CalibrationOutcome, head: Head, dry_run: bool) -> str:
+def _summary(found: CalibrationOutcome, head: Head, dry_run: bool) -> str:
     asked = f"{found.answerable} answerable and {found.unanswerable} unanswerable questions"
     if dry_run:
         return f"Would calibrate {head.scope} on {asked}"

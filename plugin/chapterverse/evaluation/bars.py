@@ -33,7 +33,7 @@ class Bar:
         value = figures.get(self.name)
         return value is not None and value >= self.least - _HAIR
 
-    def told(self, figures: Mapping[str, float | None]) -> str:
+    def in_words(self, figures: Mapping[str, float | None]) -> str:
         """Return what there is to say about a bar that is not met: one sentence."""
         value = figures.get(self.name)
         if value is None:
@@ -67,4 +67,4 @@ def read_bar(text: str) -> Bar:
 
 def missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:
     """Return a sentence for each bar that is not met."""
-    return [bar.told(figures) for bar in bars if not bar.met(figures)]
+    return [bar.in_words(figures) for bar in bars if not bar.met(figures)]

@@ -164,6 +164,6 @@ class JsonClient:
                 return said
             # What was refused is as good as never sent.
             request.abort.sent = not is_unbilled(said.status)
-            with self._connections.told(request):
+            with self._connections.translating_errors(request):
                 request.abort.wait(pause)
         return self._connections.send(request, use)

@@ -115,7 +115,7 @@ class Connections:
         Raises:
             ProviderError: the server could not be reached, broke off or took too long, or the request was aborted.
         """
-        with self.told(request):
+        with self.translating_errors(request):
             if connection := self._idle_connection(request):
                 try:
                     return self._exchange(connection, request, use)
@@ -137,7 +137,7 @@ class Connections:
             self._idle.append((exchange.connection, time.time()))
 
     @contextmanager
-    def told(self, request: Request) -> Iterator[None]:
+    def translating_errors(self, request: Request) -> Iterator[None]:
         """Raise what goes wrong with a connection in one sentence; see `send`."""
         try:
             yield

@@ -93,7 +93,7 @@ class Stream:
             ProviderError: the stream broke off, took too long, or was aborted.
         """
         response = self._exchange.response
-        with self._connections.told(self._request):
+        with self._connections.translating_errors(self._request):
             while self._is_open and (piece := response.read1(_PIECE)):
                 yield piece
             # A socket that was shut ends like one whose server has said all.

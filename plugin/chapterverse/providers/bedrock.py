@@ -128,7 +128,7 @@ class Runtime:
             ProviderError: there are no credentials; Bedrock could not be reached, refused, or sent no JSON.
         """
         self._wake(client)
-        with self._told(_REASONS):
+        with self._translating_errors(_REASONS):
             reply = client.invoke_model(
                 modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
             )
@@ -165,7 +165,7 @@ class Runtime:
             # Closing it from here would wait for the read that is to be ended.
             wait.shut = getattr(getattr(stream, "_raw_stream", None), "shutdown", None)
             try:
-                with self._told(_CONVERSE_REASONS):
+                with self._translating_errors(_CONVERSE_REASONS):
                     yield from () if wait.is_over else stream
             finally:
                 stream.close()
@@ -188,7 +188,7 @@ class Runtime:
 
     def _called(self, client: Any, operation: str, request: Mapping[str, Any]) -> Any:
         self._wake(client)
-        with self._told(_CONVERSE_REASONS):
+        with self._translating_errors(_CONVERSE_REASONS):
             return getattr(client, operation)(**request)
 
     def _wake(self, client: Any) -> None:
@@ -199,7 +199,7 @@ class Runtime:
         self._used[id(client)] = now
 
     @contextmanager
-    def _told(self, reasons: Mapping[str, str]) -> Iterator[None]:
+    def _translating_errors(self, reasons: Mapping[str, str]) -> Iterator[None]:
         """Raise what boto3 raises in one sentence of ours."""
         from botocore import exceptions as aws
         from botocore.eventstream import ParserError

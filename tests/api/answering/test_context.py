@@ -26,11 +26,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
 
 
 def found(service: Service, query: str, **fields: object) -> AnswerContext:
-    return from_index(Turn(ChatQuery.model_validate({"query": query, **fields}), service))
+    return from_index(Turn(ChatQuery.model_validate({"query": query, **fields}), service.resources))
 
 
 def selected(service: Service, text: str, **fields: object) -> AnswerContext:
-    return from_selection(Turn(ChatQuery.model_validate({"selected_text": text, **fields}), service))
+    return from_selection(Turn(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
 
 
 def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:

@@ -17,15 +17,15 @@ from api import quill
 from api.quill import ask
 from chapterverse.settings import Settings
 from chapterverse_api.answering.models import TurnModels, max_turn_cost
-from chapterverse_api.answering.pipeline import ask as pipeline
-from chapterverse_api.budget.circuit_breaker import CircuitBreaker, GuardedReranker
+from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.budget.circuit_breaker import CircuitBreaker
 from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget
 from chapterverse_api.budget.prices import Price, Prices
+from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.retrieval.rerankers import open_reranker
-from chapterverse_api.service import Service
 from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import Answer, Fault, failing
@@ -47,27 +47,26 @@ def cohere() -> Iterator[CohereServer]:
         yield running
 
 
-def service(index: Path, cohere: CohereServer, **chosen: str) -> Service:
+def service(index: Path, cohere: CohereServer, **chosen: str) -> ServiceSession:
     """Return a service with a generator and a reranker of Cohere's."""
     settings = Settings(
         store=f"edge:{index}", generator="cohere", reranker="cohere", cohere_url=cohere.url, cohere_api_key=KEY
     ).override(**chosen)
-    opened = quill.service(settings)
-    reranker = open_reranker(settings)
-    opened.reranker = GuardedReranker(reranker) if reranker else None
-    return opened
+    return quill.service(settings, reranker=open_reranker(settings))
 
 
-def counted(asked: Service, micros: int = 5_000_000) -> Callable[[], int]:
-    """Give a service a budget of one long day; return what tells how much of it is spent, in microdollars."""
+def counted(asked: ServiceSession, micros: int = 5_000_000) -> tuple[ServiceSession, Callable[[], int]]:
+    """Give a service a budget of one long day; return it, and what tells how much is spent, in microdollars."""
     limiter = MemoryLimiter()
-    asked.budget = DailyBudget(limiter, micros, "docs", clock=lambda: 0.0)
-    return lambda: limiter.spent("docs#1970-01-01")
+    budget = DailyBudget(limiter, micros, "docs", clock=lambda: 0.0)
+    return quill.changed(asked, budget=budget), lambda: limiter.spent("docs#1970-01-01")
 
 
-def answered(asked: Service, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
+def answered(asked: ServiceSession, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
     return [
-        e for e in pipeline(ChatQuery(query=question), asked, turn_budget=turn_budget) if isinstance(e, ChatResponse)
+        e
+        for e in answer_query(ChatQuery(query=question), asked.resources, turn_budget=turn_budget)
+        if isinstance(e, ChatResponse)
     ]
 
 
@@ -106,7 +105,7 @@ def test_without_a_word_of_the_provider_more_is_counted_than_was_sent(index: Pat
 
 def test_an_answer_that_is_left_is_counted_to_its_longest(index: Path, cohere: CohereServer) -> None:
     asked, turn_budget = service(index, cohere), TurnBudget()
-    events = pipeline(ChatQuery(query=QUESTION), asked, turn_budget=turn_budget)
+    events = answer_query(ChatQuery(query=QUESTION), asked.resources, turn_budget=turn_budget)
     next(e for e in events if isinstance(e, Delta))
     events.close()
     assert turn_budget.output_tokens == 600
@@ -114,7 +113,7 @@ def test_an_answer_that_is_left_is_counted_to_its_longest(index: Path, cohere: C
 
 def test_the_whole_turn_is_settled_in_the_budget(index: Path, cohere: CohereServer) -> None:
     asked = service(index, cohere)
-    spent = counted(asked)
+    asked, spent = counted(asked)
     ask(asked, QUESTION)
     assert spent() == 20 * 2.5 + 10 * 10 + 2000
     asked.retrieve(RetrievalRequest(query=QUESTION))
@@ -175,7 +174,7 @@ def test_the_owners_own_questions_have_no_budget(index: Path, cohere: CohereServ
 
 def test_many_at_once_never_spend_more_than_there_is(index: Path, cohere: CohereServer) -> None:
     asked = service(index, cohere)
-    spent = counted(asked, 200_000)
+    asked, spent = counted(asked, 200_000)
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: ask(asked, QUESTION), range(90)))
     found = models(cohere)
@@ -191,7 +190,7 @@ def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path
     cohere.say(ChatReply(SAID, pause=1.0))
     deadline, turn_budget = Deadline(), TurnBudget()
     asked = service(index, cohere)
-    asked.reranker = None
+    asked = quill.changed(asked, reranker=None)
 
     def leave() -> None:
         while not cohere.history:
@@ -201,7 +200,7 @@ def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path
     leaving = Thread(target=leave)
     leaving.start()
     with pytest.raises(ClientDisconnected):
-        list(pipeline(ChatQuery(query=QUESTION), asked, deadline=deadline, turn_budget=turn_budget))
+        list(answer_query(ChatQuery(query=QUESTION), asked.resources, deadline=deadline, turn_budget=turn_budget))
     leaving.join()
     assert turn_budget.output_tokens == 600
     assert turn_budget.input_tokens > 500
@@ -217,7 +216,7 @@ def test_a_failure_is_counted_unless_it_is_known_to_be_free(
     index: Path, cohere: CohereServer, fault: Fault, billed: bool
 ) -> None:
     asked, turn_budget = service(index, cohere), TurnBudget()
-    asked.reranker = None
+    asked = quill.changed(asked, reranker=None)
     cohere.play(fault, fault)
     assert answered(asked, QUESTION, turn_budget)[-1].status == "degraded"
     assert (turn_budget.output_tokens == 600) is billed
@@ -234,8 +233,8 @@ def test_what_was_never_sent_costs_nothing(index: Path, cohere: CohereServer) ->
 
 def test_a_part_that_is_left_alone_costs_nothing(index: Path, cohere: CohereServer) -> None:
     asked = service(index, cohere)
-    asked.reranker = None
-    spent = counted(asked)
+    asked = quill.changed(asked, reranker=None)
+    asked, spent = counted(asked)
     cohere.play(*[Fault(cut=True)] * 100)
     for _ in range(4):
         ask(asked, QUESTION)
@@ -250,8 +249,8 @@ def test_the_worst_is_more_than_any_real_turn_costs(index: Path, cohere: CohereS
     hostile = ["a", QUESTION * 20, "🏴󠁧󠁢󠁥󠁮󠁧󠁿 cache " * 30, "缓存怎么清除 cache " * 60]
     for question in hostile:
         query = ChatQuery(query=question[:1500], conversation_history=[Message(role="user", content="the cache")] * 4)
-        worst, turn_budget = max_turn_cost(query, asked.prices, keeps=False), TurnBudget()
-        assert [*pipeline(query, asked, turn_budget=turn_budget)]
+        worst, turn_budget = max_turn_cost(query, asked.resources.models.prices, keeps=False), TurnBudget()
+        assert [*answer_query(query, asked.resources, turn_budget=turn_budget)]
         assert 0 < turn_budget.micros < worst.full
         assert worst.economy < worst.full
 
@@ -276,7 +275,8 @@ def test_a_long_conversation_that_is_kept_costs_no_more_than_was_set_aside(
 ) -> None:
     cohere = silent
     asked = service(index, cohere, records=f"sqlite:{tmp_path / 'records'}", reranker="none")
-    prices, spent = asked.prices, counted(asked, 50_000_000)
+    asked, spent = counted(asked, 50_000_000)
+    prices = asked.resources.models.prices
     before = 0
     for number in range(9):
         lines = "" if number == 8 else ("─" * 120 + " ") * 14
@@ -301,10 +301,10 @@ def test_the_dearer_of_two_generators_is_set_aside(index: Path, cohere: CohereSe
         economy_generator="cohere:command-a-03-2025",
         reranker="none",
     )
-    spent = counted(asked, 40_000)
+    asked, spent = counted(asked, 40_000)
     for _ in range(3):
         ask(asked, QUESTION)
-    assert asked.budget._limiter.reserve("docs#1970-01-01", 39_000, 40_000, 0.0)
+    assert asked.resources.budget._limiter.reserve("docs#1970-01-01", 39_000, 40_000, 0.0)
     before = spent()
     assert ask(asked, QUESTION).status == "degraded"
     assert spent() == before
@@ -312,7 +312,7 @@ def test_the_dearer_of_two_generators_is_set_aside(index: Path, cohere: CohereSe
 
 @dataclass
 class Parts:
-    """As much of a service as means are made of."""
+    """As much of a service as models_of_turn are made of."""
 
     settings: Settings = field(default_factory=Settings)
     prices: Prices = field(default_factory=Prices)
@@ -325,8 +325,8 @@ class Parts:
 
 def test_what_costs_nothing_is_used_as_it_is() -> None:
     generator = object()
-    means = TurnModels.of(Parts(generator=generator))  # type: ignore[arg-type]
-    assert means.generator is generator
+    models_of_turn = TurnModels.of(Parts(generator=generator))  # type: ignore[arg-type]
+    assert models_of_turn.generator is generator
 
 
 def test_nothing_is_logged_of_what_was_asked(

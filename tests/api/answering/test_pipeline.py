@@ -257,11 +257,11 @@ def test_a_model_that_refuses_is_up(index: Path) -> None:
     service, _ = told(index, breaks=0)
     for _ in range(FAILURES - 1):
         ask(service, QUESTION)
-    service.generator = Scripted(Span("NOT_IN_DOCS"))
+    service = quill.changed(service, generator=Scripted(Span("NOT_IN_DOCS")))
     assert ask(service, QUESTION).status == "not_in_docs"
-    service.generator = Scripted(breaks=0)
+    service = quill.changed(service, generator=Scripted(breaks=0))
     ask(service, QUESTION)
-    assert not service.circuit.open
+    assert not service.resources.models.circuit.open
 
 
 def test_a_reader_who_leaves_is_no_failure_of_the_model(index: Path) -> None:
@@ -273,7 +273,7 @@ def test_a_reader_who_leaves_is_no_failure_of_the_model(index: Path) -> None:
         deadline.cut()
         with pytest.raises(ClientDisconnected):
             list(events)
-    assert not service.circuit.open
+    assert not service.resources.models.circuit.open
 
 
 @pytest.mark.parametrize("page", ["https://evil.example.net/cache/", "http://quill.example.com.evil.net/docs/"])

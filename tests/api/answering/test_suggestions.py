@@ -141,7 +141,10 @@ def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
         target = Target(quill.SCOPE, store, ledger, None, Budget(), quill.BASE)
         sync.index([quill.source("rotation.md", ROTATION)], target)
         # What a snapshot found once it knows, so each turn has one of its own.
-        turns = [Turn(ChatQuery(query=QUESTION), Service(Settings(), store, None, Extractive())) for _ in range(2)]
+        turns = [
+            Turn(ChatQuery(query=QUESTION), quill.service(Settings(), store=store, generator=Extractive()).resources)
+            for _ in range(2)
+        ]
         materials = [from_index(turn) for turn in turns]
         assert suggestions(materials[0], {"1"}, turns[0])
     assert suggestions(materials[1], {"1"}, turns[1]) == []

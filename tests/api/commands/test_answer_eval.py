@@ -10,9 +10,10 @@ import pytest
 from api import quill
 from chapterverse.errors import InputError
 from chapterverse.settings import Settings
+from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.resources import Resources
 from chapterverse_api.commands.answer_eval import holds, judge
-from chapterverse_api.contract import ChatQuery, ChatResponse, Segment
-from chapterverse_api.http.sse import Events
+from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Segment
 from chapterverse_api.service import Service
 
 CLEAN = "How do I clear the cache?"
@@ -29,23 +30,14 @@ def service(settings: Settings) -> Service:
     return quill.service(settings)
 
 
-class Broken:
-    """A service whose answers are tampered with after they were verified."""
-
-    def __init__(self, service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> None:
-        self._service = service
-        self._tamper = tamper
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._service, name)
-
-    def ask(self, query: ChatQuery) -> Events:
-        for event in self._service.ask(query):
-            yield self._tamper(event) if isinstance(event, ChatResponse) else event
-
-
 def tampered(service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> dict[str, Any]:
-    return judge(Broken(service, tamper), CLEAN, None)  # type: ignore[arg-type]
+    """Return what is measured of an answer that was changed after it was verified."""
+
+    def answer(query: ChatQuery, resources: Resources) -> Events:
+        for event in answer_query(query, resources):
+            yield tamper(event) if isinstance(event, ChatResponse) else event
+
+    return judge(service.resources, CLEAN, None, answer=answer)
 
 
 def segments(response: ChatResponse, *made: Segment) -> ChatResponse:
@@ -53,7 +45,7 @@ def segments(response: ChatResponse, *made: Segment) -> ChatResponse:
 
 
 def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
-    judged = judge(service, CLEAN, None)
+    judged = judge(service.resources, CLEAN, None)
     assert judged["status"] in ("answered", "partial")
     assert f"{quill.BASE}cache/#clearing-the-cache" in judged["cited"]
     assert judged["citations"] == judged["valid"] > 0
@@ -64,8 +56,8 @@ def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
 
 
 def test_our_own_words_are_not_asked_for_a_source(service: Service) -> None:
-    assert "Quoted from the documentation" in judge(service, CLEAN, None)["text"]
-    refused = judge(service, "Who won the world cup in 1998?", None)
+    assert "Quoted from the documentation" in judge(service.resources, CLEAN, None)["text"]
+    refused = judge(service.resources, "Who won the world cup in 1998?", None)
     assert (refused["status"], refused["sentences"], refused["citations"], refused["claims"]) == (
         "not_in_docs",
         0,
@@ -129,16 +121,16 @@ def test_one_false_citation_beside_a_true_one_is_counted(service: Service) -> No
 
 
 def test_claims_hold_as_they_are_and_not_otherwise(service: Service) -> None:
-    claims = judge(service, CLEAN, None)["claims"]
-    assert holds(service, claims) == [True] * len(claims)
-    assert holds(service, [{**claims[0], "text": "Deployment 41 is live again within 30 days."}]) == [False]
+    claims = judge(service.resources, CLEAN, None)["claims"]
+    assert holds(service.resources, claims) == [True] * len(claims)
+    assert holds(service.resources, [{**claims[0], "text": "Deployment 41 is live again within 30 days."}]) == [False]
     assert (
-        holds(service, [{**claims[0], "chunk_id": "gone"}, {**claims[0], "url": "https://else.example/"}])
+        holds(service.resources, [{**claims[0], "chunk_id": "gone"}, {**claims[0], "url": "https://else.example/"}])
         == [False] * 2
     )
-    assert holds(service, []) == []
+    assert holds(service.resources, []) == []
 
 
 def test_a_question_out_of_contract_is_one_sentence(service: Service) -> None:
     with pytest.raises(InputError, match="query must hold at least one letter or digit"):
-        judge(service, "?", None)
+        judge(service.resources, "?", None)

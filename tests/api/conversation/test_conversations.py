@@ -74,7 +74,7 @@ def test_what_the_widget_sends_back_is_ours(settings: Settings, node: Path) -> N
     )
     history = as_replayed(session, node)
     query = ChatQuery.model_validate_json(json.dumps({"query": "a", "conversation_history": history}))
-    transcript = service.signer.read(query.conversation_history)
+    transcript = service.resources.signer.read(query.conversation_history)
     assert sorted(transcript.ours) == [1, 3, 5, 7]
     assert transcript.tag == session[-1]["signature"]["tag"]
 
@@ -130,7 +130,7 @@ def test_a_late_answer_leaves_less_time_for_a_summary(
     service, scribe = quill.service(keeping), Scribe("They clear the cache.")
     for _ in range(EVERY - 1):
         answer = quill.ask(service, CACHE, thread_id="abc")
-    turn = Turn(ChatQuery(query=CACHE, thread_id="abc"), service, started=time.perf_counter() - took)
+    turn = Turn(ChatQuery(query=CACHE, thread_id="abc"), service.resources, started=time.perf_counter() - took)
     turn.means = replace(turn.means, writer=scribe)
     list(turn.ended(answer.model_copy(update={"turn_id": turn.id})))
     assert left - 1 <= scribe.asked[0].seconds <= left

@@ -6,7 +6,14 @@ from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.history import REPORTED, Condensed, Conversation, condense, leaned, standalone
+from chapterverse_api.conversation.history import (
+    REPORTED,
+    Condensed,
+    Conversation,
+    condense,
+    rewrite_follow_up,
+    standalone,
+)
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, Writer
@@ -134,7 +141,9 @@ def test_a_selection_of_earlier_does_not_drown_a_new_subject() -> None:
 
 def test_earlier_questions_add_so_much_and_no_more() -> None:
     earlier = ["and " + "it " * 90] * 3 + ["so " + "that " * 50] * 3 + ["or " + "they " * 50]
-    assert len(leaned("and it?", [f"{n} {text}" for n, text in enumerate(earlier)], ["en"])) <= 900 + len("and it?")
+    assert len(rewrite_follow_up("and it?", [f"{n} {text}" for n, text in enumerate(earlier)], ["en"])) <= 900 + len(
+        "and it?"
+    )
 
 
 @pytest.mark.parametrize("text", [" " * 4000, "。" * 4000, "a" * 4000, "\n" * 4000, "?" * 4000])

@@ -16,9 +16,10 @@ from api import quill
 from api.scripted import Client, serving
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
+from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.service import Service, open_service
+from chapterverse_api.service import Service
 from fakes.cohere_server import CohereServer
 from fakes.loopback import Fault, failing
 from fakes.openai_server import KEY, OpenAIServer
@@ -42,7 +43,7 @@ def provider() -> Iterator[OpenAIServer]:
 
 
 def opened(index: Path, provider: OpenAIServer) -> Service:
-    return open_service(
+    return ServiceSession.open(
         Settings(store=f"edge:{index}", generator="openai:gpt-4.1-mini", openai_url=provider.url, openai_api_key=KEY)
     )
 
@@ -171,7 +172,7 @@ def test_buffered_the_same_events_come_at_once(index: Path, provider: OpenAIServ
 def test_cohere_end_to_end(index: Path) -> None:
     with CohereServer() as server:
         settings = Settings(store=f"edge:{index}", generator="cohere", cohere_url=server.url, cohere_api_key="test-key")
-        answer = quill.ask(open_service(settings), QUESTION)
+        answer = quill.ask(ServiceSession.open(settings), QUESTION)
     (request,) = server.history
     assert request.path == "/v2/chat"
     assert answer.degraded_reason is None

@@ -41,9 +41,7 @@ from chapterverse.store.s3 import S3Store
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.store.shard import Shard
-from chapterverse_api.generation import open_generator
 from chapterverse_api.index.live_index import LiveIndex, _CachedHeads
-from chapterverse_api.service import Service
 from fakes.docs import SCOPE, point, prose
 from fakes.s3_server import S3Server, refused, shared, unanswered, well
 
@@ -617,8 +615,8 @@ def test_what_is_not_whole_or_not_of_this_store_does_not_serve(
 READ = """
 import sys
 from chapterverse.settings import Settings
-from chapterverse_api.service import open_service
-service = open_service(Settings(store=sys.argv[1]))
+from chapterverse_api.commands.session import ServiceSession
+service = ServiceSession.open(Settings(store=sys.argv[1]))
 answer = service.answer(query=sys.argv[2])
 assert answer["status"] == "answered", answer
 assert service.status().degraded == [], service.status()
@@ -798,13 +796,13 @@ def test_status_tells_what_is_wrong_with_the_index(
 ) -> None:
     settings = Settings(store=str(bucket))
     publish(bucket, "a")
-    service = Service(settings, reader, None, open_generator(settings))
+    service = quill.service(settings, store=reader)
     assert service.status().degraded == []
     service.snapshot()
     publish(bucket, "b")
     broken_artefact(server, bucket, "truncated")
     # The service's own clock is the machine's: let it believe that its last look was long ago.
-    service._index._looked = 0.0
+    service.resources.index._live._looked = 0.0
     service.snapshot()
     settle()
     status = service.status()
@@ -818,7 +816,7 @@ def test_status_tells_what_is_wrong_with_the_index(
 def test_status_asks_the_store_once_in_a_while(bucket: Bucket, reader: S3Store, server: S3Server) -> None:
     settings = Settings(store=str(bucket), site="docs")
     publish(bucket, "a")
-    service = Service(settings, reader, None, open_generator(settings))
+    service = quill.service(settings, store=reader)
     server.requests.clear()
     for _ in range(20):
         assert service.status().degraded == []

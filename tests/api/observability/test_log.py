@@ -15,9 +15,9 @@ from api import quill
 from api.scripted import META, WHOLE, Client, Scripted, serving
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
+from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.observability import log
 from chapterverse_api.records import RecordsFault
-from chapterverse_api.service import open_service
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import failing
 
@@ -92,7 +92,7 @@ def test_every_line_of_a_request_has_the_id_that_the_response_has(
 ) -> None:
     with CohereServer() as cohere:
         settings = index.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=KEY)
-        response = Client(create_app(open_service(settings))).post("/v1/chat", QUESTION, headers=headers)
+        response = Client(create_app(ServiceSession.open(settings))).post("/v1/chat", QUESTION, headers=headers)
     assert response.status_code == 200
     written = lines(stream)
     assert {"query_received", "results_ranked", "response_generated", "response_sent"} <= {w["event"] for w in written}
@@ -183,9 +183,9 @@ def failures(options: dict[str, Any], index: Settings, cohere: CohereServer) -> 
     yield Scripted([META]), streamed
     yield Scripted(), foreign
     yield Scripted(), {**options, "content": b" " * 140_000 + CANARY.encode(), "json": None}
-    yield open_service(index.override(store=f"{index.store}/nothing")), options
+    yield ServiceSession.open(index.override(store=f"{index.store}/nothing")), options
     cohere.play(*[failing(500)] * 9)
-    yield open_service(index.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=KEY)), options
+    yield ServiceSession.open(index.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=KEY)), options
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -18,7 +18,7 @@ from api.scripted import ANSWER, META, Client, Scripted
 from chapterverse.errors import IndexFault
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.http.sse import Events
+from chapterverse_api.contract import Events
 from chapterverse_api.observability import log, metrics
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY, CohereServer

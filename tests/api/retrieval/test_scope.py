@@ -13,8 +13,8 @@ from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
-from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRequest
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.retrieval.scope import ScopedResults, chunk_of, search_in_scope
 from chapterverse_api.service import Service
@@ -64,8 +64,11 @@ def chat(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
     return answer, "".join(event.model_dump_json() for event in events)
 
 
-def sought_for(service: Service, query: str, **fields: Any) -> ScopedResults:
-    return search_in_scope(Turn(ChatQuery.model_validate({"query": query, **fields}), service))
+def results_for(service: Service, query: str, **fields: Any) -> ScopedResults:
+    resources, question = service.resources, ChatQuery.model_validate({"query": query, **fields})
+    snapshot = resources.index.snapshot(question.docs_version, question.page_url)
+    models = resources.models
+    return search_in_scope(question, query, snapshot, resources.index, models.embedder, models.reranker, Deadline())
 
 
 def carriers(version: str) -> Iterator[dict[str, Any]]:
@@ -180,15 +183,15 @@ def test_the_readers_language_is_kept_to_where_it_holds_an_answer(service: Servi
 
 def test_what_only_another_language_holds_is_told_with_a_note(service: Service) -> None:
     query = "Wombats graben Gänge Serverraum"
-    sought = sought_for(service, query, version="1.0", language="en")
-    assert (sought.other_language, sought.language) == (True, "en")
+    results = results_for(service, query, version="1.0", language="en")
+    assert (results.other_language, results.language) == (True, "en")
     for carrier in ({"language": "en", "version": "1.0"}, {"page_url": f"{base('1.0')}turbine/"}):
         answer, sent = chat(service, query=query, **carrier)
         assert answer.response.startswith(f"{phrases.of('en').abroad}\n\n")
         assert answer.status == "partial"
         assert "mark-2.0" not in sent
         assert "/de/turbine/" in answer.sources_cited[0]
-    home = sought_for(service, query, version="1.0", language="de")
+    home = results_for(service, query, version="1.0", language="de")
     assert not home.other_language
 
 
@@ -208,31 +211,30 @@ def test_a_filter_on_language_is_never_widened(service: Service, language: dict[
 
 
 def test_without_a_page_or_a_language_all_are_searched(service: Service) -> None:
-    sought = sought_for(service, "turbine clear", version="1.0")
-    assert (sought.language, sought.other_language) == (None, False)
-    assert {c.chunk.language for c in sought.found.candidates} == {"en", "de"}
+    results = results_for(service, "turbine clear", version="1.0")
+    assert (results.language, results.other_language) == (None, False)
+    assert {c.chunk.language for c in results.found.candidates} == {"en", "de"}
 
 
 def test_a_question_is_embedded_once_however_often_it_is_searched(tmp_path: Path) -> None:
     embedder = quill.Terms()
     made = quill.publish(tmp_path, pages("1.0"), embedder=embedder, languages={"de/turbine.md": "de"})
     service = quill.service(made, embedder=embedder)
-    sought = sought_for(service, "Wombats graben Gänge Serverraum", language="en")
-    assert sought.other_language
+    results = results_for(service, "Wombats graben Gänge Serverraum", language="en")
+    assert results.other_language
     assert embedder.asked == ["Wombats graben Gänge Serverraum"]
-    assert "embed" in sought.found.timings
+    assert "embed" in results.found.timings
 
 
 def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tmp_path: Path) -> None:
     embedder, reranker = quill.Terms(), quill.Reranker({})
     made = quill.publish(tmp_path, pages("1.0"), embedder=embedder, languages={"de/turbine.md": "de"})
-    service = quill.service(made, embedder=embedder)
-    service.reranker = reranker
+    service = quill.service(made, embedder=embedder, reranker=reranker)
     embedder.down = True
-    sought = sought_for(service, "Wombats graben Gänge Serverraum", language="en")
-    assert sought.other_language
-    assert sought.found.degraded == "The embedder could not be reached; only words were searched."
-    refused = sought_for(service, "Who won the football world cup?", language="en")
+    results = results_for(service, "Wombats graben Gänge Serverraum", language="en")
+    assert results.other_language
+    assert results.found.degraded == "The embedder could not be reached; only words were searched."
+    refused = results_for(service, "Who won the football world cup?", language="en")
     assert not refused.other_language
     assert not refused.found.answerable
     # Once for each question; and what is refused costs no reranking.

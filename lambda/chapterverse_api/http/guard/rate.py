@@ -97,7 +97,7 @@ class RateLimit:
         # What can't be counted is admitted: it costs no more than a free answer, as money is counted too.
         try:
             with self._circuit.asking():
-                return self._told(count)
+                return self._logging_faults(count)
         except CircuitOpen:
             return None
         except ProviderError as error:
@@ -109,7 +109,7 @@ class RateLimit:
             self._work.check(limiter, salt, client, said, now)
         return limiter.admit(client, self._windows, now)
 
-    def _told(self, count: Callable[[Limiter], float | None]) -> float | None:
+    def _logging_faults(self, count: Callable[[Limiter], float | None]) -> float | None:
         limiter = self._limiter()
         try:
             return count(limiter)

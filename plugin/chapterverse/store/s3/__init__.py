@@ -122,10 +122,10 @@ class S3Store:
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[S3Publication]:
         shelf = self._shelf(scope)
-        with self._leased(scope) as held, self._desk() as desk:
+        with self._leased(scope) as held, self._desk() as scratch_dir:
             standing = self._standing(scope)
-            previous = self._previous(shelf, standing, desk)
-            publication = S3Publication(shelf, held, standing, desk, previous, embedder)
+            previous = self._previous(shelf, standing, scratch_dir)
+            publication = S3Publication(shelf, held, standing, scratch_dir, previous, embedder)
             try:
                 yield publication
             finally:
@@ -196,18 +196,18 @@ class S3Store:
                 return ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size))
             except IndexCorrupt:
                 shutil.rmtree(place, ignore_errors=True)
-        with self._desk() as desk:
-            folder = desk / "live"
+        with self._desk() as scratch_dir:
+            folder = scratch_dir / "live"
             # Opened before it has a name, so that nobody removes it in between.
             snapshot = self._fetched(self._shelf(scope), record, folder)
             self._keep(scope, record, folder)
             return snapshot
 
-    def _previous(self, shelf: ScopePrefix, standing: CurrentHead, desk: Path) -> ShardSnapshot | None:
+    def _previous(self, shelf: ScopePrefix, standing: CurrentHead, scratch_dir: Path) -> ShardSnapshot | None:
         """Return what is live, from a copy that nobody had before: damage to the cache must not be published."""
         if standing.record is None:
             return None
-        folder = desk / "live"
+        folder = scratch_dir / "live"
         # A download may be cut short; an index that is replaced for that would be embedded again as a whole.
         for _ in range(2):
             with contextlib.suppress(IndexCorrupt):
@@ -251,10 +251,10 @@ class S3Store:
     def _desk(self) -> Iterator[Path]:
         with contextlib.ExitStack() as stack:
             try:
-                desk = stack.enter_context(self._cache.desk())
+                scratch_dir = stack.enter_context(self._cache.scratch_dir())
             except OSError as error:
                 raise _no_room(self._cache.root, error) from None
-            yield desk
+            yield scratch_dir
 
     def _leased(self, scope: Scope) -> contextlib.AbstractContextManager[lease.S3Lease]:
         return lease.leased(self._bucket, self._shelf(scope).key(_LEASE), scope, self._lease_seconds)

@@ -86,7 +86,7 @@ class Bucket:
         """
         with contextlib.suppress(Missing):
             answer = self._ask("GET", key, headers={"If-None-Match": known} if known else {})
-            with self._told():
+            with self._translating_errors():
                 return S3Object(answer.raw, answer.headers["etag"], _age(answer.headers))
         return None
 
@@ -133,7 +133,7 @@ class Bucket:
         """Return what an uploaded file says it is, None if there is none."""
         with contextlib.suppress(Missing):
             answer = self._ask("HEAD", key)
-            with self._told():
+            with self._translating_errors():
                 return Packed(int(answer.headers["content-length"]), answer.headers.get("x-amz-meta-sha256", ""))
         return None
 
@@ -163,7 +163,7 @@ class Bucket:
         more = ""
         while True:
             answer = self._ask("GET", None, query={**query, "continuation-token": more} if more else query)
-            with self._told():
+            with self._translating_errors():
                 found, after = listed(answer.raw)
                 objects = [self._listed(entry, answer.headers) for entry in found]
             yield from objects
@@ -191,7 +191,7 @@ class Bucket:
     def _put(self, key: str, body: bytes, condition: Mapping[str, str]) -> str:
         """Write a document; return its etag."""
         answer = self._ask("PUT", key, headers=condition, body=body)
-        with self._told():
+        with self._translating_errors():
             return answer.headers["etag"]
 
     def _ask(self, method: str, key: str | None, **parts: Any) -> ApiResponse:
@@ -218,7 +218,7 @@ class Bucket:
         return Client("s3", region, address(self.name, region), lambda said: error_code(said.raw), stall=_STALL)
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         """Turn what is missing from an answer, or can't be read in it, into one sentence."""
         try:
             yield

@@ -2,7 +2,7 @@
 
     ROOT/SCOPE/SHA256/   an unpacked artefact, complete from the moment it has this name
     ROOT/SCOPE.head      the store that it is of, and the head that named it
-    ROOT/*.new           a desk: what one process works on; its lock tells whether that process still lives
+    ROOT/*.new           a scratch_dir: what one process works on; its lock tells whether that process still lives
 
 What is under a hash is never written to by us, and was found to have that hash when it was unpacked. Nothing is made to
 survive a power cut, which takes longer than all the rest: the next boot of the machine begins with another root.
@@ -24,7 +24,7 @@ from chapterverse.errors import ConfigurationError
 
 #: Linux alone tells one boot from another; elsewhere the system empties temporary space when it starts.
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-#: Seconds in which a desk may have been made and not locked yet.
+#: Seconds in which a scratch_dir may have been made and not locked yet.
 _YOUNG = 60
 
 
@@ -41,7 +41,7 @@ class Cache:
         return self.root / scope / sha256
 
     def put(self, folder: Path, place: Path) -> None:
-        """Move an unpacked artefact from a desk to its place; the scope's older ones make room.
+        """Move an unpacked artefact from a scratch_dir to its place; the scope's older ones make room.
 
         Whoever has opened those keeps them: the system removes a file when its last reader is gone.
         """
@@ -69,18 +69,18 @@ class Cache:
                     yield head
 
     @contextlib.contextmanager
-    def desk(self) -> Iterator[Path]:
+    def scratch_dir(self) -> Iterator[Path]:
         """Give a private folder, removed at the end; those of killed processes are removed as well."""
         self._secure()
         _clear(self.root)
-        desk = Path(tempfile.mkdtemp(suffix=".new", dir=self.root))
-        handle = os.open(desk, os.O_RDONLY)
+        scratch_dir = Path(tempfile.mkdtemp(suffix=".new", dir=self.root))
+        handle = os.open(scratch_dir, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            yield desk
+            yield scratch_dir
         finally:
             os.close(handle)
-            shutil.rmtree(desk, ignore_errors=True)
+            shutil.rmtree(scratch_dir, ignore_errors=True)
 
     def _secure(self) -> None:
         """Make the root; raises `ConfigurationError` if anybody else could have put something there."""
@@ -100,15 +100,15 @@ def _boot() -> str:
 
 
 def _clear(root: Path) -> None:
-    for desk in root.glob("*.new"):
+    for scratch_dir in root.glob("*.new"):
         # A release that unpacked folders of any depth may have left some that can't be removed.
         with contextlib.suppress(OSError, RecursionError):
-            if time.time() - desk.stat().st_mtime > _YOUNG and not _locked(desk):
-                shutil.rmtree(desk, ignore_errors=True)
+            if time.time() - scratch_dir.stat().st_mtime > _YOUNG and not _locked(scratch_dir):
+                shutil.rmtree(scratch_dir, ignore_errors=True)
 
 
-def _locked(desk: Path) -> bool:
-    handle = os.open(desk, os.O_RDONLY)
+def _locked(scratch_dir: Path) -> bool:
+    handle = os.open(scratch_dir, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -74,23 +74,23 @@ class CurrentHead:
 
 
 class S3Publication(DraftPublication):
-    """A private copy of the live shard on a desk. Implements `chapterverse.store.Publication`."""
+    """A private copy of the live shard on a scratch_dir. Implements `chapterverse.store.Publication`."""
 
     def __init__(
         self,
         shelf: ScopePrefix,
         lease: S3Lease,
         standing: CurrentHead,
-        desk: Path,
+        scratch_dir: Path,
         previous: ShardSnapshot | None,
         embedder: EmbedderCard,
     ) -> None:
-        super().__init__(desk / "draft", desk / "live", previous, embedder)
+        super().__init__(scratch_dir / "draft", scratch_dir / "live", previous, embedder)
         self.committed: S3Head | None = None
         self._shelf = shelf
         self._lease = lease
         self._standing = standing
-        self._desk = desk
+        self._desk = scratch_dir
 
     @property
     def draft(self) -> Path:

@@ -12,9 +12,8 @@ import pytest
 from api.scripted import ANSWER, META, WHOLE, Client, Scripted, error_of, serving
 from chapterverse.errors import IndexMissing, InputError, ProviderError
 from chapterverse_api.app import create_app
-from chapterverse_api.contract import ChatQuery, Delta, dump
+from chapterverse_api.contract import ChatQuery, Delta, Events, dump
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.http.sse import Events
 
 STREAM = {"accept": "text/event-stream"}
 
