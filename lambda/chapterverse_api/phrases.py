@@ -11,7 +11,7 @@ class Phrases:
     quoted: stands before an extractive answer and says what it is.
     refused: the answer when these docs hold none.
     selection: the chapter of a selection whose page is not known.
-    abroad: stands before an answer from pages in other languages.
+    other_language: stands before an answer from pages in other languages.
     cut: stands behind an answer that reached its greatest length.
     """
 

@@ -118,8 +118,8 @@ def test_a_rotated_key_is_taken_up_while_the_old_service_answers(
     assert quill.ask(new, QUESTION).status == "answered"
     assert len(aws.requests) == 1
     # What was counted goes on, and so does a signing key that nobody named.
-    assert new.budget is old.budget
-    assert new.signer is old.signer
+    assert new.resources.budget is old.resources.budget
+    assert new.resources.signer is old.resources.signer
 
 
 def test_secrets_that_did_not_change_leave_the_service_as_it_is(aws: S3Server, tmp_path: Path) -> None:

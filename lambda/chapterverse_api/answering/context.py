@@ -47,7 +47,7 @@ class AnswerContext:
         found: what the passages were chosen from; None for a selection.
         pages: all chunks of each page that a passage is of, by file path.
         evidence: the strongest evidence found, 0 to 1.
-        abroad: whether the passages are in other languages than the reader's.
+        other_language: whether the passages are in other languages than the reader's.
         degraded: why not everything went as configured; None if it did.
     """
 

@@ -19,8 +19,8 @@ class ServiceSession(Service):
 
     __slots__ = ()
 
-    def snapshot(self) -> Snapshot:
-        return self.resources.index.snapshot()
+    def snapshot(self, version: str | None = None) -> Snapshot:
+        return self.resources.index.snapshot(version)
 
     def answer(self, **fields: Any) -> dict[str, Any]:
         query = checked(**{k: v for k, v in fields.items() if v is not None})

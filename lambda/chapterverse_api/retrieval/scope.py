@@ -28,7 +28,7 @@ class ScopedResults:
 
     Attributes:
         language: BCP 47 tag that the reader is answered in, as far as it is known.
-        abroad: whether it was found in other languages than the reader's, for want of anything there.
+        other_language: whether it was found in other languages than the reader's, for want of anything there.
     """
 
     snapshot: Snapshot

@@ -56,7 +56,7 @@ class Reply:
         return asked_pause(self.headers)
 
 
-Said = TypeVar("Said", Reply, Stream)
+Received = TypeVar("Received", Reply, Stream)
 
 
 class JsonClient:
@@ -155,7 +155,7 @@ class JsonClient:
         self._connections.give_back(exchange, request)
         return reply
 
-    def _said(self, request: Request, use: Callable[[Exchange], Said]) -> Said:
+    def _said(self, request: Request, use: Callable[[Exchange], Received]) -> Received:
         for _ in range(self._tries - 1):
             said = self._connections.send(request, use)
             asked = asked_pause(said.headers)

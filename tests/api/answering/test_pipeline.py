@@ -378,7 +378,7 @@ def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("language", ["en", "en-GB"])
 def test_an_answer_from_another_language_says_so_first(bilingual: Path, language: str) -> None:
-    note = f"{phrases.of('en').abroad}\n\n"
+    note = f"{phrases.of('en').other_language}\n\n"
     service = quill.service(Settings(store=f"edge:{bilingual}"))
     events = list(service.chat(ChatQuery.model_validate({"query": ABROAD, "language": language})))
     deltas = [event.text for event in events if isinstance(event, Delta)]
@@ -393,7 +393,7 @@ def test_an_answer_from_another_language_says_so_first(bilingual: Path, language
 
 
 def test_the_note_stands_before_a_models_own_words_and_before_what_replaces_them(bilingual: Path) -> None:
-    note = f"{phrases.of('en').abroad}\n\n"
+    note = f"{phrases.of('en').other_language}\n\n"
     quote = "Wombats graben nachts lange Gänge unter dem Serverraum."
     service, generator = told(bilingual, Span(quote, ("1",)))
     answer = ask(service, ABROAD, language="en")
