@@ -187,7 +187,7 @@ def test_what_only_another_language_holds_is_told_with_a_note(service: Service) 
     assert (results.other_language, results.language) == (True, "en")
     for carrier in ({"language": "en", "version": "1.0"}, {"page_url": f"{base('1.0')}turbine/"}):
         answer, sent = chat(service, query=query, **carrier)
-        assert answer.response.startswith(f"{phrases.of('en').abroad}\n\n")
+        assert answer.response.startswith(f"{phrases.of('en').other_language}\n\n")
         assert answer.status == "partial"
         assert "mark-2.0" not in sent
         assert "/de/turbine/" in answer.sources_cited[0]
