@@ -1,1 +1,1 @@
-"""The service: the question's way from HTTP to a cited answer."""
+"""The service: answers questions over HTTP with citations."""

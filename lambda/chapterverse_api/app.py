@@ -1,4 +1,4 @@
-"""The HTTP application: routes, the guard around them, and one shape for every error."""
+"""The HTTP application: routes, guard, and one shape for every error."""
 
 from __future__ import annotations
 

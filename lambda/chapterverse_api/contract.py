@@ -1,4 +1,4 @@
-"""What goes over the wire (DESIGN 4.3): requests, responses, stream events. Unknown fields are refused."""
+"""The wire format: requests, responses, stream events. Unknown fields are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a turn must be over: some seconds after it began, or as soon as its reader is gone."""
+"""The deadline of a turn: some seconds after it began, or as soon as its reader leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The AWS Lambda entry point: `chapterverse_api.handler.handler`, for Function URLs and API Gateway.
+"""The AWS Lambda entry point `chapterverse_api.handler.handler`, for Function URLs and API Gateway.
 
 Importing it reads the environment and opens nothing: the index opens at the first question or scheduled ping.
 """

@@ -1,4 +1,4 @@
-"""The few sentences that are ours and not the documentation's, in the languages of the widget."""
+"""Our own few sentences, in the languages of the widget."""
 
 from __future__ import annotations
 

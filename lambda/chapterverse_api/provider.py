@@ -1,4 +1,4 @@
-"""When the service opens: at the first question, and anew where the secrets that it was opened with have changed.
+"""Opens the service at the first question, and again when its secrets change.
 
 Secrets that `CHAPTERVERSE_SECRETS_ARN` names are asked for at the first question, never before. Ten minutes later, or
 a minute later where a key is refused, they are asked for again, in the background while the old service answers; where

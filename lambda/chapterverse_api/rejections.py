@@ -1,4 +1,4 @@
-"""What a reader is told when there is no answer: one shape, one plain sentence, nothing from the inside.
+"""Errors over HTTP: a status, a code and one plain sentence that reveals nothing from the inside.
 
 Every error becomes a `Rejection`: those of `chapterverse.errors` by the table below, anything else as `internal`. What
 went wrong goes to the log; the sentence on the wire names no file, no class and none of the request's own words.

@@ -1,4 +1,4 @@
-"""What the API can do, over one set of resources: answer, search, take a rating, tell its state."""
+"""The operations of the API over one set of resources: chat, retrieve, rate, status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A breach of contract in one sentence: which field, and what it must be. Never what it was."""
+"""Describes a breach of contract in one sentence: the field and the rule, never the value."""
 
 from __future__ import annotations
 

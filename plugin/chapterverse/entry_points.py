@@ -1,4 +1,4 @@
-"""Running the service on this machine: for `chapterverse serve`, and beside `mkdocs serve`.
+"""Opens the service, which is another package, and runs it beside `chapterverse serve` and `mkdocs serve`.
 
 The service is another package, which this one never imports: it is found by its entry points.
 """

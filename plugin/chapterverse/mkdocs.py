@@ -1,4 +1,4 @@
-"""The plugin for MkDocs and ProperDocs: collects pages while they are built, indexes them when the build was clean.
+"""The plugin for MkDocs and ProperDocs: collects pages during a build, indexes them after a clean one.
 
 Pages are read in `on_page_context`, where `page.content` is final (cross-references are resolved there and not before)
 but not yet wrapped in the theme, and before any other plugin of that event. The index is published in `on_shutdown`,

@@ -1,4 +1,4 @@
-"""The values that travel through the system, all frozen.
+"""The values that travel through the system. All are frozen.
 
 A *page* is read into *sections*, each under one rendered heading; a section holds *blocks*; blocks are packed into
 *chunks*; a chunk with its vectors is a *point*; the *head* names the generation of points that readers see.

@@ -1,4 +1,4 @@
-"""Telling how far a long run has come: what is called meanwhile, and a bar on standard error that listens."""
+"""Progress of long work: a callback, and a bar on standard error."""
 
 from __future__ import annotations
 

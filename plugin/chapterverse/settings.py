@@ -1,4 +1,4 @@
-"""Settings from the environment: one name for each, the same in every part of the system.
+"""Settings from the environment: one name for each, in every part of the system.
 
 A flag or a line of mkdocs.yml overrides a variable; a secret comes from the environment, or from where `secrets_arn`
 says. A key that is present never switches a provider on: only `embedder`, `reranker` and `generator` do.

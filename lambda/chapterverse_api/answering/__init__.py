@@ -1,0 +1,1 @@
+"""The pipeline of an answer. Start at `pipeline.answer_query`."""

@@ -1,4 +1,4 @@
-"""What an answer may be made of: passages from the index that carry enough evidence, or the reader's own selection."""
+"""Chooses what an answer is made from: passages with enough evidence, or the reader's selection."""
 
 from __future__ import annotations
 

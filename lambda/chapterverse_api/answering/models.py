@@ -1,4 +1,4 @@
-"""The models that one turn may use: each counts what it costs, and what the day's budget does not allow is left out."""
+"""The models of the process and of one turn. Each counts its cost and stays within the day's budget."""
 
 from __future__ import annotations
 

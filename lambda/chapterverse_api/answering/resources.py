@@ -1,4 +1,4 @@
-"""What answering needs of the process, opened once: the index, the models, the budget, the signing key."""
+"""What all questions of a process share, opened once: index, models, budget, signing key."""
 
 from __future__ import annotations
 

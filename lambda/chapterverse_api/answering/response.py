@@ -1,4 +1,4 @@
-"""What a verified draft amounts to: the answer, or the honest no."""
+"""Builds the response: the verified answer, or a refusal."""
 
 from __future__ import annotations
 

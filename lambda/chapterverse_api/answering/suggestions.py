@@ -1,4 +1,4 @@
-"""What a reader may ask next: sections that were found for a question and not cited, worded as the docs word them.
+"""Suggests what to ask next: sections that were found and not cited, by their headings.
 
 Nothing is made up. A suggestion is a heading, behind the title of its page where it says too little alone, and it is
 made only if a search for it finds that very section first, with evidence enough to answer from. A short one has to do

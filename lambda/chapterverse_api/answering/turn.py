@@ -1,4 +1,4 @@
-"""One question and its answer: when it must be over, what was said before, and what the log is told of it."""
+"""One question and its answer: deadline, conversation, log, and the response's head."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What models cost, and the limits on it."""

@@ -1,4 +1,4 @@
-"""A part that keeps failing is left alone for a while, so that readers don't wait for it in vain.
+"""Circuit breaker: skips a failing provider so that readers don't wait for it.
 
 The circuit breaker of M. Nygard, "Release It!" (2007): after a few failures in a row nothing is asked of the part any
 more; when some time has passed one question may try it, and decides for the others.

@@ -1,4 +1,4 @@
-"""How much a site's models may cost in a day, and what that leaves to one turn.
+"""The day's budget for models, and what it leaves to one turn.
 
 The most that a turn can cost is set aside in one atomic step before anything is paid for, and replaced by what it did
 cost afterwards. So no race overspends, and a process that is killed in between has counted too much.

@@ -1,4 +1,4 @@
-"""What models cost, as their providers list it: no contract, so each can be replaced by `CHAPTERVERSE_PRICES`.
+"""List prices of models. `CHAPTERVERSE_PRICES` replaces each of them.
 
 A dollar for a million tokens is a microdollar for one, so the numbers below are both.
 """

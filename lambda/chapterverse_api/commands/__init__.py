@@ -1,0 +1,1 @@
+"""What the command line asks of the service. The service itself loads nothing of it."""

@@ -1,4 +1,4 @@
-"""One answer as `chapterverse eval --answers` measures it: what it cites, read anew in the index, and how long it took.
+"""Measures one answer for `eval --answers`: reads what it cites in the index again, and times it.
 
 Nothing that the turn itself knew is trusted. Each cited section is read again where the citation says that it stands,
 and what cites it is verified anew, with these sections and no others.

@@ -1,4 +1,4 @@
-"""What the command line asks of a search: rows to print, what an evaluation measures, what a calibration weighs."""
+"""Searches for the command line: rows to print, figures for `eval`, features for `calibrate`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What was said before a question, and how it is kept and signed."""

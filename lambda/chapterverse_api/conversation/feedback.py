@@ -1,4 +1,4 @@
-"""What becomes of a reader's word on an answer: a line in the log, and a row where conversations are kept."""
+"""Logs a reader's rating, and keeps it where conversations are kept."""
 
 from __future__ import annotations
 

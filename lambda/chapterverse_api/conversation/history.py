@@ -1,4 +1,4 @@
-"""What was said before a question: whose words it is, how much of it a prompt holds, and what a follow-up means."""
+"""The conversation before a question: who said what, how much a prompt holds, what a follow-up means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads: what an answer may know of the conversation before it, and how a turn is kept. Nothing here fails an answer.
+"""Recalls and keeps conversations. A failing database never fails an answer.
 
 A thread has a running summary. It is made anew from the old one and the turns since, when there are six of them or more
 than a prompt holds: by a model if there is one, else of the questions and the titles of what was cited.

@@ -1,4 +1,4 @@
-"""Our mark on our answers: a chained MAC over a conversation that only the browser keeps.
+"""Signs answers by a chained MAC, since only the browser keeps the conversation.
 
     tag = HMAC-SHA256(key, version, key id, expiry, turn id, previous tag, question, answer)
 

@@ -1,4 +1,4 @@
-"""Generators: passages to a draft answer. One protocol, its implementations beside it, chosen by name.
+"""Generators draft answers from passages. A setting chooses one by name.
 
 A generator proposes and `grounding` decides: no generator is trusted to cite.
 """

@@ -1,4 +1,4 @@
-"""Language models on Amazon Bedrock, by `Converse`, which is one request for the models of all vendors.
+"""Language models on Amazon Bedrock, called by `Converse`, the same for all vendors.
 
     bedrock:amazon.nova-lite-v1:0                         a model's id
     bedrock:eu.anthropic.claude-haiku-4-5-20251001-v1:0   an inference profile's, or its ARN

@@ -1,4 +1,4 @@
-"""Markdown to units: the least that may be quoted by itself. Made of lines and not of a parse, in linear time."""
+"""Splits Markdown into blocks that may be quoted alone, line by line and in linear time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cohere's chat models (`POST /v2/chat`) over plain REST: the passages go as documents, and come back as citations.
+"""Cohere's chat models (`POST /v2/chat`) over plain REST: passages as documents, native citations back.
 
 Fields, events and refusals are those of Cohere's documentation, August 2026, and of its SDK 7.3. Beside `documents`
 Cohere takes neither `safety_mode` nor `response_format`.

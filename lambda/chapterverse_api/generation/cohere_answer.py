@@ -1,4 +1,4 @@
-"""An answer of Cohere's as it comes: server-sent events to text, and native citations to spans.
+"""Reads Cohere's stream: events to text, native citations to spans.
 
 Nothing of a reply is trusted. Offsets are code points of one content part; a citation whose text does not stand where
 it says moves to where it stands, if that is one place alone, or is dropped. The ids are judged by `grounding`.

@@ -1,4 +1,4 @@
-"""The answer without a model: the documentation's own sentences, quoted whole, with the nearest code.
+"""Answers without a model: quotes the documentation's sentences whole, with the nearest code.
 
 Two windows of about 55 words from the three best passages, chosen by maximal marginal relevance, recover more of a
 human answer than any single window or the best isolated sentences (measured on 285 questions: ROUGE-1 recall .511

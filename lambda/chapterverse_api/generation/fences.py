@@ -1,4 +1,4 @@
-"""Code in a Markdown text that is still being written: fenced, or between backticks."""
+"""Tracks code in Markdown that is still being written: fences and backticks."""
 
 from __future__ import annotations
 

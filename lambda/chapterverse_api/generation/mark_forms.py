@@ -1,4 +1,4 @@
-"""What models write instead of the mark "[1]": "[Source 1]", "(doc 1)", "[1, Installation]", "[1](https://…)", "<1>".
+"""Recognizes other forms of the mark "[1]": "[Source 1]", "(doc 1)", "[1, Installation]", "[1](https://…)", "<1>".
 
 At the end of a sentence, an item or a part of one they are marks like others; inside it they are its words, and words
 of the sources are never marks. A number without a word, "(1)" or "<1>", must stand before the sentence's own stop and

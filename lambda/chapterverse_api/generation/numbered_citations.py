@@ -1,4 +1,4 @@
-"""Answers with numbers as marks, "Set `site_url` [1]." or "…【2】", to spans with citations, while they are written.
+"""Turns numbered marks, "Set `site_url` [1]." or "…【2】", into citations while the text streams.
 
 For models without citations of their own. The marks never reach the reader: the text is shown without them, with the
 spaces right, and what they say is in the spans. A mark cites the sentence before it, or at the start of a line the one

@@ -1,4 +1,4 @@
-"""Language models behind any server with OpenAI's `POST /v1/chat/completions`: OpenAI, Ollama, vLLM, LM Studio, others.
+"""Language models of any server with OpenAI's `POST /v1/chat/completions`: OpenAI, Ollama, vLLM, LM Studio, others.
 
     openai:gpt-4.1-mini    OpenAI itself, which needs a key
     openai:qwen3:8b        with CHAPTERVERSE_OPENAI_URL=http://localhost:11434, which needs none

@@ -1,4 +1,4 @@
-"""Words that a server sent at once go on together: each piece of a draft has a price, as all of it is looked at."""
+"""Batches stream events that arrive together, since every piece of a draft is inspected whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language model is told: the rules, the conversation, and the sources where they have no field of their own.
+"""The prompt: rules, conversation, and sources for models without a field for them.
 
 A prompt persuades and guarantees nothing; what must hold is checked in code afterwards. So it says little, holds no
 secret, names no tool and no address of ours, and everything in it that others wrote is marked as theirs: sources stand

@@ -1,4 +1,4 @@
-"""What a model says aloud: whole characters that can be seen, and none of the thoughts before the answer.
+"""Strips reasoning and control characters from a model's output.
 
 Some servers send the thoughts of models that reason as text, `<think>…</think>`, and some templates open them before
 the model begins, so that only their end arrives. What was shown by then can't be unsaid, but is no part of the answer.

@@ -1,4 +1,4 @@
-"""Refusal by the model: the word that it was told to say when its sources don't hold the answer.
+"""Recognizes the refusal word that the prompt asks for where the sources hold no answer.
 
 A draft that is this word, or begins with it as a remark of its own, is no answer, whatever follows. In a sentence it is
 a mention, "NOT_IN_DOCS is what the model says", and the sentence stands; but the word is between the model and us, and

@@ -1,4 +1,4 @@
-"""Marks such as "[1]" that a model wrote into its text though nobody asked for them: a reader takes them for citations.
+"""Removes marks such as "[1]" that a model wrote without being asked: a reader takes them for citations.
 
 What an answer rests on stands in its segments and was checked. A number in brackets was not, so it is left out of
 prose, unless it belongs to the sources' own words, as a footnote or an array's element does. Code is left alone. What

@@ -1,4 +1,4 @@
-"""What of a draft may stand: every sentence is checked here, whichever generator made it.
+"""Checks a draft sentence by sentence against the passages, whichever generator wrote it.
 
 A citation of a sentence holds if its id was sent with this request and its passage carries the whole sentence: half of
 its words, by idf, stand together in one place; each number and identifier stands there to the letter, where the

@@ -1,4 +1,4 @@
-"""Whether a sentence of an answer says something of the documentation's subject, and must rest on a passage.
+"""Decides whether a sentence claims something about the subject, and so needs a passage.
 
 Everything does but what is listed here: filler, a heading that is a title, a question, what announces with a colon, and
 what says no more than that the documentation doesn't say. Whoever hides a statement in one of these shapes makes it

@@ -1,4 +1,4 @@
-"""Numbers and identifiers of a sentence: what a source must hold to the letter, in whichever way it is written."""
+"""Numbers and identifiers of a sentence, which a source must hold to the letter in any notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A passage's sentences as claims are compared with them: each with its words, numbers and negations."""
+"""A passage's sentences with their words, numbers and negations, to compare claims with."""
 
 from __future__ import annotations
 

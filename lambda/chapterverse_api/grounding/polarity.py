@@ -1,4 +1,4 @@
-"""Whether a sentence says the opposite of one that shares its words: negations that only one of them has, and antonyms.
+"""Detects negation and antonyms: whether a sentence contradicts one that shares its words.
 
 Word lists, so it knows English, German, French and Spanish; in other languages it finds nothing.
 """

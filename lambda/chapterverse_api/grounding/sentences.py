@@ -1,4 +1,4 @@
-"""Text to sentences: the least of an answer that is checked, and of a passage that it is compared with."""
+"""Splits text into sentences, the unit of the check."""
 
 from __future__ import annotations
 

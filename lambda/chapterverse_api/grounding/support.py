@@ -1,4 +1,4 @@
-"""How far a sentence rests on a passage: its words in one place, its numbers and names there too, nothing denied."""
+"""Measures how far a passage supports a sentence: words in one place, numbers, names, no negation."""
 
 from __future__ import annotations
 

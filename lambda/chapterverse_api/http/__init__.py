@@ -1,0 +1,1 @@
+"""The HTTP side: routes, the guard before them, the event stream."""

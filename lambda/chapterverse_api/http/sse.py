@@ -1,4 +1,4 @@
-"""An answer as server-sent events, `meta`, `delta`…, then `final`, or `error` if it broke; or all of it at once."""
+"""Streams an answer as server-sent events `meta`, `delta`…, then `final` or `error`; or sends it whole."""
 
 from __future__ import annotations
 

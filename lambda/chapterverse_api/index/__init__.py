@@ -1,0 +1,1 @@
+"""The live index: which generation answers, at which addresses."""

@@ -1,4 +1,4 @@
-"""Where the reader finds a page: on the site's own address, or on the one that serves it here."""
+"""Maps addresses of the index to those of the site that a reader is on, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which generations a service answers from: each is opened once, and serves until a newer one is ready.
+"""Opens each generation once, and serves it until a newer one is ready.
 
 An embedded store is asked for its heads at every question. A remote one is asked every ten seconds at most, in the
 background: what is open answers until the newer generation is fetched, found whole and opened. Where a head or what it

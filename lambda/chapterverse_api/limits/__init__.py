@@ -1,4 +1,4 @@
-"""Limiters: counters that many processes may share. One protocol, its implementations beside it, chosen by name.
+"""Limiters: counters that several processes may share. A setting chooses one by name.
 
 Two things are counted: requests of a client in windows of time, and money of a site in a day. Both are counted before
 anything is done for them, in one atomic step each, so that no race admits more than there is room for, and a process

@@ -1,4 +1,4 @@
-"""Counters in a DynamoDB table: for any number of machines, with nothing that runs while nobody asks.
+"""Counters in a DynamoDB table, for any number of machines and with nothing always on.
 
 The table has the partition key `pk`, a string, and no sort key; its TTL attribute is `expires`. Every step is one
 `UpdateItem` of one item under a condition, which DynamoDB carries out alone among all that ask. There are three kinds:

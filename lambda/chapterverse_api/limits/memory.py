@@ -1,4 +1,4 @@
-"""Counters in this process: for one process on one machine. Implements `chapterverse_api.limits.Limiter`."""
+"""Counters of this process. Implements `chapterverse_api.limits.Limiter`."""
 
 from __future__ import annotations
 

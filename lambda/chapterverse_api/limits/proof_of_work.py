@@ -1,4 +1,4 @@
-"""Proof of work: what a client that is near its limit has to compute before it may ask on.
+"""Proof of work: a client near its limit computes before it may ask on.
 
     challenge = v1 . expiry . nonce . mac       mac = HMAC-SHA256(key, purpose, site, client, difficulty, expiry, nonce)
     answer    = challenge : number              PBKDF2-HMAC-SHA256(number, challenge) begins with a zero byte

@@ -1,0 +1,1 @@
+"""Log events and metrics."""

@@ -1,4 +1,4 @@
-"""Typed log events: one JSON line each, with sizes and timings, and a reader's words only where that was asked for."""
+"""Log events: one JSON line each, with sizes and timings, and without readers' words by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics in CloudWatch's Embedded Metric Format: one JSON line a request in the log, which CloudWatch reads by itself.
+"""Metrics in CloudWatch's Embedded Metric Format: one JSON line a request.
 
 No SDK, no call and no agent: see "Specification: Embedded metric format" in the CloudWatch user guide. Off Lambda
 nobody reads such lines, so none are written there.

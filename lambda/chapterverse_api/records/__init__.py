@@ -1,4 +1,4 @@
-"""Conversations that are kept: which values they are made of, what keeps them, and how that is opened.
+"""Opens the database that keeps conversations.
 
 Nothing is kept unless a database is named. What a reader selected on a page and what they tell of themselves is never
 kept, whoever asks for it.

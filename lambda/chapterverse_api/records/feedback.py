@@ -1,4 +1,4 @@
-"""The table of what readers said of answers, beside that of the conversations and in the same database.
+"""The table of ratings, in the database of the conversations.
 
 A row is a turn: a second rating takes the place of the first. `scope` is the thread's, where the turn is kept by then,
 and `created_at` from when its age counts: that of its turn, so that no comment outlives what it is about.

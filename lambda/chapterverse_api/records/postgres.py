@@ -1,4 +1,4 @@
-"""Conversations on a Postgres server, Neon and other poolers included. Implements `records.table.Database`.
+"""Conversations on Postgres, Neon and other poolers included. Implements `records.database.Database`.
 
 No sentence holds anything of the address, nor what the server says of it: both may hold a password.
 """

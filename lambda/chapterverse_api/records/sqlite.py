@@ -1,4 +1,4 @@
-"""Conversations in an SQLite file. Implements `chapterverse_api.records.table.Database`."""
+"""Conversations in an SQLite file. Implements `chapterverse_api.records.database.Database`."""
 
 from __future__ import annotations
 

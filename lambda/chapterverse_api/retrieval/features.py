@@ -1,4 +1,4 @@
-"""What a chunk's place and wording say of a question, beside how rare the words are that they share.
+"""Ranking features of a chunk: its place and its wording, beside the rarity of shared words.
 
     title    share of the page title's words that the question holds
     heading  share of the nearest heading's words that it holds

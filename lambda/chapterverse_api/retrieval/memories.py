@@ -1,4 +1,4 @@
-"""Memories among the results: notes of the docs' owner, which are found by likeness first and weighed after.
+"""Ranks memories, the owner's notes: first by similarity, then by importance and recency.
 
 The plain sum of similarity, importance and recency lets an important note that has nothing to do with the question
 beat one that answers it: .5 · .2 + .5 · 1 is more than .5 · .8 + .5 · .3. So a memory must first come near the best

@@ -1,4 +1,4 @@
-"""What of the results an answer is made from: the best sections, as much of each as fits into a budget of tokens.
+"""Packs the best sections into a budget of tokens.
 
 Small chunks find the right section more often, large ones deliver more of it; so what was found is small, and what is
 handed on is the section around it. Neighbors come from the same section alone: an answer must cite where it stands.

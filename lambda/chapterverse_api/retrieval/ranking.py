@@ -1,4 +1,4 @@
-"""The order of what both sides found: fused scores, then the page, the place and the wording, then variety.
+"""Ranks hits of both searches: fused scores, then page, place and wording, then variety.
 
 Fusion is linear over scaled scores (it beat reciprocal rank fusion on every set measured), ties by chunk id. The
 weights were chosen on one public question set (ray-v1, 145 questions) and on our own documentation (152), whose pages

@@ -1,4 +1,4 @@
-"""Where a question is looked up: in the docs version and the language of the reader's page.
+"""Searches in the docs version and language of the reader's page.
 
 The version is never left: what holds in one release may be wrong in another. The language is left where it holds no
 answer, and the answer says so.

@@ -1,4 +1,4 @@
-"""From a question to ranked chunks: search both sides, fuse, order, rerank, weigh. One order on every store.
+"""Searches one generation: both sides, fusion, ranking, evidence. The order is the same on every store.
 
 A rank only orders: the best of anything is first. How far a chunk answers at all is said by its evidence, which is
 calibrated for the index.

@@ -1,4 +1,4 @@
-"""A Lambda runtime of our own that streams: `python -m chapterverse_api.runtime`, started by `infra/bootstrap`.
+"""A Lambda runtime that streams: `python -m chapterverse_api.runtime`, started by `infra/bootstrap`.
 
     __main__.py    imports the handler, or reports why it can't be
     api.py         what AWS has a runtime say and ask

@@ -1,4 +1,4 @@
-"""Starts the runtime. Whatever keeps the function from starting is told to Lambda and to the log, in one line each."""
+"""Starts the runtime. A failure to start is reported to Lambda and to the log, in one line each."""
 
 from __future__ import annotations
 

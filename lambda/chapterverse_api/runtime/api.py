@@ -1,4 +1,4 @@
-"""The Runtime API: where a function gets its invocations and leaves its answers.
+"""Client of Lambda's Runtime API: takes invocations, sends responses.
 
 Source: "Using the Lambda runtime API" and "Building a custom runtime" in the AWS Lambda developer guide.
 """

@@ -1,4 +1,4 @@
-"""Events of AWS Lambda: HTTP for the application, and whatever else an operator's rules send to a function."""
+"""AWS Lambda events: HTTP requests for the application, and scheduled or other events."""
 
 from __future__ import annotations
 

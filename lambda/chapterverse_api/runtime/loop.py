@@ -1,4 +1,4 @@
-"""One invocation after another: a reader's request is streamed, anything else answered whole."""
+"""Handles one invocation after another: streams HTTP requests, answers other events whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the application sends for one request, passed on to the Runtime API at once."""
+"""Passes the application's response on to the Runtime API as it is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SnapStart: a function that has started is frozen as a snapshot, and processes come back from copies of it."""
+"""SnapStart hooks: before the snapshot of a started function, and after a restore."""
 
 from __future__ import annotations
 

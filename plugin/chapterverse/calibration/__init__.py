@@ -1,4 +1,4 @@
-"""How sure we may be that a chunk speaks of what was asked: a number from 0 to 1 that means the same for any question.
+"""Turns matched words into evidence: a probability from 0 to 1 that a chunk answers a question.
 
 A fused or min-max score can't say it: its best hit is always 1. Evidence is absolute, a logistic function of what is
 known of a question and a chunk (see `Matching.features`), and what is below its floor is not answered from.

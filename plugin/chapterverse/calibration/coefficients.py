@@ -1,4 +1,4 @@
-"""The coefficients of the logistic function that makes evidence of features."""
+"""The logistic function from features to evidence, and its coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question's words as one index weighs them, and what a chunk has of them.
+"""Weighs a question's words by an index, and compares a chunk with them.
 
 Evidence is made of seven features:
 

@@ -1,4 +1,4 @@
-"""A fit to questions that people ask: which of them the index answers, and which it doesn't.
+"""Fits the coefficients to labelled questions: which of them the index answers, and which it doesn't.
 
 What is known of a question is a set of candidates, and which of them speaks of it is not said. So the fit goes in
 rounds: each question is taken for its strongest candidate, the coefficients are fitted, and the strongest chosen anew

@@ -1,4 +1,4 @@
-"""Measuring on people's questions how much evidence is enough, and how much the embedder's opinion weighs.
+"""Measures on labelled questions from which evidence to answer, and how to weigh the embedder.
 
     questions ─ observe ─> Observation each ─ calibrated ─> Outcome ─ tuning.tune ─> a new generation, same points
 

@@ -1,4 +1,4 @@
-"""Logistic regression, small and in plain Python: the same numbers give the same coefficients on every machine."""
+"""Logistic regression in plain Python, so that every machine computes the same coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fit to questions made of the index itself, for every index that nobody has calibrated.
+"""Fits the coefficients to questions made of the index itself, where nobody has calibrated it.
 
 A question made of one chunk's words must be told from one whose words come from all over the site and from outside it.
 """

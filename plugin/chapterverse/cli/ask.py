@@ -1,4 +1,4 @@
-"""`search`, `ask` and `serve`: the service on the command line. It is loaded only when one of them runs."""
+"""Commands `search`, `ask` and `serve`. Each loads the service when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`calibrate`: from which evidence on an index answers, by questions that people ask."""
+"""Command `calibrate`: fits to labelled questions when the chat refuses."""
 
 from __future__ import annotations
 

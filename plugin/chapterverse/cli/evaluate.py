@@ -1,4 +1,4 @@
-"""`eval`: how well the questions of a file are answered, in figures, against bars and against an earlier run."""
+"""Command `eval`: measures how well questions are answered, against bars and an earlier run."""
 
 from __future__ import annotations
 

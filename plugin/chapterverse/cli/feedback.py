@@ -1,4 +1,4 @@
-"""`feedback`: what readers said of answers, for the owner to read. The service keeps it, so it is loaded for it."""
+"""Command `feedback`: prints readers' ratings. It loads the service, which keeps them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`forget`: what is kept of conversations, removed. The service keeps them, so it is loaded for it."""
+"""Command `forget`: removes kept conversations. It loads the service, which keeps them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`index` and `status`: making an index true to its site, and seeing whether it is."""
+"""Commands `index` and `status`: update an index from its site, and show whether it is up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: their common options, the settings these make, and how a document is printed."""
+"""Options that the commands share, the settings they make, and JSON on standard output."""
 
 from __future__ import annotations
 

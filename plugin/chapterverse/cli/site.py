@@ -1,4 +1,4 @@
-"""`widget`, `inject` and `check`: the chat in a site of any generator, and what is wrong with a site as built."""
+"""Commands `widget`, `inject` and `check`: put the chat into a built site and check it."""
 
 from __future__ import annotations
 

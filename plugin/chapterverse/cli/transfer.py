@@ -1,4 +1,4 @@
-"""`export`, `import` and `repair`: an index without its site."""
+"""Commands `export`, `import` and `repair`: work on an index without its site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedders: text to dense vectors. One protocol, its implementations beside it, chosen by name."""
+"""Embedders turn text into dense vectors. A setting chooses one by name."""
 
 from __future__ import annotations
 

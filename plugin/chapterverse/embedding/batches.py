@@ -1,4 +1,4 @@
-"""Sending many texts in requests that a model takes, and finding the one that it will never take."""
+"""Embeds many texts in requests that a model accepts, and finds the text that it rejects."""
 
 from __future__ import annotations
 

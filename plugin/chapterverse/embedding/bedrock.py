@@ -1,4 +1,4 @@
-"""Cohere's embedding models on Amazon Bedrock, by `InvokeModel`.
+"""Cohere's embedding models on Amazon Bedrock, called by `InvokeModel`.
 
 Bodies and limits are those of the Bedrock user guide ("Cohere Embed v3", "Cohere Embed v4"), November 2026.
 """

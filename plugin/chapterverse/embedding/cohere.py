@@ -1,4 +1,4 @@
-"""Cohere's embedding models (`POST /v2/embed`): the official SDK while building, plain REST for a question.
+"""Cohere's embedding models (`POST /v2/embed`). Builds use the SDK; questions use plain REST.
 
 Both send the body that `_body` makes, so that a question and the documents meet in one space; they differ in
 `input_type` alone, as Cohere asks for retrieval. Sizes and limits are those of Cohere's documentation, August 2026.

@@ -1,4 +1,4 @@
-"""Local models by fastembed (ONNX on the CPU): no key, and no network once the model is on disk."""
+"""Local ONNX models, run by fastembed on the CPU. They need no key, and no network after the download."""
 
 from __future__ import annotations
 

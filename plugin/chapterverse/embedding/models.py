@@ -1,4 +1,4 @@
-"""What is documented of a provider's models, and how a setting picks one of them: `MODEL[/SIZE][@int8]`."""
+"""Documented limits of a provider's models, and the setting that picks one: `MODEL[/SIZE][@int8]`."""
 
 from __future__ import annotations
 

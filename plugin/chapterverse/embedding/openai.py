@@ -1,4 +1,4 @@
-"""Embedding models behind any server with OpenAI's `POST /v1/embeddings`: OpenAI, Ollama, vLLM, LM Studio and others.
+"""Embedding models of any server with OpenAI's `POST /v1/embeddings`: OpenAI, Ollama, vLLM, LM Studio and others.
 
     openai:text-embedding-3-small        OpenAI itself, which needs a key
     openai:text-embedding-3-large/1024   with `dimensions`, where a model can be asked for shorter vectors

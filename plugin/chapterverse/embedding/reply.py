@@ -1,4 +1,4 @@
-"""What a model answered, taken whole or refused whole: nothing doubtful is ever stored."""
+"""Validates the vectors of a reply. A doubtful reply is rejected as a whole, so nothing doubtful is stored."""
 
 from __future__ import annotations
 

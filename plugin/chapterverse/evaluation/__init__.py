@@ -1,4 +1,4 @@
-"""Measuring how well a site's questions are answered: `chapterverse eval`.
+"""`chapterverse eval`: measures how well a site's questions are answered.
 
     questions ─ examining ─> Run(rows with ranks) ─ metrics ─> figures ─ bars ─> met or not
                               │  two runs ─ comparing, bootstrap ─> differences with intervals

@@ -1,4 +1,4 @@
-"""What an answer is worth, without a model that judges: its citations, its facts, its refusals, its confidence.
+"""Scores of answers without a judging model: citations, facts, refusals, confidence.
 
 An answer is kept as facts that were counted (see `judging.judge` of the service), and figures follow from them as they
 do for a search. All are from 0 to 1, the higher the better, and averaged over the questions that they are defined for:

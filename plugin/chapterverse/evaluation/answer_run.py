@@ -1,4 +1,4 @@
-"""Having every question answered by the whole pipeline: from a `Run` to one with answers."""
+"""Answers every question of a run by the whole pipeline."""
 
 from __future__ import annotations
 

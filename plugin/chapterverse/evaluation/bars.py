@@ -1,4 +1,4 @@
-"""Bars: the least that a figure must reach, as `--min recall@5=0.8` sets them."""
+"""Minimum figures for CI, such as `--min recall@5=0.8`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a difference between two runs may be luck of the questions: paired bootstrap intervals.
+"""Paired bootstrap intervals: how much of the difference between two runs may be chance.
 
 Both runs answered the same questions, so it is their differences, question by question, that are drawn again: as many
 as there are, with replacement, ten thousand times. The interval holds the middle 95 % of the means (the percentile

@@ -1,4 +1,4 @@
-"""Where the marks of a chart stand, in the units of its SVG; the report's template draws them."""
+"""Computes the marks of the report's charts in units of their SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs side by side: how much each figure changed on the questions that both hold, and which questions moved."""
+"""Compares two runs: how much each figure changed, and which questions moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What confidences are worth: whether an answer that is said to be sure with .8 is right in 8 of 10 cases.
+"""Calibration of confidences: Brier score, calibration error, and the risk at each level.
 
 brier          mean squared distance of confidence and outcome, the less the better (Brier, 1950)
 ece            distance of mean confidence and share of right answers in ten bins of width .1, weighted by how many

@@ -1,4 +1,4 @@
-"""What the figures mean. Each is computed from ranks alone: where in the results each expected place was found.
+"""Retrieval metrics, each computed from the ranks of the expected places.
 
 Ranks start at 1 and None is "not found"; several chunks of one expected section count once, at the first of them (see
 `places.ranks`). All figures are from 0 to 1, look at the first ten results, and are averaged over questions, each

@@ -1,4 +1,4 @@
-"""Sentences that a source carries, made wrong: what the verifier must catch.
+"""Makes supported sentences false, to measure how many the check catches.
 
     foreign   a sentence that another page carries, under this citation
     number    one of the sentence's numbers changed

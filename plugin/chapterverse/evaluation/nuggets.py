@@ -1,4 +1,4 @@
-"""Nuggets: the facts that a right answer must hold, as a question file writes them down.
+"""Nuggets: the facts that a right answer must hold, as a question file states them.
 
     "nuggets": ["8765", ["port", "--port"], "/local ?host/"]
 

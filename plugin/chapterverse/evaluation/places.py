@@ -1,4 +1,4 @@
-"""Where an address leads: to a page of the site, or to one section of it, however the address is spelled.
+"""Resolves an address to a page of the site or one of its sections, however it is spelled.
 
 Two addresses are one place when path and anchor are the same after percent-decoding, Unicode normalization (NFC) and
 without query string, `index.html`, slash at the end, and `http` or `https`. An address without a host is relative to

@@ -1,4 +1,4 @@
-"""Files of questions as JSON lines: `{"id", "question"}`, with a `history` for a follow-up; other keys are free.
+"""Reads question files: JSON lines of `{"id", "question"}`, with a `history` for a follow-up. Other keys are free.
 
 A question that is to be measured by says what would answer it as well: `expected`, a list of addresses, each a page or
 a section of one (`url#anchor`), or `"answerable": false` where the documentation holds no answer. `nuggets` are facts

@@ -1,4 +1,4 @@
-"""A run as one HTML file: nothing is loaded from anywhere, no script runs, and everything that is shown is escaped.
+"""Renders a run as one HTML file. It loads nothing, runs no script and escapes everything.
 
 Questions, headings and addresses are other people's text. Jinja escapes all of it, addresses become links only with
 `http` or `https`, and the page's own Content-Security-Policy allows its one style sheet, by its hash, and nothing else.

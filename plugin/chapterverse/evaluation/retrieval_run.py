@@ -1,4 +1,4 @@
-"""Asking every question and keeping what came of it: from a file's rows to a `Run`."""
+"""Searches for every question of a file and keeps the results as a `Run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run: every question with what was found for it, and the figures that follow. Saved and read as JSON."""
+"""A run: every question with its results, and the figures. It is saved as JSON."""
 
 from __future__ import annotations
 

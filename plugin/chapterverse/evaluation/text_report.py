@@ -1,4 +1,4 @@
-"""A run in lines of text, for a terminal: each question, then the figures, then what changed."""
+"""Prints a run on a terminal: the questions, the figures, the changes."""
 
 from __future__ import annotations
 

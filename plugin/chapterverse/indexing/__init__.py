@@ -1,0 +1,1 @@
+"""From sources to a published index: chunk, plan, embed, apply."""

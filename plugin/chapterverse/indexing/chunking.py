@@ -1,4 +1,4 @@
-"""Packing blocks into chunks: small ones for finding, under a hard cap, never cutting inside a block that fits.
+"""Packs blocks into small chunks under a hard cap. A block that fits is never cut.
 
 The cap is exact: cl100k tokens of the text as embedded (heading path and text). The target is not: it decides where a
 text ends, any size will do that is the same on every machine, so it is taken at 3.6 bytes a token, and tokens are

@@ -1,4 +1,4 @@
-"""What a run of the index will do, and what it did: the values between `sync.plan` and the reader of its summary."""
+"""What an index run will change and has changed: the values between `sync.plan` and its summary."""
 
 from __future__ import annotations
 

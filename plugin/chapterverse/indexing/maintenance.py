@@ -1,4 +1,4 @@
-"""What keeps or moves an index without its site: filling it from an export, and repairing what surrounds it."""
+"""Fills an index from an export, and repairs what surrounds an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plugin of a docs generator needs: pages kept as they are built, and indexed once the build turned out clean.
+"""What a documentation generator's plugin calls: collect pages during a build, index them after a clean one.
 
 Reader and index are imported where they are used: a build that changes nothing pays for no reader.
 """

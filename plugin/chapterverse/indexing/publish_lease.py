@@ -1,4 +1,4 @@
-"""One's turn to publish: waited for where another publisher was killed, kept as long as this one is at work."""
+"""Waits for the publish lease of another publisher, and renews our own while this one works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leave to write an index: the build of a pull request, whose author may be a stranger, writes none but a preview's."""
+"""Decides whether this build may publish. Pull requests may publish previews only."""
 
 from __future__ import annotations
 

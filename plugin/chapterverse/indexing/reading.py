@@ -1,4 +1,4 @@
-"""Sources to chunks: pages are read and cut, by several processes where there are many."""
+"""Reads sources and cuts them into chunks, in several processes for many pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of every file: derived from ledger, site and lock when it is asked for, never stored (DESIGN 4.2)."""
+"""Derives the state of every file from ledger, site and lock. Nothing of it is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeping an index true to its site: `plan` says what must change (pure), `apply` changes it (the only writer).
+"""Updates an index from its site. `plan` computes the changes; `apply` is the only writer.
 
     sources ─ compare ─> FileDiff ─ read, cut ─> chunks ─ plan ─> Diff ─ embed, apply ─> store, head ─> ledger
 

@@ -1,4 +1,4 @@
-"""Where and how to index: one scope of a store, its ledger, and everything that decides what a page becomes."""
+"""Where and how to index: a scope of a store, its ledger, and every setting that shapes a chunk."""
 
 from __future__ import annotations
 

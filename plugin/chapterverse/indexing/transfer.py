@@ -1,4 +1,4 @@
-"""An index as a file of JSON lines: written from one store, read into another, compared byte for byte.
+"""Exports an index to JSON lines, imports it into another store, and compares both byte for byte.
 
 A line is one point: its payload's fields and `vectors`, `{"lexical": {"indices", "values"}, "dense"}`. A full export
 starts with a line `{"head": …}` and keeps times and every digit. A canonical one leaves out all that differs between

@@ -1,4 +1,4 @@
-"""What an index was tuned to by people's questions: kept as long as it holds, and published as a generation of its own.
+"""Stores a calibration as a generation of its own, and keeps it while it holds.
 
 A calibration and a fusion weight that were measured (`calibrating`) are as true of the next generation as of this one,
 until another embedder or other rules for words make other numbers of the same question.

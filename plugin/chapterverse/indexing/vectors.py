@@ -1,4 +1,4 @@
-"""Making the dense vectors that an index lacks, and keeping those that a run paid for until it is published."""
+"""Embeds texts that the index has no vectors for, and keeps paid vectors until they are published."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What the owner tells the chat besides the pages."""

@@ -1,4 +1,4 @@
-"""What the owner of a documentation tells the chat besides the pages: who it is and how it speaks.
+"""The persona: name, language and tone that the owner gives the chat.
 
 It stands in the index as one chunk of the type `persona`, so that a service that has only the index knows it.
 """

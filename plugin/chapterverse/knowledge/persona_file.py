@@ -1,4 +1,4 @@
-"""`persona.md`, by which the owner of a documentation tells the chat how to speak, to what an index holds of it."""
+"""Reads `persona.md` into a page of the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a site keeps its persona: the file found, hashed, and read only when it changed."""
+"""Finds a site's persona file, hashes it, and reads it when it changed."""
 
 from __future__ import annotations
 

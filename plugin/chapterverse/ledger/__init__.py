@@ -1,4 +1,4 @@
-"""Ledgers: which file was indexed from which content. One protocol, its implementations beside it.
+"""Ledgers record which file was indexed from which content. A setting chooses one by name.
 
 The head in the store is the only truth about what readers see; the ledger only says which files may be skipped. It
 carries the generation it was written for and is worth nothing when the head's differs.

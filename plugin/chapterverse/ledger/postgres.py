@@ -1,4 +1,4 @@
-"""The ledger on a Postgres server, Neon and other poolers included. Implements `chapterverse.ledger.Ledger`."""
+"""The ledger on Postgres, Neon and other poolers included. Implements `chapterverse.ledger.Ledger`."""
 
 from __future__ import annotations
 

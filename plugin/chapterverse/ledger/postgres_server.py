@@ -1,4 +1,4 @@
-"""The way to a Postgres server: its address, how often to try it, and what went wrong in one sentence.
+"""Connects to Postgres: the address, retries, and failures in one sentence.
 
 No sentence says anything of the address, nor what libpq says of it: where a password with an `@` or a `/` was not
 percent-encoded, libpq takes a piece of it for the host, the port or the database.

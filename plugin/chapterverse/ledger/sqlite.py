@@ -1,4 +1,4 @@
-"""The embedded ledger: one SQLite file. Implements `chapterverse.ledger.Ledger`."""
+"""The ledger in one SQLite file. Implements `chapterverse.ledger.Ledger`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row must be, asked before any database sees it: so every ledger refuses the same rows in the same words."""
+"""Validates rows before a database sees them, so that every ledger rejects the same rows in the same words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON over HTTP by the standard library alone: the way to models and to the store on the query path.
+"""JSON over HTTP with the standard library alone, for models and stores on the query path.
 
 An SDK costs 0.3 s and more where it is constructed, which a cold Lambda would pay for its first question;
 `http.client` with one TLS context costs 40 ms. Connections stay open between requests and are shared by threads.

@@ -1,4 +1,4 @@
-"""How another thread ends what waits on a socket."""
+"""Lets another thread end a wait on a socket."""
 
 from __future__ import annotations
 

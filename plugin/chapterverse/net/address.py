@@ -1,4 +1,4 @@
-"""Where a service is."""
+"""The address of a service: host, port, path, and whether it uses TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies: JSON out, and JSON in from servers that may send anything."""
+"""Encodes JSON bodies, and decodes those of servers that may send anything."""
 
 from __future__ import annotations
 

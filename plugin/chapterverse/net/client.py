@@ -1,4 +1,4 @@
-"""The client: requests that are tried again where that may help, and where nobody is billed twice for it."""
+"""The JSON client. It retries what is safe to retry, and nothing that may be billed twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open connections to one server, shared by threads; every read from them ends in time.
+"""A pool of connections to one server, shared by threads. Every read has a deadline.
 
 A connection that waited may be closed by now, which shows when it is used: the request is gone, and nobody says whether
 the server got it. What costs money must not be sent again then, and a reader wants an answer all the same. So a

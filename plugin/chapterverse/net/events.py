@@ -1,4 +1,4 @@
-"""Server-sent events out of bytes, as the HTML standard parses them (section 9.2.6)."""
+"""Parses server-sent events from bytes (HTML standard, section 9.2.6)."""
 
 from __future__ import annotations
 

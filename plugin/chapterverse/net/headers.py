@@ -1,4 +1,4 @@
-"""Headers: those that carry a key, and those that ask for a pause."""
+"""Request headers with keys, and response headers that ask for a pause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a build bears with a model service: it waits out what passes, and keeps below a rate that is documented."""
+"""Retry and rate limiting for model calls during a build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reply that comes in pieces: server-sent events, each at hand as soon as its bytes are there, or a large object."""
+"""Reads a streamed reply: server-sent events as they arrive, or a large object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses stand without the version of an API: each request names its own, `/v1/embeddings`."""
+"""Rejects addresses that hold an API version; each request adds its own, such as `/v1/embeddings`."""
 
 from __future__ import annotations
 

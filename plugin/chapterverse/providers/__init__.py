@@ -1,0 +1,1 @@
+"""What embedders, rerankers and generators of one provider share."""

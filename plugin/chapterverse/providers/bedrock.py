@@ -1,4 +1,4 @@
-"""Calling a model on Amazon Bedrock: boto3's `bedrock-runtime` client, `InvokeModel` and `Converse`.
+"""Calls Amazon Bedrock by boto3's `bedrock-runtime` client: `InvokeModel` and `Converse`.
 
 Region, credentials and addresses are those of `AWS_*` as boto3 reads them, `AWS_ENDPOINT_URL` included.
 """

@@ -1,4 +1,4 @@
-"""What it takes to ask Cohere: where it is, and the key. The same for each part that asks."""
+"""Cohere's address and key, for every part that calls it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Cohere's refusals mean for whoever set it up, and what its good replies tell of a trial key's limits."""
+"""Translates Cohere's errors for the operator, and reads the limits of a trial key from its replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers: pages of documentation into sections of blocks, each under the heading and the anchor that it really has."""
+"""Readers turn documentation pages into sections of blocks, with the anchors that the page really has."""
 
 from chapterverse.readers.html import HtmlPage, read_document, read_fragment
 from chapterverse.readers.markdown import MarkdownPage, read_markdown

@@ -1,4 +1,4 @@
-"""The address of each page of a built site: what the page says itself, else what the site's map says, else a rule."""
+"""Finds each built page's address: in the page, in the sitemap, or by the generator's rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements of a page to items of its outline: blocks as Markdown, headings with the anchors that they really have."""
+"""Converts HTML elements to blocks of Markdown and headings with their anchors."""
 
 from __future__ import annotations
 

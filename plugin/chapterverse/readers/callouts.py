@@ -1,4 +1,4 @@
-"""Admonitions, details and their kin: what kind of remark a box is, and what it is titled."""
+"""Recognizes admonitions and details elements, with their kind and title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoding that an HTML page declares, for pages that aren't UTF-8."""
+"""Finds the encoding that an HTML page declares."""
 
 from __future__ import annotations
 

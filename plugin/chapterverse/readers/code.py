@@ -1,4 +1,4 @@
-"""Code blocks: the exact text, and what the page tells about its language and title."""
+"""Extracts code blocks: the exact text, the language, the title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks that hold blocks: list items, quotes, admonitions, tabs, definitions, footnotes."""
+"""Formats blocks that hold blocks: list items, quotes, admonitions, tabs, definitions, footnotes."""
 
 from __future__ import annotations
 

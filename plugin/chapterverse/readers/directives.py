@@ -1,4 +1,4 @@
-"""Block syntax that documentation generators add to Markdown and markdown-it-py doesn't know.
+"""Parses block syntax that generators add to Markdown and markdown-it-py doesn't know.
 
 `=== "Label"` with an indented body (pymdownx tabs), and `::: warning Title` … `:::` (VitePress, Docusaurus, MyST). Both
 become the HTML that the generator itself would write.

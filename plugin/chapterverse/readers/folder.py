@@ -1,4 +1,4 @@
-"""Files of a folder, and nothing but files of that folder.
+"""Lists and reads the files of a folder, and never leaves it.
 
 A docs repository takes contributions from strangers: a link named `guide.md` that leads to `/proc/self/environ` would
 publish the build's secrets. What isn't a regular file inside the folder is never opened, and a page that only pretends

@@ -1,4 +1,4 @@
-"""Footnotes: where pages pile them up, so that each can go to the section that refers to it."""
+"""Finds footnotes, so that each goes to the section that refers to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The YAML at the top of a Markdown file, as far as indexing cares."""
+"""Reads the YAML front matter of a Markdown file."""
 
 from __future__ import annotations
 

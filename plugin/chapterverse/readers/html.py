@@ -1,4 +1,4 @@
-"""Rendered HTML, the source of truth: sections with the anchors that the page really has, whoever generated it."""
+"""Reads rendered HTML, the source of truth, into sections with the anchors of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text inside one block: the part of Markdown that stands in a line.
+"""Converts inline HTML to Markdown.
 
 Links keep their text alone: an address costs tokens, says little, and retrieval finds the page it leads to anyway.
 Text is not escaped; nothing downstream parses a block's Markdown again. A paragraph whose wording is known is that.

@@ -1,4 +1,4 @@
-"""MDX cut into tokens: Markdown, code, JSX tags and `{expressions}`.
+"""Tokenizes MDX: Markdown, code, JSX tags and `{expressions}`.
 
 No parser of MDX exists for Python; this one knows as much JavaScript as it takes to find where a brace closes. What
 isn't closed is text, so nothing that a person wrote disappears, and no character is looked at more than a few times.

@@ -1,4 +1,4 @@
-"""Which folders hold a translation of the docs: named like a language, and holding the pages of another folder."""
+"""Finds folders with translations: named like a language, with the pages of another folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown files that were never built, into the same sections and blocks as built pages.
+"""Reads Markdown files without a build into the same sections and blocks as built pages.
 
 markdown-it-py parses, its HTML goes through the HTML reader: one place decides how a table or an admonition reads. Only
 the wording of plain paragraphs goes past it (see `wording`). What a build would add (snippets, macros, generated

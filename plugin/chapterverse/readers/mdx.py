@@ -1,4 +1,4 @@
-"""MDX as plain Markdown with a few HTML tags, for the Markdown reader.
+"""Converts MDX to Markdown with a few HTML tags, for the Markdown reader.
 
 What a component looks like is known only to the build. Those that every generator has (tabs, admonitions, details,
 code blocks) become the HTML that the reader knows; any other one becomes an untitled box, so that what an author put

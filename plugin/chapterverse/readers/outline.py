@@ -1,4 +1,4 @@
-"""What a page's content is read into first, and how that becomes sections.
+"""Collects a page's headings and blocks, and groups them into sections.
 
 A reader yields *items* in document order: blocks, headings, footnote references, and the borders of *scopes*. A scope
 is an element that ends (a tab, an admonition, a list item): a heading inside it rules only what follows inside it, and

@@ -1,4 +1,4 @@
-"""Where each generator publishes a Markdown file, as far as that follows from its path and its front matter."""
+"""Computes the address at which each generator publishes a Markdown file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a folder of pages offers to the index, whatever its pages are written in."""
+"""What a folder of pages offers to the index, in whichever format its pages are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A built site to pages: listed and hashed at once, parsed page by page.
+"""Reads a built site: lists and hashes all pages at once, parses each when it is needed.
 
 A build that changes nothing parses nothing. What a site says about its own addresses is believed as far as it agrees
 with itself; a template that writes one address into every page must not make one page of a site.

@@ -1,4 +1,4 @@
-"""The id that each generator gives a heading, computed from the heading's text.
+"""Computes the id that each generator gives a heading.
 
 Only for folders of Markdown that were never built; a built page says itself which ids it has.
 """

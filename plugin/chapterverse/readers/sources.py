@@ -1,4 +1,4 @@
-"""A folder of Markdown and MDX that was never built, to pages at the addresses where its generator would put them."""
+"""Reads a folder of Markdown and MDX without a build, at the addresses of its generator."""
 
 from __future__ import annotations
 

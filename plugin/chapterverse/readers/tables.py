@@ -1,4 +1,4 @@
-"""Tables as GitHub-flavored Markdown: one line a row, two header lines."""
+"""Formats tables as GitHub-flavored Markdown, one line a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of tabs: which label belongs to which panel, in the markup of each generator.
+"""Pairs the labels and panels of tab sets, in the markup of each generator.
 
 pymdownx (both styles), sphinx-design, sphinx-tabs, Docusaurus and VitePress all put labels and panels in the same
 order, though rarely side by side.

@@ -1,4 +1,4 @@
-"""Text as a reader sees it: character references resolved, invisible characters gone.
+"""Text as a reader sees it: character references resolved, invisible characters removed.
 
 Zero-width characters, bidi controls, variation selectors, private characters and Unicode tags can carry words that a
 person never sees and a model does (poisoned documentation), so none of them reaches a block, not even one of code,

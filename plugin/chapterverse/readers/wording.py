@@ -1,4 +1,4 @@
-"""Paragraphs and bullets as their author wrote them, so that a chunk's lines are lines of the file.
+"""Keeps paragraphs and list items as they are written, so that a chunk's lines are lines of the file.
 
 A quote can be found again in its source, and code-like signs (`_x_`, `*args`) stay what they were. Only a paragraph of
 plain Markdown is kept so; one that holds anything whose source isn't its text (HTML, images, footnotes, task boxes)

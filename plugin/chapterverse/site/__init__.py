@@ -1,1 +1,1 @@
-"""Sites that are already built, by whatever generator: the widget put into them, and what is wrong with them."""
+"""Works on a built site of any generator: injects the widget, and checks the result."""

@@ -1,4 +1,4 @@
-"""What is wrong with a site as it was built: nothing is asked of a server, and nothing is changed.
+"""Checks a built site. It asks no server and changes nothing.
 
 Every page is read once, and a second time if other pages link to its headings; what is kept of it meanwhile is its
 address. All files, not only pages, are searched for secrets.

@@ -1,4 +1,4 @@
-"""The widget's files on a disk: for a generator's static folder, or inside a site that is already built."""
+"""Writes the widget's files into a static folder or a built site."""
 
 from __future__ import annotations
 

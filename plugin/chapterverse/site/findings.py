@@ -1,4 +1,4 @@
-"""What is wrong with a site, by kind: counted all, kept up to what a person or a program can make use of."""
+"""Collects findings by kind: counts all, keeps a readable number of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index held against the site that it should describe: what it cites, and whether it says what the pages say.
+"""Compares an index with its site: what it cites, and whether its pages are up to date.
 
 An index that was made from the built folder has the hash of every page in its ledger. One that a plugin made while it
 built, or whose ledger is elsewhere, is compared by its text: a page whose words differ from those of its chunks is

@@ -1,4 +1,4 @@
-"""The widget in a site that is already built, by whatever generator: its files, and one script tag in every page.
+"""Injects the widget into a built site: its files, and one script tag in every page.
 
 No byte of a page changes but those of the tag. The files' folder is named for what they hold, so a page asks for
 exactly the files that it was given, and whatever a browser or a proxy remembers of an older release does no harm.

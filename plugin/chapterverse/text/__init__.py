@@ -1,0 +1,1 @@
+"""Text for search: terms, tokens, plain text."""

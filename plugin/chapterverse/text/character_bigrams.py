@@ -1,4 +1,4 @@
-"""The words of scripts without spaces: two characters at a time, and what only holds a sentence together left out.
+"""Tokenizes scripts without spaces into character bigrams, without particles.
 
 There is no dictionary. What helps is what the scripts themselves tell: Japanese writes endings and particles in
 hiragana and borrowed words in katakana, Korean ties particles to the end of a word, and Chinese has a small number of

@@ -1,4 +1,4 @@
-"""German compounds in parts: "Index der Suche" finds "Suchindex", and "Formate für Dateien" finds "Dateiformate".
+"""Splits German compounds, so that "Index der Suche" finds "Suchindex".
 
 A word is divided where one side is a common word of technical documentation; the other side may be anything that is
 long enough to be a word. What is divided wrongly is divided the same way in text and question, and is found whole

@@ -1,4 +1,4 @@
-"""Markdown without where its links lead: what a person who reads the page sees, and all that an answer may show.
+"""Markdown without link targets: what a reader sees of it, and all that an answer may show.
 
 An address behind a link's text is not part of what the page says. It would reach readers unseen, count as a word, and
 be what an answer is checked against. So texts are kept as they were written and are made plain where they are used.

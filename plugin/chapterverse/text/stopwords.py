@@ -1,4 +1,4 @@
-"""Function words by language: what a sentence needs and a page of documentation can't be found by.
+"""Function words by language. They carry no meaning in a search.
 
 Only articles, pronouns, auxiliaries, conjunctions, prepositions and question words stand here, never a noun or a full
 verb: in documentation "first", "work" or "home" can be just what is asked for. A language without a list loses nothing

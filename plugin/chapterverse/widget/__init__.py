@@ -1,4 +1,4 @@
-"""The widget's files: ES modules without a bundler, and the one generated module among them."""
+"""The widget's files: ES modules without a bundler, one of them generated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site decides of its chat: one set of options for the plugin, the commands and a page's front matter.
+"""The site's options of the chat, for the plugin, the commands and front matter.
 
 All are optional. What is written for a browser is only what differs from the defaults.
 """

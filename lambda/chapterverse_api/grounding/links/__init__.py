@@ -1,4 +1,4 @@
-"""Addresses in an answer: only those that stand in what the generator was sent may reach the reader.
+"""Removes addresses from an answer unless they stand in what the generator was sent.
 
 A page, a question or a model's own memory can talk it into writing another one, and a link or an image under a trusted
 name is what an attacker wants most. So an answer passes two sieves before anybody sees it, word by word as it is

@@ -1,4 +1,4 @@
-"""Addresses in running text: with a scheme, without one, as a bare host, and in every disguise of these.
+"""Finds addresses in running text: with or without a scheme, bare hosts, and disguises of these.
 
 The rule for a bare host: labels of letters, digits and hyphens between dots, of which the last is a top-level domain
 that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters

@@ -1,4 +1,4 @@
-"""What makes links, images and HTML of an answer's text: taken out unless it leads where the passages lead.
+"""Removes links, images and HTML from a text unless they lead where the passages lead.
 
 No parse, for no two renderers agree: whatever one of them could take for a link is treated as one, and what is left
 never joins to another. Only fenced code is left alone, and in a code span what leads nowhere or was sent so.

@@ -1,4 +1,4 @@
-"""Names by which a word is told to be a host, a file or an element of HTML."""
+"""Names that tell a host, a file and an HTML element apart."""
 
 from __future__ import annotations
 

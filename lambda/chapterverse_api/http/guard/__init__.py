@@ -1,4 +1,4 @@
-"""What a request must pass before it may cost anything, cheapest first.
+"""Checks on a request before it may cost anything, the cheapest first.
 
     origin      who asks: an exact allow-list                          guard/origin.py     403
     method, path                                                       the router          404, 405

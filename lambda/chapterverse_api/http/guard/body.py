@@ -1,4 +1,4 @@
-"""The strict reader of request bodies: bytes in, JSON values out, or one refusal. Time is linear in the body's size.
+"""Parses request bodies strictly: bytes to JSON, or one rejection, in linear time.
 
 Python's own reader takes NaN, the last of two equal keys, numbers of any length and lone surrogates; each of them
 breaks something further down (JSON writers, databases, caches), so none gets past here.

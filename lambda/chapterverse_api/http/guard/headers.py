@@ -1,4 +1,4 @@
-"""Headers that every response carries, whoever made it."""
+"""Headers of every response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net under everything: an error that nobody foresaw becomes a plain 500 and one line in the log."""
+"""Turns an unforeseen error into a plain 500 and one line in the log."""
 
 from __future__ import annotations
 

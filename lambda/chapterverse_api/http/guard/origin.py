@@ -1,4 +1,4 @@
-"""Who may ask from a browser. CORS alone only hides the answer; this refuses before anything runs or costs."""
+"""Decides which origin may ask. CORS alone hides only the answer; this rejects before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often one client may ask, counted before anything is done for it.
+"""Rate limit per client, counted before anything is done for the request.
 
 A client is an address that the platform saw itself: on Lambda that of the event, elsewhere that of the connection. What
 a request says of its own origin, in X-Forwarded-For or any other header, is never read, as everybody may write it. What

@@ -1,4 +1,4 @@
-"""One id for each request, in every line of its log and on its response, so that a complaint finds its lines."""
+"""Gives each request an id, in its response and in every line of its log."""
 
 from __future__ import annotations
 

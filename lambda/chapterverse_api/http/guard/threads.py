@@ -1,4 +1,4 @@
-"""How many requests one process works on at a time."""
+"""Limits how many requests one process works on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file a resource. This page says what a route needs of the service."""
+"""One file a resource, and the protocol of what routes call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /v1/chat`: a question in, a cited answer out, whole or as a stream."""
+"""`POST /v1/chat`: answers a question with citations, whole or as a stream."""
 
 from __future__ import annotations
 

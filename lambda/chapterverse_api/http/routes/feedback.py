@@ -1,4 +1,4 @@
-"""`POST /v1/feedback`: whether an answer helped. It is logged, and kept where conversations are."""
+"""`POST /v1/feedback`: takes a rating, logs it, and keeps it where conversations are kept."""
 
 from __future__ import annotations
 

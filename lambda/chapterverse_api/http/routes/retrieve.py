@@ -1,4 +1,4 @@
-"""`POST /v1/retrieve`: the passages behind an answer, with their scores, and no answer."""
+"""`POST /v1/retrieve`: returns passages with scores, and no answer."""
 
 from __future__ import annotations
 

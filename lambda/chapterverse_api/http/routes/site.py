@@ -1,4 +1,4 @@
-"""The built documentation itself, on the same origin as the API. API routes win; what is left of their space is 404."""
+"""Serves the built documentation on the API's origin. API routes win."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /v1/health`: is it alive; `GET /v1/status`: what does it answer from."""
+"""`GET /v1/health`: whether the process is up. `GET /v1/status`: what it answers from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`DELETE /v1/threads/{thread_id}`: forget a conversation that was kept. There is no such route where none is kept."""
+"""`DELETE /v1/threads/{thread_id}`: forgets a kept conversation. Absent where none are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /widget/…`: the widget's own files, for sites that load them from the API."""
+"""`GET /widget/…`: serves the widget's files for sites that load them from the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rerankers: models that read a question and a text together and say how relevant the text is. Chosen by name."""
+"""Rerankers score a question and a text together. A setting chooses one by name."""
 
 from __future__ import annotations
 

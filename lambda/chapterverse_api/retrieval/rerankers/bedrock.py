@@ -1,4 +1,4 @@
-"""Cohere's reranking models on Amazon Bedrock, by `InvokeModel`.
+"""Cohere's reranking models on Amazon Bedrock, called by `InvokeModel`.
 
 Amazon's own `amazon.rerank-v1:0` is left out: no page of Amazon's says what `InvokeModel` takes for it.
 """

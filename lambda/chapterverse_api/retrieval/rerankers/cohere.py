@@ -1,4 +1,4 @@
-"""Cohere's reranking models (`POST /v2/rerank`) over plain REST: a reader is waiting, and the SDK is slow to load.
+"""Cohere's reranking models (`POST /v2/rerank`) over plain REST, since the SDK loads slowly.
 
 Fields and limits are those of Cohere's documentation, August 2026, and of its SDK 7.3.
 """

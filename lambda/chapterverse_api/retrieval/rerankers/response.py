@@ -1,4 +1,4 @@
-"""A ranking: what is sent to a model, and its reply, taken whole or refused whole."""
+"""Prepares texts for a reranker and validates its reply. A doubtful reply is rejected as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What botocore alone can resolve: profiles, SSO, roles, the metadata of a machine. It is loaded when that is asked."""
+"""Asks botocore for what only it resolves: profiles, SSO, roles, instance metadata. Loaded on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signed requests to one service: sent again where that may help, and once more where only the clock was wrong."""
+"""Sends signed requests to one AWS service. Retries what may be retried, and corrects the clock once."""
 
 from __future__ import annotations
 

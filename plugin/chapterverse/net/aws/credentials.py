@@ -1,4 +1,4 @@
-"""Who asks: keys from the environment, from the container that this runs in, or by botocore where it alone knows how.
+"""Finds AWS keys: in the environment, the container's endpoint, or by botocore.
 
 On Lambda the keys of the environment live as long as the process. Under SnapStart they would be older than it, so there
 the container gives them: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html

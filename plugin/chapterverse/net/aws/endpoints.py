@@ -1,4 +1,4 @@
-"""Where services are: regions and endpoints, by the variables that boto3 reads."""
+"""AWS regions and endpoints, by the variables that boto3 reads."""
 
 from __future__ import annotations
 

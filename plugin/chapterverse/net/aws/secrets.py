@@ -1,4 +1,4 @@
-"""Secrets that Secrets Manager or Parameter Store keeps: a JSON object of variables' names and their values.
+"""Reads secrets from Secrets Manager or Parameter Store: a JSON object of variable names and values.
 
 `CHAPTERVERSE_SECRETS_ARN` names them: ARNs of secrets or parameters, or plain names of secrets, comma-separated. What
 an earlier one holds goes before a later one's, and a variable that is set before all of them.

@@ -1,4 +1,4 @@
-"""One AWS service that speaks JSON: DynamoDB, Secrets Manager, Parameter Store."""
+"""Calls an AWS service with a JSON protocol: DynamoDB, Secrets Manager, Parameter Store."""
 
 from __future__ import annotations
 

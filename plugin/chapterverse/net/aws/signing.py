@@ -1,4 +1,4 @@
-"""Signature Version 4, by which AWS knows who asks.
+"""AWS Signature Version 4.
 
 Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 """
