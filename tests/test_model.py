@@ -29,7 +29,7 @@ from fakes.docs import point
 
 CHUNK = point("a", "Some text.", tags=("one", "two")).chunk
 
-#: The payload of DESIGN 4.1.
+#: The payload of a point, as stores and exports have it.
 FIELDS = {
     "chunk_id", "embed_hash", "text", "chapter_title", "section_heading", "heading_path", "chunk_index",
     "source_file_path", "url", "anchor_verified", "source_domain", "content_type", "type", "tags", "language",

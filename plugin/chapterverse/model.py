@@ -172,7 +172,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The payload of one point (DESIGN 4.1); `payload()` is its stored form."""
+    """The payload of one point in a store; `payload()` is its stored form."""
 
     chunk_id: str
     embed_hash: str

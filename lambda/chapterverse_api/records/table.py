@@ -1,7 +1,7 @@
 """The table of the conversations, the same in every database. Implements `chapterverse_api.records.Records`, with
 `records.feedback` for what readers say of answers.
 
-A row is a turn or the summary of a thread, in the terms of an index's chunk (DESIGN 4.1) as far as it has them: `type`
+A row is a turn or the summary of a thread, in the terms of an index's chunk as far as it has them: `type`
 "turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the turn's
 id, `timestamp` when it was written and `created_at` from when its age counts. A summary is as old as the oldest turn in
 it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest.

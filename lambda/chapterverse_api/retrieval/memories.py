@@ -20,7 +20,7 @@ GATE = 0.6
 IMPORTANCE, RECENCY = 0.05, 0.05
 #: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
 HALF_LIFE = 30.0
-#: What importance is counted in (DESIGN 4.1).
+#: The range of `Chunk.importance`.
 _LEAST, _MOST = 1, 5
 
 

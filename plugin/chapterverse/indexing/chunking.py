@@ -32,7 +32,7 @@ from chapterverse.model import (
 )
 from chapterverse.text import tokens
 
-#: Cap of DESIGN 4.1; a path longer than a quarter of it is shortened from the middle.
+#: The most cl100k tokens of a chunk as embedded; a path longer than a quarter of it is shortened from the middle.
 CAP = 512
 TARGET = 256
 

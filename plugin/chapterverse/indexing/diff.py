@@ -105,7 +105,7 @@ class Report:
         return replace(self, skipped=skipped, warnings=(*warnings, *self.warnings))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that `index --json` prints (DESIGN 4.5)."""
+        """Return the document that `index --json` prints."""
         files, diff, skipped = self.files, self.diff, self.skipped
         return {
             "site": self.scope.site,

@@ -29,7 +29,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """An index and its files; `to_json` is the document of `status --json` (DESIGN 4.5)."""
+    """An index and its files; `to_json` is the document of `status --json`."""
 
     head: Head
     files: tuple[FileState, ...]

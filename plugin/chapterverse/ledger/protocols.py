@@ -14,7 +14,7 @@ UNREAD = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One row of `document_metadata` (DESIGN 4.2).
+    """One row of the table `document_metadata`.
 
     Attributes:
         pipeline: fingerprint of everything but the content that decided the file's chunks.

@@ -12,7 +12,7 @@ from chapterverse.model import sound
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
-#: DESIGN 4.2. The databases' own constraints repeat it for whoever else may write to them.
+#: The columns' widths. The databases' own constraints repeat it for whoever else may write to them.
 _RULES: Mapping[str, Callable[[Any], bool]] = {
     "file_path": lambda v: isinstance(v, str) and 1 <= len(v) <= 512 and sound(v) == v,
     "content_hash": lambda v: isinstance(v, str) and len(v) == 64 and v.isalnum() and v.isascii(),

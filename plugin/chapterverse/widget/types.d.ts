@@ -77,7 +77,7 @@ interface Segment {
   citations: string[];
 }
 
-/** What a session keeps of an answer (DESIGN 4.4). */
+/** What a session keeps of an answer. */
 interface Kept {
   mode?: 'rag' | 'selected_text';
   source_chunks?: Source[];
