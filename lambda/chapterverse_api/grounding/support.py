@@ -16,7 +16,8 @@ from chapterverse_api.grounding.literals import Token, in_digits, tokens
 from chapterverse_api.grounding.passage_sentences import PassageSentence, flat, sentences
 from chapterverse_api.grounding.sentences import Kind
 
-#: A passage whose best window holds less of a sentence's words, by idf, does not carry it. Chosen on tests/api/grounding/faithful.json.
+#: A passage whose best window holds less of a sentence's words, by idf, does not carry it. Chosen on 1,733 sentences
+#: that raters of IBM's mt-rag-benchmark found faithful.
 SUPPORT = 0.5
 #: The same for a citation that nobody claimed.
 DERIVED = 0.6
