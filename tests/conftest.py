@@ -43,7 +43,7 @@ ARGUMENTS = (
 _LONG = ("faults", "store", "syncing")
 
 _MEMORY = Path("/dev/shm")
-#: Bytes that must be free there: an index is 90 MB in memory, and a test makes a few.
+#: Bytes that must be free there: an index that is written takes 90 MB in memory, and a test makes a few.
 _ENOUGH = 4 << 30
 #: Now, as some tests set it.
 _ELSEWHERE = "TMPDIR" in os.environ

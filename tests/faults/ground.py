@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from faults.kinds import S3, Embedded, Kind, Qdrant, compact
+from chapterverse.store import files
+from faults.kinds import S3, Embedded, Kind, Qdrant
 from faults.nursery import Nursery
 from faults.proxy import Proxy, Trouble
 from faults.publishing import NOTHING, Built, Place, Recovery, Seen, attempted, build, recover, steps_of, struck
@@ -94,7 +95,8 @@ class Ground:
         kind = kind or Embedded()
         with kind.opened(folder / "made") as place:
             old = nurseries.run(build, place, *scenario.history).seen if scenario.history else NOTHING
-        compact(folder / "made", folder / "history")
+        # In memory, what an engine touched and never wrote takes room, and copying it time.
+        files.copy(folder / "made", folder / "history")
         with kind.opened(folder / "clean") as place:
             new = nurseries.run(build, place, scenario.after)
         ground = cls(scenario, kind, folder / "history", "", old, new, frozenset(), ())

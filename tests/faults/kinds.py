@@ -17,8 +17,6 @@ from fakes import postgres, s3_server
 from fakes.qdrant_server import KEY, QdrantServer
 from faults.publishing import Place
 
-_PAGE = 1 << 12
-
 
 class Kind(Protocol):
     """A store with its ledger; all of a place lies in one folder while nobody has it open."""
@@ -119,23 +117,3 @@ class Postgres:
             owner = sql.Identifier(postgres.USER)
             db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER {}").format(copy, template, owner))
         (twin / "database").write_text(postgres.server().uri(names[1]))
-
-
-def compact(folder: Path, twin: Path) -> None:
-    """Copy a folder without what an engine touched and never wrote: in memory that takes room, and its copies time."""
-    for path in sorted(folder.rglob("*")):
-        target = twin / path.relative_to(folder)
-        if path.is_dir():
-            target.mkdir(parents=True)
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _write_sparse(path.read_bytes(), target)
-
-
-def _write_sparse(content: bytes, path: Path) -> None:
-    with path.open("wb") as file:
-        file.truncate(len(content))
-        for at in range(0, len(content), _PAGE):
-            if (piece := content[at : at + _PAGE]).strip(b"\0"):
-                file.seek(at)
-                file.write(piece)

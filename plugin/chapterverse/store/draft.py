@@ -16,7 +16,7 @@ from uuid import UUID
 import qdrant_edge as edge
 
 from chapterverse.model import Point
-from chapterverse.store import files
+from chapterverse.store import files, preallocation
 from chapterverse.store.document_frequencies import Terms
 from chapterverse.store.filters import FIELDS
 from chapterverse.store.manifest import Manifest
@@ -65,6 +65,7 @@ class ShardDraft(Shard):
         files.need(folder.parent, files.allocated(source))
         files.copy(source, folder)
         with engine_at(folder):
+            preallocation.restore(folder / SHARD)
             engine = edge.EdgeShard.load(str(folder / SHARD))
             return cls(folder, engine, Terms.load(folder / TERMS), dense_size, Manifest.load(folder).slots)
 
@@ -106,8 +107,11 @@ class ShardDraft(Shard):
         self.settle()
         self._engine.flush()
         self._engine.close()
+        preallocation.trim(self._folder / SHARD)
         self._terms.save(self._folder / TERMS)
-        Manifest.of(self._folder, self._slots).save(self._folder)
+        manifest = Manifest.of(self._folder, self._slots)
+        manifest.save(self._folder)
+        preallocation.release(self._folder, manifest.files)
 
     def _forget(self, ids: Sequence[str]) -> None:
         """Take the terms of what is replaced or deleted out of the counts."""

@@ -1,6 +1,6 @@
 """A sealed folder as one file that keeps its holes: how a generation travels.
 
-A shard is 160 MB of which 2 hold data: the archives that Python reads would store or write out the rest as well.
+The files of a shard have holes: the archives that Python reads would store them or write them out.
 Ours is the line `CVPACK1`, then entries of one letter each with its fields; integers are little-endian.
 
     D  path length u16, path                          a folder, before what is in it

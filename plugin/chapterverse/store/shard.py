@@ -25,7 +25,7 @@ import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.model import Chunk, Point, SparseVector
-from chapterverse.store import files
+from chapterverse.store import files, preallocation
 from chapterverse.store.document_frequencies import Terms
 from chapterverse.store.filters import NOTHING, And, Filter, In
 from chapterverse.store.manifest import Manifest
@@ -107,15 +107,17 @@ class Shard:
             IndexCorrupt: files are missing or damaged.
         """
         with engine_at(folder):
-            Manifest.load(folder).check(folder)
-            terms = Terms.load(folder / TERMS)
+            manifest = Manifest.load(folder)
+            manifest.check(folder)
+            terms, place = Terms.load(folder / TERMS), folder
             # The engine writes to what it opens; where it can't, it opens a copy of its own.
-            if os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-                return cls(folder, edge.EdgeShard.load(str(folder / SHARD)), terms, dense_size)
-            scratch = Path(tempfile.mkdtemp(prefix="chapterverse-"))
-            files.copy(folder / SHARD, scratch / SHARD)
-            shard = cls(folder, edge.EdgeShard.load(str(scratch / SHARD)), terms, dense_size)
-            weakref.finalize(shard, shutil.rmtree, scratch, ignore_errors=True)
+            if not os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                place = Path(tempfile.mkdtemp(prefix="chapterverse-"))
+                files.copy(folder / SHARD, place / SHARD)
+            shard = cls(folder, edge.EdgeShard.load(str(place / SHARD)), terms, dense_size)
+            if place != folder:
+                weakref.finalize(shard, shutil.rmtree, place, ignore_errors=True)
+            preallocation.release(place, manifest.files)
             return shard
 
     def close(self) -> None:
