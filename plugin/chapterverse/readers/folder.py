@@ -72,9 +72,7 @@ def read_page(folder: Path, path: str) -> bytes:
         UnsafePath: it isn't, or no longer, a regular file inside the folder.
         UnreadablePage: it can't be opened, or is larger than `MAX_BYTES`.
     """
-    root = os.path.realpath(folder)
-    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 (a Path would lose a trailing dot or space)
-    _check_inside(root, real, path)
+    real = real_path(folder, path)
     try:
         with open(os.open(real, _OPEN_FLAGS), "rb") as file:  # noqa: PTH123 (flags need a descriptor)
             status = os.fstat(file.fileno())
@@ -89,6 +87,19 @@ def read_page(folder: Path, path: str) -> bytes:
     if len(content) > MAX_BYTES:
         raise UnreadablePage(f"{path} is larger than {MAX_BYTES // 1_000_000} MB, too large for a page.")
     return content
+
+
+def real_path(folder: str | Path, path: str) -> str:
+    """Return where a path of a folder leads.
+
+    Raises:
+        UnsafePath: out of the folder.
+    """
+    root = os.path.realpath(folder)
+    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 (a Path would lose a trailing dot or space)
+    if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
+        raise UnsafePath(f"{path} is a link that leads out of its folder: remove it.")
+    return real
 
 
 def decode(path: str, content: bytes) -> str:
@@ -134,7 +145,7 @@ def _follows(root: str, path: str, suffixes: tuple[str, ...], listing: Listing) 
             raise UnsafePath(f"{path} is a link that leads in a circle: remove it.") from None
         mode = 0
     if is_page or stat.S_ISDIR(mode):
-        _check_inside(root, os.path.realpath(full), path)
+        real_path(root, path)
     if stat.S_ISDIR(mode):
         listing.warnings.append(f"{path} is a link to a folder; its pages are read in the folder it leads to.")
     elif is_page and not mode:
@@ -151,8 +162,3 @@ def _add(root: str, path: str, listing: Listing) -> None:
         listing.warnings.append(f"{path!a} is skipped: its name holds characters that can't stand in an address.")
     else:
         listing.files.append(path)
-
-
-def _check_inside(root: str, real: str, path: str) -> None:
-    if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
-        raise UnsafePath(f"{path} is a link that leads out of its folder: remove it.")

@@ -14,19 +14,17 @@ from urllib.parse import unquote, urljoin
 
 from pathspec import GitIgnoreSpec
 
-from chapterverse.indexing.plugin_api import leaves
 from chapterverse.site import secret_scan
 from chapterverse.site.findings import Findings
 from chapterverse.site.index_check import IndexedPages, open_index
 from chapterverse.site.page import Inspection, inspect, read_ids
-from chapterverse.site.instructions import find_instructions
 from chapterverse.site.script_tag import Launcher
 from chapterverse.site.links import NOWHERE, InternalLinks, Places, has
-from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage
+from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage, UnsafePath
 from chapterverse.progress import Progress
-from chapterverse.readers import Reading, read_document, read_site
+from chapterverse.readers import Reading, read_site
 from chapterverse.readers.addresses import read_sitemap
-from chapterverse.readers.folder import decode, list_files, read_page
+from chapterverse.readers.folder import decode, list_files, read_page, real_path
 from chapterverse.settings import Settings
 from chapterverse.indexing.status import State
 
@@ -60,19 +58,19 @@ def check(
     run = _Check(site, settings, findings, places, offered, GitIgnoreSpec.from_lines(exclude))
     listing = list_files(site, (".html", ".htm"))
     run.note_listing(listing.files, reading)
-    index = run.open_index(reading) if with_index else None
+    if with_index:
+        run.open_index(reading)
     for done, path in enumerate(listing.files):
         progress("Reading pages", done, len(listing.files))
-        run.visit(path, index)
+        run.visit(path)
     progress("Reading pages", len(listing.files), len(listing.files))
     run.note_generators()
     run.note_addresses()
     run.note_links(progress)
-    if index is not None:
-        run.note_index(index)
+    run.note_index()
     scanner = secret_scan.Scanner(environ, settings.secrets)
     _note_files(site, findings, scanner, progress)
-    # Addresses, names of files and sentences are quoted, and any of them may hold what was found.
+    # Addresses and names of files are quoted, and any of them may hold what was found.
     findings.scrub(scanner.scrubbed)
     return findings
 
@@ -83,6 +81,7 @@ class _Check:
 
     Attributes:
         offered: pages that can be indexed, as the reader of sites says.
+        index: None where there is none, or it is not asked for. What was compared is taken out of its `cited`.
         bare: how many pages without a widget each generator made.
     """
 
@@ -93,6 +92,7 @@ class _Check:
     offered: set[str]
     excluded: GitIgnoreSpec
     links: InternalLinks = field(init=False)
+    index: IndexedPages | None = None
     bare: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -106,36 +106,32 @@ class _Check:
             kind = "mixed_address" if " states an address" in warning else "unreadable"
             self.findings.add("two_pages" if path in left_out else kind, path, warning)
 
-    def open_index(self, reading: Reading) -> IndexedPages | None:
+    def open_index(self, reading: Reading) -> None:
         base = "" if reading.base_url == NOWHERE else reading.base_url
         try:
-            index = open_index(self.settings, base, reading.sources)
+            self.index = open_index(self.settings, base, reading.sources)
         except ConfigurationError:
             raise
         except ChapterVerseError as error:
             self.findings.add("no_index", "", str(error))
-            return None
-        if base and index.base != base:
-            self.findings.add("mixed_address", "", f"The index cites {index.base}, and the site is at {base}.")
-        return index
+            return
+        if base and self.index.base != base:
+            self.findings.add("mixed_address", "", f"The index cites {self.index.base}, and the site is at {base}.")
 
-    def visit(self, path: str, index: IndexedPages | None) -> None:
+    def visit(self, path: str) -> None:
         """Read one page and note what can be said of it alone."""
         try:
             page = decode(path, read_page(self.site, path))
         except UnreadablePage as error:
             self.findings.add("unreadable", path, str(error))
-            url = self.places.place(path, None)
-            if index is not None:
-                # What it says can't be known, so nothing is known to be wrong with its citations.
-                index.cited.pop(self.places.relative(url), None)
+            # What it says can't be known, so nothing is known to be wrong with its citations.
+            self._take_cited(self.places.place(path, None))
             return
         self.findings.pages += 1
         seen = inspect(page)
         url = self.places.place(path, seen.envelope.canonical)
         if self.excluded.match_file(path):
-            if index is not None:
-                index.cited.pop(self.places.relative(url), None)
+            self._take_cited(url)
             return
         self._note_widget(path, seen)
         base = urljoin(url, seen.frame.base or "")
@@ -143,9 +139,15 @@ class _Check:
             self.findings.add("dead_anchor", path, f"{path} links to {href}, and has no such id.")
         if path in self.offered:
             self._note_address(path, url, seen)
-            self._note_instructions(path, page)
-            if index is not None:
-                self._note_citations(path, url, seen, page, index)
+            if self.index is not None:
+                self._note_state(path, self.index.state(self.places.relative(url), path, page))
+            for anchor in sorted(self._take_cited(url) - seen.ids):
+                says = f"The index cites {path}#{anchor}, and the page has no such id."
+                self.findings.add("dead_citation", path, says)
+
+    def _take_cited(self, url: str) -> set[str]:
+        """Return the anchors of a page that the index cites, and take them from the index."""
+        return self.index.cited.pop(self.places.relative(url), set()) if self.index is not None else set()
 
     def _note_widget(self, path: str, seen: Inspection) -> None:
         launchers = seen.frame.launchers
@@ -182,17 +184,6 @@ class _Check:
         stated = seen.envelope.canonical or url in self.places.listed or self.settings.base_url
         if not stated:
             self.findings.add("no_address", path, f"{path} states no address, and the sitemap doesn't list it.")
-
-    def _note_instructions(self, path: str, page: str) -> None:
-        for found in find_instructions(read_document(page).sections):
-            place = f"{path}#{found.anchor}" if found.anchor else path
-            self.findings.add("instruction", path, f'{place} says "{found.sentence}"')
-
-    def _note_citations(self, path: str, url: str, seen: Inspection, page: str, index: IndexedPages) -> None:
-        address = self.places.relative(url)
-        self._note_state(path, index.state(address, path, page))
-        for anchor in sorted(index.cited.pop(address, set()) - seen.ids):
-            self.findings.add("dead_citation", path, f"The index cites {path}#{anchor}, and the page has no such id.")
 
     def _note_state(self, path: str, state: State) -> None:
         if state == "Unindexed":
@@ -238,13 +229,15 @@ class _Check:
                         self.findings.add("dead_anchor", link.source, says)
         progress("Following links", len(wanted), len(wanted))
 
-    def note_index(self, index: IndexedPages) -> None:
+    def note_index(self) -> None:
         """Note what the index holds of pages that the site doesn't have."""
-        for path, state in (index.known or {}).items():
+        if self.index is None:
+            return
+        for path, state in (self.index.known or {}).items():
             if state == "Removed" and not self.excluded.match_file(path):
                 self._note_state(path, state)
-        for address in sorted(index.cited):
-            url = address if "://" in address else index.base + address
+        for address in sorted(self.index.cited):
+            url = address if "://" in address else self.index.base + address
             self.findings.add("dead_citation", "", f"The index cites {url}, and the site has no such page for it.")
 
 
@@ -275,8 +268,10 @@ def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, pr
         progress("Searching files", done, len(paths))
         file = site / path
         if file.is_symlink():
-            if leaves(str(file), str(site)):
-                findings.add("link_out", path, f"{path} is a link that leads out of its folder: remove it.")
+            try:
+                real_path(site, path)
+            except UnsafePath as error:
+                findings.add("link_out", path, str(error))
         elif file.is_file():
             try:
                 for leak in scanner.scan(site, path):

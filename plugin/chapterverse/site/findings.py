@@ -23,17 +23,11 @@ KINDS = {
     "two_pages": ("Pages with one address", "Remove the copy, or mend its canonical link."),
     "mixed_address": ("Addresses that don't fit together", "Make canonical links, sitemap and index say the same."),
     "dead_anchor": ("Links to headings that aren't there", "Mend the link, or give the heading that id."),
-    "instruction": (
-        "Sentences that read like orders to a language model",
-        "Take out what nobody of yours wrote, and put what a page merely quotes into code.",
-    ),
     "no_index": ("No index to compare with", "Run `chapterverse index`, name it with --store, or pass --no-index."),
     "dead_citation": ("Citations that lead nowhere", "Run `chapterverse index` after each build."),
     "stale": ("Pages that the index describes as they were", "Run `chapterverse index` after each build."),
     "unindexed": ("Pages that the index leaves out", "Run `chapterverse index`, or pass --exclude if it should."),
 }
-#: What a person should look at, and a build need not fail for: it can be meant well.
-WARNINGS = frozenset({"instruction"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +56,6 @@ class Findings:
         """Put into the place of every text what `scrubbed` makes of it."""
         self.kept = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.kept]
 
-    def fail(self, strict: bool = False) -> bool:
-        """Whether the site doesn't pass; if `strict`, warnings are enough."""
-        return any(count and (strict or kind not in WARNINGS) for kind, count in self.counts.items())
-
     def of(self, kind: str) -> list[Finding]:
         return [finding for finding in self.kept if finding.kind == kind]
 
@@ -74,7 +64,6 @@ class Findings:
         found = [
             {
                 "kind": kind,
-                "severity": "warning" if kind in WARNINGS else "error",
                 "title": title,
                 "advice": advice,
                 "count": self.counts[kind],

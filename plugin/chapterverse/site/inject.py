@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from chapterverse.indexing.plugin_api import leaves
 from chapterverse.site.delivery import deliver, replace, stamp
 from chapterverse.site.script_tag import Frame, open_frame, put
-from chapterverse.errors import InputError, UnreadablePage, UnsafePath
+from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
 from chapterverse.readers.envelope import open_envelope
-from chapterverse.readers.folder import list_files, read_page
+from chapterverse.readers.folder import list_files, read_page, real_path
 
 #: Below the site's root; the plugin's own folder beside ours has no digest in its name.
 FOLDER = "assets/chapterverse"
@@ -70,8 +69,7 @@ def inject(site: Path, files: Mapping[str, bytes], progress: Progress = lambda *
     if not listing.files:
         raise InputError(f"{site} holds no HTML page to change: is it the folder that the build writes?")
     work = _Work(site, f"{FOLDER}/{stamp(files)}", _root(site, listing.files), list(listing.warnings))
-    if leaves(str(site / FOLDER), str(site)):
-        raise UnsafePath(f"{FOLDER} is a link that leads out of its folder: remove it.")
+    real_path(site, FOLDER)
     for done, path in enumerate(listing.files):
         progress("Changing pages", done, len(listing.files))
         work.visit(path, files)

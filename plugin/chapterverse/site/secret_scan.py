@@ -1,27 +1,39 @@
 """Secrets in the files of a site: the values that this build was given, and what looks like a key of a known service.
 
 A build has keys at hand, and a mistake (a link to `/proc/self/environ`, a debug page, a bundled `.env`) publishes them.
+Each value is searched for as it is and as HTML, JSON and addresses write it, in every file, and in gzip files unpacked.
+What is encoded, cut in pieces or inside an archive is left to a scanner of secrets, such as gitleaks.
 """
 
 from __future__ import annotations
 
+import gzip
+import html
+import json
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
+from urllib.parse import quote
 
-from chapterverse.site.secret_forms import embedded, forms, joined, plain_forms, readable, squeezed, values
-from chapterverse.site.key_shapes import KINDS
-from chapterverse.site.unpacking import DAMAGES, unpacked
+from chapterverse.site.key_shapes import find_keys
 
 #: Bytes searched at once, and how many of them are searched again with the next ones: more than any secret has.
 _WINDOW, _OVERLAP = 8_000_000, 16_000
-#: Archives in archives that are looked into, and the bytes that one file may unpack to.
-_DEPTH, _MOST = 4, 2_000_000_000
+#: Bytes that one file may unpack to.
+_MOST = 2_000_000_000
 
+#: Which variables hold a secret, by their names; a path or an address of one is none.
+_SECRET_NAME = re.compile(r"API_?KEY|ACCESS_KEY|SIGNING_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD")
+_NO_SECRET = re.compile(r"_(?:FILE|PATH|DIR|ARN|URL|URI|ID)$")
+_PASSWORD = re.compile(r"[\w+.-]+://[^:/@]*:([^/@]+)@")
+_SHORTEST = 12
+
+_GZIP = b"\x1f\x8b"
 _HIDDEN = "…".encode()
 
 
@@ -31,38 +43,34 @@ class TooMuch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A secret in a file: where it is and what it is. Never the secret itself, but for the names of files.
+    """A secret in a file: where it is and what it is, and never the secret itself.
 
     Attributes:
         line: 0 where it is in the file's name.
-        inside: names of files that the file holds, from the outside in.
     """
 
     file: str
     line: int
     what: str
-    inside: tuple[str, ...] = ()
 
     @property
     def says(self) -> str:
-        where = " › ".join((self.file, *self.inside))
-        return f"{where} line {self.line} holds {self.what}." if self.line else f"{where} has {self.what} in its name."
+        if self.line:
+            return f"{self.file} line {self.line} holds {self.what}."
+        return f"{self.file} has {self.what} in its name."
 
 
 class Scanner:
     """Searches files for secrets.
 
     Args:
-        environ: whose secret-looking values are searched for, as they are and in the usual encodings; None is this
-            process's own.
+        environ: whose secret-looking values are searched for; None is this process's own.
         secrets: further values by name, whatever that is.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        found = list(values(os.environ if environ is None else environ, secrets or {}))
-        self._values = [(f"the value of {name}", forms(value)) for name, value in found]
-        self._plain = [(f"the value of {name}", plain_forms(value)) for name, value in found]
-        self._squeezed = [(what, tuple(map(squeezed, some))) for what, some in self._plain]
+        found = _values(os.environ if environ is None else environ, secrets or {})
+        self._values = [(f"the value of {name}", _forms(value)) for name, value in found]
 
     def scan(self, site: Path, path: str) -> Iterator[Leak]:
         """Yield the leaks of a file and of its name, each kind once; a file of any size, in bounded memory.
@@ -71,100 +79,49 @@ class Scanner:
             OSError: it can't be read.
             TooMuch: after what was found.
         """
-        yield from (Leak(path, 0, what) for what in self._in(path.encode(errors="surrogateescape")))
-        search = _Search(self._in)
+        named = dict(self._find(path.encode(errors="surrogateescape")))
+        yield from (Leak(path, 0, what) for what in named)
+        lines: dict[str, int] = {}
+        whole = True
         with (site / path).open("rb") as file:
-            search.run(file)
-        yield from (Leak(path, line, what, inside) for what, (inside, line) in sorted(search.found.items()))
-        if search.left < 0:
+            self._search(file, lines)
+            file.seek(0)
+            if file.read(len(_GZIP)) == _GZIP:
+                file.seek(0)
+                # What is damaged was searched as it is.
+                with suppress(EOFError, zlib.error, gzip.BadGzipFile):
+                    whole = self._search(cast(IO[bytes], gzip.GzipFile(fileobj=file)), lines, _MOST)
+        yield from (Leak(path, line, what) for what, line in sorted(lines.items()))
+        if not whole:
             raise TooMuch(path)
 
     def scrubbed(self, text: str) -> str:
         """Return a text without the secrets that are in it."""
         content = text.encode(errors="surrogateescape")
-        for form in (form for _, some in self._values for form in some):
-            content = content.replace(form, _HIDDEN)
-        for match in [match for kind in KINDS for match in kind.found(content)]:
-            content = content.replace(match[match.lastindex or 0], _HIDDEN)
-        # What is written in a way of its own can't be cut out of it.
-        return (_HIDDEN if self._in(content) else content).decode(errors="replace")
+        found = [*(form for _, forms in self._values for form in forms), *(key for _, key, _ in find_keys(content))]
+        for secret in found:
+            content = content.replace(secret, _HIDDEN)
+        return content.decode(errors="replace")
 
-    def _in(self, content: bytes) -> dict[str, int]:
-        """Return what a piece of a file holds and where; the end of it, where it is not there as it is."""
-        found: dict[str, int] = {}
-        _note_values(found, content, self._values)
-        if content.count(b"\0", 0, 8000) > len(content[:8000]) // 4:
-            # Text in UTF-16.
-            content = content.replace(b"\0", b"")
-        _note_kinds(found, content)
-        if b"\0" in content[:8000]:
-            _note_values(found, content, self._squeezed, squeezed)
-            return found
-        text = readable(content)
-        _note_values(found, content, self._plain, readable, text)
-        _note_kinds(found, text, len(content))
-        _note_values(found, content, self._squeezed, lambda some: squeezed(readable(some)), squeezed(text))
-        _note_values(found, content, self._squeezed, joined)
-        for at, part in embedded(content):
-            found = {**dict.fromkeys(self._in(part), at), **found}
-        return found
-
-
-def _note_values(
-    found: dict[str, int],
-    content: bytes,
-    values: Iterable[tuple[str, tuple[bytes, ...]]],
-    read: Callable[[bytes], bytes] | None = None,
-    text: bytes = b"",
-) -> None:
-    """Note values that are not found yet, in the content or in what `read` makes of it, `text` where that is known."""
-    text = text or (read(content) if read else content)
-    for what, some in values:
-        form = next((form for form in some if form in text), None) if what not in found else None
-        if form is not None:
-            found[what] = _end(content, form, read) if read else text.index(form)
-
-
-def _end(content: bytes, form: bytes, read: Callable[[bytes], bytes]) -> int:
-    """Return where that is read whole for the first time which is found in all of the content."""
-    return bisect_left(range(len(content)), True, key=lambda end: form in read(content[:end])) - 1
-
-
-def _note_kinds(found: dict[str, int], content: bytes, at: int | None = None) -> None:
-    for kind in KINDS:
-        if kind.name not in found and (match := next(kind.found(content), None)):
-            found[kind.name] = match.start() if at is None else at
-
-
-class _Search:
-    """A search of one file and of all that is packed in it.
-
-    Attributes:
-        found: what there is, with the names of the parts that it is in and its line.
-        left: bytes that may still be unpacked.
-    """
-
-    def __init__(self, look: Callable[[bytes], Mapping[str, int]]) -> None:
-        self.found: dict[str, tuple[tuple[str, ...], int]] = {}
-        self.left = _MOST
-        self._look = look
-
-    def run(self, file: IO[bytes], inside: tuple[str, ...] = (), depth: int = _DEPTH) -> None:
-        lines, content = 1, file.read(_WINDOW)
-        while content and self.left >= 0:
-            self.left -= len(content) if depth < _DEPTH else 0
-            for what, at in self._look(content).items():
-                self.found.setdefault(what, (inside, lines + content.count(b"\n", 0, at)))
+    def _search(self, file: IO[bytes], lines: dict[str, int], most: float = float("inf")) -> bool:
+        """Note the line of each kind of secret that is not noted yet; return False where `most` bytes ended it."""
+        line, content = 1, file.read(_WINDOW)
+        while content and most >= 0:
+            for what, at in self._find(content):
+                lines.setdefault(what, line + content.count(b"\n", 0, at))
             more = file.read(_WINDOW)
+            most -= len(more)
             kept = content[-_OVERLAP:] if more else b""
-            lines += content.count(b"\n") - kept.count(b"\n")
+            line += content.count(b"\n") - kept.count(b"\n")
             content = kept + more
-        for name, part in unpacked(file) if depth and self.left >= 0 else ():
-            within = (*inside, name) if name else inside
-            for what in self._look(name.encode(errors="surrogateescape")):
-                self.found.setdefault(what, (within, 0))
-            with suppress(*DAMAGES):
-                self.run(part, within, depth - 1)
+        return most >= 0
+
+    def _find(self, content: bytes) -> Iterator[tuple[str, int]]:
+        """Yield what a piece of a file holds, and where."""
+        for what, forms in self._values:
+            if (at := next((at for form in forms if (at := content.find(form)) >= 0), -1)) >= 0:
+                yield what, at
+        yield from ((what, at) for what, _, at in find_keys(content))
 
 
 def walk(site: Path) -> Iterator[str]:
@@ -174,3 +131,26 @@ def walk(site: Path) -> Iterator[str]:
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in sorted(names + links):
             yield (Path(folder) / name).relative_to(site).as_posix()
+
+
+def _values(environ: Mapping[str, str], secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield names and values that nobody may read: those of variables that are called so, and passwords in addresses.
+
+    Args:
+        secrets: what is secret whatever it is called; of several that commas part, each is one.
+    """
+    for name, value in sorted({**environ, **secrets}.items()):
+        named = _SECRET_NAME.search(name) and not _NO_SECRET.search(name)
+        found = [value, *value.split(",")] if named or name in secrets else []
+        if password := _PASSWORD.match(value):
+            found.append(password[1])
+        for one in dict.fromkeys(part.strip() for part in found):
+            if len(one) >= _SHORTEST and len(set(one)) >= 5 and not one.startswith("/"):
+                yield name, one
+
+
+def _forms(value: str) -> tuple[bytes, ...]:
+    """Return a secret as it may stand in a file: as it is, and quoted for HTML, JSON or an address."""
+    raw = value.encode(errors="surrogateescape")
+    quoted = (html.escape(value), json.dumps(value)[1:-1], quote(raw, safe=""))
+    return tuple(dict.fromkeys([raw, *(text.encode(errors="replace") for text in quoted)]))
