@@ -16,7 +16,7 @@ LAMBDA := $(COMPILE) --python-version 3.13 --python-platform aarch64-manylinux_2
 	$(addprefix --no-emit-package ,requests certifi charset-normalizer urllib3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all nightly lint format lock package deploy secret destroy clean
+.PHONY: help demo test test-rest test-all nightly lint format lock package deploy secret destroy clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -24,13 +24,15 @@ help: ## list the tasks
 demo: ## build the example site and chat with it at http://127.0.0.1:8765 (PORT=N for another port)
 	@exec sh scripts/python.sh scripts/demo.py "$(PORT)"
 
-test: lint ## lint, types, unit and browser tests (JOBS=N processes, two by default)
+test: lint ## lint, types, units, contracts and a smoke of the widget: six minutes (JOBS=N processes, two by default)
 	@$(PYTEST) -m "not slow and not browser"
 	@$(PYTEST) -m "not slow and browser"
 
-test-all: lint ## the same with the slow tests
-	@$(PYTEST) -m "not browser"
-	@$(PYTEST) -m browser
+test-rest: lint ## what make test leaves out: kills, races, mutations, hostile corpora, deployments, the whole widget
+	@$(PYTEST) -m "slow and not browser"
+	@$(PYTEST) -m "slow and browser"
+
+test-all: test test-rest ## both
 
 nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a million executions of the fuzzer, cold start, opening and load (Linux; many hours)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/fuzz/requirements.txt

@@ -39,8 +39,25 @@ ARGUMENTS = (
     "--no-first-run",
 )
 
+#: Files and folders whose tests `make test` leaves to `make test-rest`: kills, races, mutations, large hostile corpora, whole
+#: deployments. What a change breaks most, units and contracts, is not here.
+SLOW = (
+    "faults/", "fuzz/", "e2e/",
+    "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template", "infra/test_transform",
+    "store/test_qdrant_", "store/test_s3.py",
+    "indexing/test_history", "indexing/test_recovery", "indexing/test_races", "indexing/test_preview",
+    "indexing/test_publish_policy",
+    "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",
+    "calibration/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
+    "lambdas/test_malformed", "lambdas/test_function",
+    "api/grounding/test_injections", "api/grounding/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
+    "api/retrieval/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",
+)  # fmt: skip
+#: Stores on which the contract is slow, by the parameter's name; `make test` runs it on the embedded one.
+SLOW_STORES = ("s3", "qdrant")
+
 #: Folders whose files hold few tests, and long ones.
-_LONG = ("faults", "store", "syncing")
+_LONG = ("faults", "store", "indexing")
 
 _MEMORY = Path("/dev/shm")
 #: Bytes that must be free there: an index that is written takes 90 MB in memory, and a test makes a few.
@@ -55,9 +72,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Playwright keeps an event loop running in the main thread for as long as its browser lives, and `asyncio.run` in a
     test that came later would refuse to start beside it.
     """
+    seen = set[Path]()
     for item in items:
         if _drives_a_browser(item):
             item.add_marker("browser")
+            # The first test of a module goes its whole way through the widget once; `make test` runs no other.
+            if item.path in seen:
+                item.add_marker("slow")
+            seen.add(item.path)
+        if _is_slow(item):
+            item.add_marker("slow")
     items.sort(key=lambda item: (_drives_a_browser(item), item.path.parent.name not in _LONG))
 
 
@@ -65,6 +89,12 @@ def pytest_collection_finish() -> None:
     """Spare the collector a look at thousands of tests and their libraries, which live to the end, at every round."""
     gc.collect()
     gc.freeze()
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    path = item.path.relative_to(ROOT / "tests").as_posix()
+    on = item.name.partition("[")[2]
+    return path.startswith(SLOW) or (path == "store/test_store_contract.py" and on.startswith(SLOW_STORES))
 
 
 def _drives_a_browser(item: pytest.Item) -> bool:
