@@ -121,7 +121,7 @@ def test_depth_is_bounded_and_text_survives() -> None:
 @pytest.mark.parametrize(
     "piece",
     ["<a ", "<!--", "<![CDATA[", "</a ", '<a b="', "<div>", "<b></i>", "<svg>", "<pre>", "<p>", "<li>", "<td></div>",
-     "&#9", "<script ", "<x a='", "<textarea", "<pre><b>"],
+     "&#9", "<script ", "<x a='", "<textarea", "<pre><b>", "<a =", "<a = ", "<a =''"],
 )  # fmt: skip
 def test_hostile_markup_takes_linear_time(piece: str) -> None:
     assert_linear(lambda count: parse(piece * count), 5_000, 40_000)

@@ -136,6 +136,7 @@ def test_the_source_of_a_built_page_has_its_anchors_and_no_others() -> None:
         "# {a}\n", "~~~mdx-code-block\n", "```mdx-code-block\n", "export const a = {\n\n", "import a\n",
         "import {a\n\n", "<!--", "\\", "{'", "{`", "x{\n\n", "{/*", "{//", "<A b={{}} ", "<A/>", "- ", "> ", " ",
         "<Tabs><TabItem>\n", "<code>|", "<CodeBlock>{``}</CodeBlock>\n", "x {#a} ", "<A>{`x`}", "{\\'", '{`<a b="',
+        "{/**/", "{/* */}", "{'\\", "{`\\", '{"\\"', "{//\n",
     ],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(hostile: str) -> None:

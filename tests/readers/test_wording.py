@@ -167,7 +167,7 @@ def test_paragraphs_of_plain_markdown_are_their_lines(paragraphs: list[str]) -> 
     assert {b.kind for b in blocks} == {BlockKind.PARAGRAPH}
 
 
-@pytest.mark.parametrize("piece", ["a_b\n", "\\*", "&amp;", "- a\n", "[a](b)\n", "`a` \\_"])
+@pytest.mark.parametrize("piece", ["a_b\n", "\\*", "&amp;", "- a\n", "[a](b)\n", "`a` \\_", "\\- - -"])
 def test_it_takes_linear_time(piece: str) -> None:
     parser = MarkdownIt("commonmark").use(wording_plugin)
     assert_linear(lambda size: parser.parse(piece * size), 500, 5_000)

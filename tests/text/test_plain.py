@@ -102,6 +102,7 @@ def test_nothing_is_added_or_reordered(text: str) -> None:
     [
         "[", "]", "[a](", "[a](b \"", "[a](b '", "[a](b (", "[a](((", "[a](<", "[[a](b)", "[a][", "][", "`", "` ``",
         "```\n", "``` `\n", "[a](b \"c' ", "<a@", "<http://", "[a](  ", "- > ", "![", "[a](b\\", "a[0][",
+        "[^a]: ", "[a](b \"\\", "[a](b (\\",
     ],
 )  # fmt: skip
 def test_it_takes_linear_time(pattern: str) -> None:

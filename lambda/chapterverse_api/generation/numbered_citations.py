@@ -21,7 +21,9 @@ from chapterverse_api.generation.reasoning_filter import Restart, silent
 
 _OPENING, _CLOSING = "[【", {"[": "]", "【": "】"}
 _INSIDE = re.compile(r"[\[【][\d ,;，、^–-]{0,24}|\[\[[\d ,;，、^–-]{0,24}\]?|【\d{1,3}†[^】\n]{0,24}")
-_MARK = re.compile(r"(?:\[\[|[\[【]) ?(\^?\d{1,3}\^?(?: ?[,;，、–-] ?\^?\d{1,3}\^?)*+)(?:†[^】\n]*)? ?(?:\]\]|[\]】])")
+_MARK = re.compile(
+    r"(?:\[\[|[\[【]) ?(\^?\d{1,3}\^?(?>(?: ?[,;，、–-] ?\^?\d{1,3}\^?)*))(?:†[^】\n]*)? ?(?:\]\]|[\]】])"
+)
 _PLAIN = re.compile(r"[^\s`~\[【()]+")
 _ELEMENT = re.compile(r"(\w+)\[{1,2}(\d{1,3})\]")
 _WORD = re.compile(r"\w+\Z")

@@ -30,15 +30,15 @@ _EXACT = REFUSAL.replace("_", r"\\?_")
 _SOURCES = r"[\[【][\d,\s]{1,9}[\]】]"
 
 # Quotes, stress, headings, items and marks of sources: what a model may dress the word in.
-_BEFORE = re.compile(rf"""(?:[\s*_"'`“”„‘’«»‹›()>#-]|{_SOURCES})*+""")
-_AFTER = rf"""(?:[ \t*_"'`“”‘’«»‹›)]|{_SOURCES})*+"""
+_BEFORE = re.compile(rf"""(?>(?:[\s*_"'`“”„‘’«»‹›()>#-]++|{_SOURCES})*)""")
+_AFTER = rf"""(?>(?:[ \t*_"'`“”‘’«»‹›)]++|{_SOURCES})*)"""
 _BEGUN_SOURCES = re.compile(r"[\[【][\d,\s]{0,9}")
 _WORD = re.compile(_ANY, re.IGNORECASE)
-_NOTHING_MORE = re.compile(rf"""(?:[\s*_"'`“”‘’«»‹›)>.!?…。-]|{_SOURCES})*+""")
+_NOTHING_MORE = re.compile(rf"""(?>(?:[\s*_"'`“”‘’«»‹›)>.!?…。-]++|{_SOURCES})*)""")
 _LINE_END = re.compile(rf"{_AFTER}[.!]?[ \t]*+\n")
 # The end of a sentence, or a remark. In small letters "not_in_docs:" may begin a list of states.
 _REMARK = re.compile(rf"""{_AFTER}(?:[.!?…,;:]++["'”’»›*_`)]*+\s|[。，：；(–—]|-\s)""")
-_MORE_TO_COME = re.compile(rf"""(?:[\s\d*_"'`“”‘’«»‹›)>.!?…,;:-]|{_SOURCES})*+[\[【]?[\d,\s]*+\Z""")
+_MORE_TO_COME = re.compile(rf"""(?>(?:[\s\d*_"'`“”‘’«»‹›)>.!?…,;:-]++|{_SOURCES})*)[\[【]?[\d,\s]*+\Z""")
 
 _MENTION = re.compile(rf"(?<!\w){_EXACT}(?!\w)")
 _REST_OF_LINE = re.compile(r"[.!]?[ \t]{0,3}(?=\n|\Z)")

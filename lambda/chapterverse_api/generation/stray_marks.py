@@ -14,9 +14,10 @@ from chapterverse_api.generation import Draft, Passage, without
 from chapterverse_api.generation.fences import Fences
 from chapterverse_api.generation.mark_forms import KnownMarks
 
+# What follows a row of marks is told, not demanded: a row that is none would be read again from each of its marks.
 _MARK = re.compile(
     r"[ \t]?(?:(?<![\w\]\[])\[\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,9}\]|【\d{1,3}(?:†[^】\n]{0,24})?】)"
-    r"(?:\[\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,9}\]|【\d{1,3}(?:†[^】\n]{0,24})?】)*+(?![(\w:])"
+    r"(?>(?:\[\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,9}\]|【\d{1,3}(?:†[^】\n]{0,24})?】)*)(?=([(\w:])?)"
 )
 _TAG = re.compile(r"</?co ?: ?\d{1,3}(?: ?, ?\d{1,3}){0,9} ?>|</?co>", re.IGNORECASE)
 _BRACKET = re.compile(r"[ \t]?([\[(<])")
@@ -44,6 +45,8 @@ def _gaps(text: str, known: KnownMarks) -> Iterator[tuple[int, int]]:
 
 def _numbers(text: str, known: str) -> Iterator[tuple[int, int]]:
     for found in _MARK.finditer(text):
+        if found.group(1):
+            continue
         before = text[max(0, found.start() - _BEFORE) : found.start()]
         if not before.strip() or " ".join(text[found.start() - len(before) : found.end()].split()) not in known:
             yield found.span()

@@ -61,7 +61,7 @@ class MdxSource:
 #: its info), a line that may be JavaScript, an explicit id of Docusaurus, an escape, a code span, a comment, a brace
 #: or a tag.
 _SPECIAL = re.compile(
-    r"""^([ \t>]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?+)(`{3,}+(?=[^`\n]*+$)|~{3,}+)[ \t]*+([^\n]*+)\n?
+    r"""^([ \t>]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?)(`{3,}+(?=[^`\n]*+$)|~{3,}+)[ \t]*+([^\n]*+)\n?
     | ^(?=(?:import|export)\b)()
     | \\?\{(?:/\*)?[ ]?(\#[^\s{}*]+)[ ]?(?:\*/)?\}(?=[ \t]*+$)
     | (\\[^\n])
@@ -83,8 +83,8 @@ _CONSTANT = re.compile(
 )
 #: As much of JavaScript as matters to braces. A quote that isn't closed in its line is an apostrophe.
 _SCRIPT_TOKEN = re.compile(
-    r"""'(?:[^'\\\n]|\\.)*+' | "(?:[^"\\\n]|\\.)*+" | `(?:[^`\\]|\\.)*+(?:`|\Z)
-    | \\. | (?<!:)//[^\n]*+ | /\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)
+    r"""'(?>(?:[^'\\\n]++|\\.)*)' | "(?>(?:[^"\\\n]++|\\.)*)" | `(?>(?:[^`\\]++|\\.)*)(?:`|\Z)
+    | \\. | (?<!:)//[^\n]*+ | /\*.*?(?:\*/|\Z)
     | (?P<open>[({\[]) | (?P<close>[)}\]]) | (?P<blank>\n[ \t]*+(?=\n|\Z))""",
     re.DOTALL | re.VERBOSE,
 )

@@ -39,7 +39,7 @@ _LINE_END = re.compile(r"[ \t]*+(?:\n|\Z)")
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _BAR = re.compile(r"(?<!\\)\|")
 _TAGS = re.compile(r"<[^<>]*>|[{}]")
-_COMMENT = re.compile(r"(?:\s|/\*(?:[^*]|\*(?!/))*+\*/|//[^\n]*+)*+\Z")
+_COMMENT = re.compile(r"(?>(?:\s++|/\*.*?\*/|//[^\n]*+)*)\Z", re.DOTALL)
 _HEADING = re.compile(r"#{1,6}[ \t]")
 
 _OPEN_BOX = '<div class="custom-block">'

@@ -26,7 +26,7 @@ _PLAIN = frozenset(
     " s_open s_close".split()
 )
 # Without its indentation such a line would begin a block of another kind.
-_STARTS_BLOCK = re.compile(r"(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:\s|\Z)|>|`{3}|~{3}|([-*_])(?:\s*+\1){2,}+\s*+\Z")
+_STARTS_BLOCK = re.compile(r"(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:\s|\Z)|>|`{3}|~{3}|([-*_])(?>(?:\s*+\1){2,})\s*+\Z")
 _SPACES = re.compile(" {2,}")
 _MOST_SPACES = 4
 

@@ -16,17 +16,17 @@ from collections.abc import Iterator
 
 _WORTH_READING = re.compile(r"\][(\[]|<")
 # What a block's first line begins with: quotes, bullets, a definition's colon, a footnote's label.
-_PREFIX = r"(?:[ \t>]|[-*+:][ \t]|\d{1,9}[.)][ \t]|\[\^[^\]\s]++\]:[ \t])*+"
+_PREFIX = r"(?>(?:[ \t>]++|[-*+:][ \t]|\d{1,9}[.)][ \t]|\[\^[^\]\s]++\]:[ \t])*)"
 _FENCE = re.compile(_PREFIX + r"(`{3,}(?=[^`]*\Z)|~{3,})")
 _BLOCK = re.compile(r"[ \t>]*+(?:\Z|[-*+][ \t]|\d{1,9}[.)][ \t]|\||#{1,6}[ \t])")
 
 _SIGN = re.compile(
     r"(`+)|(!?\[)|(\])|<((?:[a-z][a-z0-9+.-]{1,31}://|mailto:)[^\s<>]*+|[\w.+-]++@[\w.-]++)>", re.IGNORECASE
 )
-_TARGET = re.compile(r"\(\s*+(?:<[^<>\n]*+>)?+")
+_TARGET = re.compile(r"\(\s*+(?:<[^<>\n]*+>)?")
 _TARGET_SIGN = re.compile(r"\\[\\()]|[\s()]")
 _TARGET_END = re.compile(
-    r"""(?:\s++(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)))?+\s*+\)""", re.DOTALL
+    r"""(?:\s++(?:"(?>(?:[^"\\]++|\\.)*)"|'(?>(?:[^'\\]++|\\.)*)'|\((?>(?:[^()\\]++|\\.)*)\)))?\s*+\)""", re.DOTALL
 )
 #: Parentheses inside a target may be nested as deep as Markdown's own readers follow them.
 _DEEPEST = 32

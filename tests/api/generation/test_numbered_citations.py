@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Generator as Steps
 from collections.abc import Iterable
 
@@ -14,6 +13,7 @@ from chapterverse.errors import ProviderError
 from chapterverse_api.generation import Draft, Span
 from chapterverse_api.generation.numbered_citations import numbered
 from chapterverse_api.generation.reasoning_filter import without_reasoning
+from growth import assert_linear
 
 # Words of the sources that look like marks.
 OWN = "The level is normal (2). Press [Doc 7]."
@@ -247,15 +247,10 @@ def test_a_prefix_shows_a_prefix() -> None:
         "[Source 1]",
         "(1) ",
         "[1, a",
+        ",1",
+        "[1,^2^ ,3 ",
         "<s",
     ],
 )
 def test_it_takes_linear_time(unit: str) -> None:
-    def seconds(length: int) -> float:
-        text = ("a" + unit * length)[:length]
-        start = time.perf_counter()
-        read(text)
-        return time.perf_counter() - start
-
-    short = min(seconds(2000) for _ in range(3))
-    assert min(seconds(16_000) for _ in range(2)) < 8 * short * 3
+    assert_linear(lambda length: read(("a" + unit * length)[:length]), 2_000, 16_000)

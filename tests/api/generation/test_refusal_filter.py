@@ -6,12 +6,14 @@ import random
 import re
 from collections.abc import Generator as Steps
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 
 from chapterverse_api.generation import Draft, Span
 from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.refusal_filter import NotInDocs, refusable
+from growth import assert_linear
 
 
 def written(pieces: Sequence[str], draft: Draft | None = None) -> Steps[str, None, Draft]:
@@ -150,6 +152,15 @@ def test_citations_stay_with_their_spans() -> None:
         Span(" now.", ("3",)),
         Span("\n", (), cut=True),
     )
+
+
+@pytest.mark.parametrize("unit", ["> ", "[1]", "[1", "【1】,", f"{REFUSAL} ", f"{REFUSAL} [1", "[1] [", "NOT_"])
+def test_hostile_text_takes_linear_time(unit: str) -> None:
+    def work(size: int) -> None:
+        with suppress(NotInDocs):
+            shown([unit * (size // len(unit))])
+
+    assert_linear(work, 5_000, 50_000)
 
 
 def test_pieces_make_no_difference_and_the_word_never_passes() -> None:

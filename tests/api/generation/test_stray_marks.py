@@ -4,6 +4,7 @@ import pytest
 
 from chapterverse_api.generation import Passage, Span
 from chapterverse_api.generation.stray_marks import without_marks
+from growth import assert_linear
 
 SECTION = (
     "Set `argv[1]` or argv[2] first. It is documented elsewhere [3].\n\n[3]: the manual\n\n"
@@ -67,3 +68,5 @@ def test_many_brackets_take_no_more_time_than_they_are() -> None:
     assert left("[1" * 20_000) == "[1" * 20_000
     assert left("`" * 20_000) == "`" * 20_000
     assert left("a (1) (" * 3_000) == "a (1) (" * 3_000
+    assert_linear(lambda size: left("[1]【2】" * size + "("), 500, 4_000)
+    assert_linear(lambda size: left("a [1]" + "[2]" * size), 1_000, 8_000)

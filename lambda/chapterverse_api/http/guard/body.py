@@ -25,7 +25,7 @@ _INTEGER = range(-(2**63), 2**63)
 _NUMBER_LENGTH = 64
 
 # A string always matches up to its end or the end of the text, so no character is looked at twice.
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+_TOKEN = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[{]|[\]}]', re.DOTALL)
 
 
 class GuardedRoute(APIRoute):
