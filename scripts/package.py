@@ -45,8 +45,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def main() -> None:
     asked = _arguments()
-    python = None if asked.without_pyc else _python()
     _check(asked.add)
+    python = None if asked.without_pyc else _python()
     shutil.rmtree(asked.out, ignore_errors=True)
     asked.out.mkdir(parents=True)
     _install(asked.out, asked.machine)

@@ -47,7 +47,8 @@ def bind(host: str, port: int) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((host, port))
+        # That name is always this machine's (RFC 6761), also where no /etc/hosts says so, as on a bare Debian.
+        sock.bind(("127.0.0.1" if host == "localhost" else host, port))
         # At once, since until then the system lets another process take the same port.
         sock.listen(_BACKLOG)
     except OSError as error:

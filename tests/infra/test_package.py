@@ -66,14 +66,20 @@ class Package:
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+def python() -> Path:
+    """The Python that Lambda runs; where it is not, the tests are skipped and say so."""
     found = _script("-c", "import package; print(package.local_python() or '')").stdout.strip()
     if sys.platform != "linux" or not found:
         pytest.skip("Lambda's Python, 3.13 on Linux, is not on this machine")
+    return Path(found)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory, python: Path) -> Package:
     folder = tmp_path_factory.mktemp("package") / "lambda"
     done = _script("package.py", "--machine", MACHINE, "--out", str(folder))
     assert done.returncode == 0, done.stderr
-    return Package(folder, Path(found), done.stdout)
+    return Package(folder, python, done.stdout)
 
 
 @pytest.fixture
@@ -194,6 +200,7 @@ def test_a_program_that_can_not_be_added_is_one_sentence(program: Path, name: st
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("python")
 def test_the_deployed_package_is_for_its_machine_and_no_heavier_than_allowed(program: Path) -> None:
     out = program.parent / "lambda"
     # As `make package`, with nothing said of the machine; it exits with 1 where it is too heavy.
