@@ -239,6 +239,8 @@ def test_a_selection_goes_with_a_question_that_is_sent_before_it_is_shown(browse
     page.route("**/turns.js", lambda route: (sleep(1), route.continue_()))
     page.locator("#p1").dblclick(position={"x": 30, "y": 8})
     page.get_by_role("button", name="Ask about this").click()
+    # On a busy machine it takes a moment, and the button of the chat is gone in the middle of it.
+    page.get_by_role("dialog").wait_for()
     ask(page, "What?").locator(".answered").wait_for()
     assert [query["selected_text"] for query in site.asked] == ["Paragraph"]
     page.locator(".copy_answer").wait_for()

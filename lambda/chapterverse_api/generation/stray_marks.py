@@ -14,7 +14,8 @@ from chapterverse_api.generation.fences import Fences
 from chapterverse_api.generation.mark_forms import KnownMarks
 from chapterverse_api.generation.types import Draft, Passage, without
 
-# What follows a row of marks is told, not demanded: a row that is none would be read again from each of its marks.
+# The pattern takes a row of marks whatever follows, and tells by its group where that makes it none: if it refused such
+# a row, it would read it again from each of its marks.
 _MARK = re.compile(
     r"[ \t]?(?:(?<![\w\]\[])\[\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,9}\]|【\d{1,3}(?:†[^】\n]{0,24})?】)"
     r"(?>(?:\[\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,9}\]|【\d{1,3}(?:†[^】\n]{0,24})?】)*)(?=([(\w:])?)"
