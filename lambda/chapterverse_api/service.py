@@ -15,6 +15,7 @@ from chapterverse.model import Chunk, EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head, open_store
 from chapterverse.store.filters import Asked, readdressed, version_of
+from chapterverse_api import rejections
 from chapterverse_api.answering import pipeline as ask
 from chapterverse_api.answering.models import TurnModels, max_search_cost, max_turn_cost, open_economy_generator
 from chapterverse_api.budget.circuit_breaker import CircuitBreaker, GuardedEmbedder, GuardedReranker
@@ -114,7 +115,7 @@ class Service:
             return retrieve(snapshot, embedder, question, vector=vector, filters=where, here=here)
         found = retrieve(snapshot, None, question, vector=after.vector, filters=where, here=here)
         seconds = {stage: t + found.timings.get(stage, 0.0) for stage, t in after.timings.items()}
-        return replace(found, degraded=after.degraded, timings=seconds)
+        return replace(found, failures=after.failures, timings=seconds)
 
     def reranked(self, question: str | None, found: Retrieval, means: TurnModels | None = None) -> Retrieval:
         """Return what was found in the reranker's order, if there is one; it is paid, so it comes last and once."""
@@ -134,6 +135,8 @@ class Service:
             means = TurnModels.of(self, turn_budget)
             found = self.find(snapshot, request.query, request.filters, vector=request.embedding, means=means)
             found = self.reranked(request.query, found, means)
+        for part, error in found.failures.items():
+            rejections.report(error, part=part)
         # A search by a vector alone has no words to weigh: how near it came is all that is known.
         scored = [(c, c.evidence if request.query else _near(c)) for c in found.candidates]
         best = [self._retrieved(c, score, snapshot.head) for c, score in scored if score >= request.threshold]

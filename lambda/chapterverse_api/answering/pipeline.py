@@ -7,7 +7,7 @@ from collections.abc import Generator as Steps
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import ProviderError
-from chapterverse_api import phrases, rejections
+from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, from_index, from_selection
 from chapterverse_api.answering.response import answer, refusal
 from chapterverse_api.answering.turn import Turn
@@ -88,7 +88,7 @@ def _drafted(material: AnswerContext, turn: Turn) -> Steps[Delta, None, tuple[Dr
         with means.circuit.asking(NotInDocs), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
             draft = yield from _streamed(links.stream(refusable(means.generator.generate(material.task))))
     except ProviderError as error:
-        rejections.report(error, turn_id=turn.id)
+        turn.log_failure("generator", error)
         draft = yield from _streamed(links.stream(Extractive().generate(material.task)))
         return (*framed, *draft), "The answer is quoted, since the model failed."
     return (*framed, *draft), None

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from chapterverse.errors import ProviderError
+from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import ChatQuery, ChatResponse
@@ -98,11 +100,25 @@ class Turn:
             self.stages[stage] = time.perf_counter() - started
 
     def log_retrieval(self, material: AnswerContext) -> None:
+        """Log what was found and by which parts; one that failed is an error, and nothing that was done."""
         self.stages |= material.timings
-        if "embed" in material.timings:
+        found = material.found
+        failures = found.failures if found else {}
+        for part, error in failures.items():
+            self.log_failure(part, error)
+        if "embed" in material.timings and "embedder" not in failures:
             self.log("embedding_generated", seconds=material.timings["embed"])
         self.log("retrieval_performed", mode=material.mode, candidates=material.candidates)
-        self.log("results_ranked", passages=len(material.task.passages), evidence=round(material.evidence, 4))
+        self.log(
+            "results_ranked",
+            passages=len(material.task.passages),
+            evidence=round(material.evidence, 4),
+            algorithm=found.algorithm if found else None,
+        )
+
+    def log_failure(self, part: str, error: ProviderError) -> None:
+        """Log that a part failed: `embedder`, `reranker` or `generator`."""
+        rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
 
     def ended(self, response: ChatResponse) -> Events:
         """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that."""
