@@ -39,8 +39,8 @@ ARGUMENTS = (
     "--no-first-run",
 )
 
-#: Files and folders whose tests `make test` leaves to `make test-rest`: kills, races, mutations, large hostile corpora, whole
-#: deployments. What a change breaks most, units and contracts, is not here.
+#: Files and folders whose tests `make test` leaves to `make test-rest`: kills, races, mutations, large hostile corpora,
+#: whole deployments. What a change breaks most, units and contracts, is not here.
 SLOW = (
     "faults/", "fuzz/", "e2e/",
     "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template", "infra/test_transform",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request
@@ -24,12 +25,17 @@ from chapterverse_api.http.guard.request_metrics import RequestMetrics
 from chapterverse_api.http.guard.threads import WorkerThreads
 from chapterverse_api.http.routes import Service, chat, feedback, retrieve, status, threads, widget
 from chapterverse_api.http.routes.site import StaticSite
+from chapterverse_api.index.addresses import host_of
 from chapterverse_api.observability import metrics
 from chapterverse_api.provider import ServiceProvider
 
 
 def create_app(
-    service: Service | None = None, *, settings: Settings | None = None, site_dir: Path | None = None
+    service: Service | None = None,
+    *,
+    settings: Settings | None = None,
+    site_dir: Path | None = None,
+    hosts: Collection[str] = (),
 ) -> FastAPI:
     """Return the application.
 
@@ -37,11 +43,14 @@ def create_app(
         service: what answers; None opens one with `settings` at the first request.
         settings: None means the service's own, or the environment's.
         site_dir: folder of a built site, to be served on the same origin.
+        hosts: names, addresses and URLs that it is reached by, besides loopback and `settings.base_url`. Where no
+            origin is allowed by name, a request whose `Host` is none of them is refused.
 
     Raises:
         ConfigurationError: a setting can't be used, or `site_dir` is no folder.
     """
     settings = settings or (service.settings if service else Settings.from_environment())
+    reached = [host_of(host) if "://" in host else host for host in (*hosts, settings.base_url)]
     app = FastAPI(
         title="Chapter & Verse",
         version=__version__,
@@ -52,7 +61,7 @@ def create_app(
             Middleware(RequestId),
             *([Middleware(RequestMetrics, site=settings.site)] if metrics.wanted() else []),
             Middleware(ResponseHeaders),
-            Middleware(OriginGuard, allowed=AllowList(settings.origins)),
+            Middleware(OriginGuard, allowed=AllowList(settings.origins, reached)),
             Middleware(WorkerThreads),
             Middleware(LastResort),
         ],

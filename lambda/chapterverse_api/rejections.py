@@ -6,8 +6,6 @@ went wrong goes to the log; the sentence on the wire names no file, no class and
 
 from __future__ import annotations
 
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -95,19 +93,22 @@ def of_status(status: int) -> Rejection:
     return Rejection(status, *_BY_STATUS.get(status, ("refused", "This request can't be answered.")))
 
 
-def report(error: Exception, *, turn_id: str | None = None, site: str = "") -> Rejection:
-    """Log `error` for the operator where it is ours to mend, and return what the reader is told (see `of_error`)."""
+def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fields: Any) -> Rejection:
+    """Log `error` for the operator where it is ours to mend, and return what the reader is told (see `of_error`).
+
+    Args:
+        fields: of the event besides (see `log.event`), such as the `part` that failed.
+    """
     refusal = of_error(error, site)
     if refusal.status >= 500:
-        frames = extract_tb(error.__traceback__)
         log.event(
             "error",
             turn_id=turn_id,
             code=refusal.code,
-            type=type(error).__name__,
-            where=f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None,
+            **log.origin_of(error),
             # Only our own sentences are known to hold none of the reader's words: a ValueError may quote a question.
             message=str(error) if isinstance(error, errors.ChapterVerseError) else None,
+            **fields,
         )
     return refusal
 
@@ -122,7 +123,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 _MEANING = {
     400: "Malformed: not UTF-8, or not strict JSON",
-    403: "The origin is not allowed",
+    403: "The origin is not allowed, or the service is not reached by this name",
     404: "Nothing at this address",
     413: "The body is too large",
     415: "The body is not application/json",

@@ -12,6 +12,7 @@ from chapterverse.errors import ChapterVerseError
 from chapterverse.model import Head
 from chapterverse.settings import Settings
 from chapterverse.store.filters import readdressed, version_of
+from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels, max_search_cost, max_turn_cost
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
@@ -88,6 +89,8 @@ class Service:
             found = retrieve(snapshot, models.embedder, request.query, vector=request.embedding, filters=where)
             if models.reranker and request.query:
                 found = rerank(found, request.query, models.reranker)
+        for part, error in found.failures.items():
+            rejections.report(error, part=part)
         # A search by a vector alone has no words to weigh: its score is the cosine.
         scored = [(c, c.evidence if request.query else _cosine(c)) for c in found.candidates]
         best = [_retrieved(c, score, index, snapshot.head) for c, score in scored if score >= request.threshold]

@@ -6,6 +6,7 @@ The service is another package, which this one never imports: it is found by its
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,10 +20,12 @@ from chapterverse.settings import Settings
 
 _STARTUP_SECONDS = 10.0
 _BACKLOG = 128
+#: Names of all addresses of a machine, and what its own browser finds there.
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 
 
 def load(name: str) -> Any:
-    """Return what the entry point `name` of the group `chapterverse.service` names: `open` or `app`.
+    """Return what the entry point `name` of the group `chapterverse.service` names: `open`, `app` or `server`.
 
     Raises:
         ConfigurationError: the service's dependencies are not installed.
@@ -74,13 +77,18 @@ def bind(host: str, port: int) -> socket.socket:
 def address(sock: socket.socket) -> str:
     """Return the origin that a browser on this machine reaches the socket at."""
     host, port = sock.getsockname()[:2]
-    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    name = _EVERYWHERE.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{name}:{port}"
 
 
+def is_everywhere(sock: socket.socket) -> bool:
+    """Return whether the socket listens at all addresses of this machine."""
+    return sock.getsockname()[0] in _EVERYWHERE
+
+
 def run(app: Any, sock: socket.socket) -> None:
-    """Serve until interrupted."""
-    _server(app).run(sockets=[sock])
+    """Serve until interrupted, with the log on standard error."""
+    load("server")(app, log_to=sys.stderr.fileno()).run(sockets=[sock])
 
 
 class Background:
@@ -92,7 +100,7 @@ class Background:
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
         self.address = address(sock)
-        self._server = _server(app)
+        self._server = load("server")(app)
         # uvicorn would take over Ctrl-C, which belongs to whoever started us.
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [sock]}, daemon=True)
         self._thread.start()
@@ -140,9 +148,3 @@ class Preview:
     def stop(self) -> None:
         self._worker.shutdown(cancel_futures=True)
         self._service.stop()
-
-
-def _server(app: Any) -> Any:
-    import uvicorn
-
-    return uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=2))

@@ -10,9 +10,9 @@ from threading import Thread
 from typing import Any
 
 import httpx
-import uvicorn
 from starlette.types import ASGIApp
 
+from chapterverse.entry_points import address, bind
 from chapterverse.settings import Settings
 from chapterverse_api.contract import (
     ChatQuery,
@@ -28,6 +28,8 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.http.connections import Bounds
+from chapterverse_api.http.server import server
 
 META = Meta(turn_id="t1", mode="rag", sources=[])
 ANSWER = ChatResponse(
@@ -103,7 +105,7 @@ def _played(script: Iterable[Event | Exception]) -> Iterator[Event]:
 class Client:
     """Asks an application in this process. An exception that leaves the application is raised here."""
 
-    def __init__(self, app: ASGIApp, origin: str = "https://api.example.com") -> None:
+    def __init__(self, app: ASGIApp, origin: str = "http://localhost") -> None:
         self._app = app
         self._base = origin
 
@@ -129,20 +131,20 @@ class Client:
 
 
 @contextmanager
-def serving(app: ASGIApp) -> Iterator[str]:
+def serving(app: ASGIApp, bounds: Bounds | None = None) -> Iterator[str]:
     """Run a real server on a free port of this machine and yield its address."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="off", ws="none")
-    server = uvicorn.Server(config)
-    thread = Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive(), "the server did not start"
-            thread.join(0.005)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
+    with bind("127.0.0.1", 0) as sock:
+        running = server(app, bounds=bounds)
+        thread = Thread(target=running.run, kwargs={"sockets": [sock]})
+        thread.start()
+        try:
+            while not running.started:
+                assert thread.is_alive(), "the server did not start"
+                thread.join(0.005)
+            yield address(sock)
+        finally:
+            running.should_exit = True
+            thread.join()
 
 
 def error_of(response: httpx.Response) -> dict[str, str]:

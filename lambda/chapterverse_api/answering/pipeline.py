@@ -6,7 +6,7 @@ from collections.abc import Collection
 from collections.abc import Generator as Steps
 
 from chapterverse.errors import ProviderError
-from chapterverse_api import phrases, rejections
+from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, from_index, from_selection
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal
@@ -77,11 +77,21 @@ def answer_query(
 
 
 def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
+    """Log what was found and by which parts; a part that failed is logged as an error and not as done."""
     turn.stages |= context.timings
-    if "embed" in context.timings:
+    found = context.found
+    failures = found.failures if found else {}
+    for part, error in failures.items():
+        turn.log_failure(part, error)
+    if "embed" in context.timings and "embedder" not in failures:
         turn.log("embedding_generated", seconds=context.timings["embed"])
     turn.log("retrieval_performed", mode=context.mode, candidates=context.candidates)
-    turn.log("results_ranked", passages=len(context.task.passages), evidence=round(context.evidence, 4))
+    turn.log(
+        "results_ranked",
+        passages=len(context.task.passages),
+        evidence=round(context.evidence, 4),
+        algorithm=found.algorithm if found else None,
+    )
 
 
 def _drafted(context: AnswerContext, turn: Turn) -> Steps[Delta, None, tuple[Draft, str | None]]:
@@ -92,7 +102,7 @@ def _drafted(context: AnswerContext, turn: Turn) -> Steps[Delta, None, tuple[Dra
         with models.circuit.asking(NotInDocs), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
             draft = yield from _streamed(links.stream(refusable(models.generator.generate(context.task))))
     except ProviderError as error:
-        rejections.report(error, turn_id=turn.id)
+        turn.log_failure("generator", error)
         draft = yield from _streamed(links.stream(Extractive().generate(context.task)))
         return (*framed, *draft), "The answer is quoted, since the model failed."
     return (*framed, *draft), None

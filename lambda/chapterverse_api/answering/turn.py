@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+from chapterverse.errors import ProviderError
 from chapterverse.store import Snapshot
+from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.daily_budget import TurnBudget
@@ -91,6 +93,10 @@ class Turn:
             yield
         finally:
             self.stages[stage] = time.perf_counter() - started
+
+    def log_failure(self, part: str, error: ProviderError) -> None:
+        """Log that a part failed: `embedder`, `reranker` or `generator`."""
+        rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
 
     def ended(self, response: ChatResponse) -> Events:
         """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that."""

@@ -63,14 +63,15 @@ def check_page(url: str | None, homes: Collection[str]) -> None:
     Raises:
         InputError: the page is on a host of its own.
     """
-    hosts = {host for home in homes if (host := _host(home))}
-    host = _host(url or "")
+    hosts = {host for home in homes if (host := host_of(home))}
+    host = host_of(url or "")
     # A site is built and tried on the author's own machine, at whichever of its names.
     if host and hosts and host not in hosts | _LOOPBACK:
         raise InputError("page_url is on another site: send that of a page of this documentation.", field="page_url")
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
+    """Return the host of a URL, without its port; empty where it has none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

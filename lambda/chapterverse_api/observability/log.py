@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from pathlib import Path
+from queue import Full, Queue
+from threading import Lock, Thread
+from traceback import extract_tb
 from typing import Any, Literal, TextIO
 
 Name = Literal[
@@ -26,6 +33,13 @@ Value = str | int | float | bool | list[str] | None
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 _logger = logging.getLogger("chapterverse")
+
+#: Lines that may wait for whoever reads them; then new ones are dropped.
+_WAITING_LINES = 1000
+#: Seconds that an ending process waits for them to be read.
+_ENDING_SECONDS = 1.0
+#: Seconds in which a complaint is written once.
+_QUIET_SECONDS = 10.0
 
 
 def event(
@@ -51,15 +65,97 @@ def event(
 def write(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
     """Write `fields` as one JSON line with `time`, ISO 8601 in UTC, and `request_id`, null outside of a request."""
     if _logger.isEnabledFor(level):
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        _logger.log(level, "%s", json.dumps({"time": now, "request_id": request_id.get(), **fields}))
+        _logger.log(level, "%s", _line(fields))
+
+
+def origin_of(error: BaseException) -> dict[str, Any]:
+    """Return the `type` of an error and `where` it was raised, a file and a line; never its words."""
+    # The import system's own frames, which every failed import has, say nothing.
+    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
+    return {"type": type(error).__name__, "where": where}
 
 
 def write_to(stream: TextIO) -> None:
     """Send every event to `stream`, one bare line each, instead of wherever the root logger writes."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(message)s"))
+    write_by(handler)
+
+
+def write_by(handler: logging.Handler) -> None:
+    """Have `handler` write every event, instead of whatever writes for the root logger."""
     # Replaced, not added: a second call must not double the lines.
     _logger.handlers[:] = [handler]
     _logger.setLevel(logging.INFO)
     _logger.propagate = False
+
+
+class LineWriter(logging.Handler):
+    """Writes lines in a thread of its own: a pipe that nobody reads must not stop the answers that are logged.
+
+    Lines that find no room are dropped, and the next one is preceded by their number. Safe to use from several threads.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._lines: Queue[str | None] = Queue(_WAITING_LINES)
+        self._dropped = 0
+        self._thread = Thread(target=self._write, name="chapterverse-log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.put_nowait(record.getMessage())
+        except Full:
+            self._dropped += 1
+
+    def close(self) -> None:
+        """Wait a moment for what is still to be written."""
+        super().close()
+        with suppress(Full):
+            self._lines.put(None, timeout=_ENDING_SECONDS)
+        self._thread.join(_ENDING_SECONDS)
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            dropped, self._dropped = self._dropped, 0
+            if dropped:
+                head = {"event": "error", "turn_id": None, "thread_id": None, "execution_time": None}
+                message = "Lines of the log were dropped, because what reads it is too slow."
+                line = f"{_line(head | {'code': 'log_dropped', 'message': message, 'times': dropped})}\n{line}"
+            # Not by a file object: its lock would be held while the pipe is full, and the process could not end.
+            data = f"{line}\n".encode()
+            with suppress(OSError):
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
+
+
+class Complaints:
+    """Errors that a client can cause at will: each is written once in ten seconds, with how often it happened.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._written: dict[tuple[Value, ...], tuple[float, int]] = {}
+
+    def __call__(self, code: str, message: str | None = None, error: BaseException | None = None) -> None:
+        """Write an event `error`, or only count it."""
+        fields: dict[str, Any] = {"code": code, **(origin_of(error) if error else {}), "message": message}
+        key, now = tuple(fields.values()), self._clock()
+        with self._lock:
+            last, missed = self._written.get(key, (-_QUIET_SECONDS, 0))
+            quiet = now - last < _QUIET_SECONDS
+            self._written[key] = (last, missed + 1) if quiet else (now, 0)
+        if not quiet:
+            event("error", turn_id=None, **fields, times=missed + 1)
+
+
+def _line(fields: Mapping[str, Any]) -> str:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return json.dumps({"time": now, "request_id": request_id.get(), **fields})

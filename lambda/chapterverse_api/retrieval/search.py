@@ -29,6 +29,11 @@ CANDIDATES = 50
 _LARGEST = 1e15
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
+#: What a reader is told where a part failed.
+_WITHOUT = {
+    "embedder": "The embedder could not be reached; only words were searched.",
+    "reranker": "The reranker could not be reached; the order is that of the search.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class Retrieval:
     Attributes:
         candidates: best first, each text once.
         total: how many chunks were considered.
-        degraded: why not all went as configured; None if it did.
+        failures: why a part that was asked did not help, by its name: `embedder`, `reranker`.
         timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
         vector: of the question, for a second search.
     """
@@ -48,9 +53,14 @@ class Retrieval:
     calibration: Calibration
     total: int
     algorithm: str
-    degraded: str | None = None
+    failures: Mapping[str, ProviderError] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
     vector: Sequence[float] | None = None
+
+    @property
+    def degraded(self) -> str | None:
+        """Why not all went as configured; None if it did."""
+        return " ".join(_WITHOUT[part] for part in self.failures) or None
 
     @property
     def strong(self) -> tuple[Candidate, ...]:
@@ -95,7 +105,8 @@ def retrieve(
         InputError: the vector is not of the index's size.
     """
     head, asked = snapshot.head, question or ""
-    stages, degraded = _Stages(after.timings if after else {}), after.degraded if after else None
+    stages = _Stages(after.timings if after else {})
+    failures: dict[str, ProviderError] = {**after.failures} if after else {}
     if after is not None:
         vector = after.vector
     elif vector is not None:
@@ -103,8 +114,8 @@ def retrieve(
     elif question is not None and embedder is not None:
         try:
             vector = embedder.embed_query(question)
-        except ProviderError:
-            degraded = "The embedder could not be reached; only words were searched."
+        except ProviderError as error:
+            failures["embedder"] = error
         stages.end("embed")
 
     where = resolve(filters, snapshot)
@@ -129,7 +140,7 @@ def retrieve(
         calibration=calibration,
         total=len(hits),
         algorithm=HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM,
-        degraded=degraded,
+        failures=failures,
         timings=stages.timings,
         vector=vector,
     )
@@ -169,11 +180,10 @@ def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | 
     stages = _Stages()
     try:
         relevance = reranker.rerank(question, [c.chunk.embed_text for c in found.candidates])
-    except ProviderError:
+    except ProviderError as error:
         stages.end("rerank")
-        failure = "The reranker could not be reached; the order is that of the search."
-        told = " ".join(filter(None, (found.degraded, failure)))
-        return replace(found, degraded=told, timings={**found.timings, **stages.timings})
+        failures = {**found.failures, "reranker": error}
+        return replace(found, failures=failures, timings={**found.timings, **stages.timings})
     stages.end("rerank")
     pairs = zip(found.candidates, relevance, strict=True)
     read = [Candidate(c.chunk, c.lexical, v, c.evidence, {**c.components, "rerank": v}, c.features) for c, v in pairs]

@@ -6,8 +6,6 @@ import importlib
 import os
 import sys
 from io import TextIOWrapper
-from pathlib import Path
-from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from chapterverse_api.observability import log
@@ -55,16 +53,10 @@ def _started(api: RuntimeApi) -> Loop | None:
     except BaseException as error:
         kind = type(error).__name__
         message = f"The handler {name} can't be loaded ({kind}): {error}"
-        log.event("error", turn_id=None, code="init_failed", type=kind, where=_where(error), message=message)
+        log.event("error", turn_id=None, code="init_failed", **log.origin_of(error), message=message)
         api.fail_init(_kind(error), message)
         return None
     return Loop(api, handler)
-
-
-def _where(error: BaseException) -> str | None:
-    """Return the file and the line that it came from; the import system's own, which all have, are left out."""
-    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
 
 
 def _kind(error: BaseException) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any
 
 from mangum import Mangum
@@ -33,7 +31,7 @@ class LambdaHandler:
     def __call__(self, event: Any, context: LambdaContext) -> dict[str, Any]:
         if not is_request(event):
             return self._ping(context)
-        event = _unstaged(event)
+        event = _readable(event)
         with _within(context):
             try:
                 self.request(event, context)
@@ -48,19 +46,17 @@ class LambdaHandler:
             Refusal: 400 for an event that can't be read, which the log is told of.
         """
         try:
-            request = self.mangum.infer(_unstaged(event), context)
+            request = self.mangum.infer(_readable(event), context)
             _check(request.scope)
             _ = request.body
         except Exception as error:
             # Its own words may quote a reader's.
-            where = extract_tb(error.__traceback__)[-1]
             with _within(context):
                 log.event(
                     "error",
                     turn_id=None,
                     code="event_unreadable",
-                    type=type(error).__name__,
-                    where=f"{Path(where.filename).name}:{where.lineno}",
+                    **log.origin_of(error),
                     message="An event is no request as a Function URL, API Gateway or a load balancer sends it: see "
                     "what invokes this function.",
                 )
@@ -92,19 +88,21 @@ def is_request(event: Any) -> bool:
     return isinstance(event, dict) and "requestContext" in event
 
 
-def _unstaged(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the event with the path that the application knows.
+def _readable(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of format 2.0 as Mangum can read it: with an address, and the path that the application knows.
 
-    At an HTTP API's own address, and at no domain of one's own, it begins with the name of the stage.
+    An address that is missing is an empty one: such callers share one count. At an HTTP API's own address, and at no
+    domain of one's own, the path begins with the name of the stage.
     """
     context = event["requestContext"]
     http = context.get("http") if isinstance(context, dict) else None
-    if not isinstance(http, dict) or ".execute-api." not in str(context.get("domainName")):
+    if not isinstance(http, dict):
         return event
+    read = {"sourceIp": "", **http}
     stage, path = f"/{context.get('stage')}", str(http.get("path"))
-    if not path.startswith(f"{stage}/"):
-        return event
-    return event | {"requestContext": context | {"http": http | {"path": path.removeprefix(stage)}}}
+    if ".execute-api." in str(context.get("domainName")) and path.startswith(f"{stage}/"):
+        read["path"] = path.removeprefix(stage)
+    return event | {"requestContext": context | {"http": read}}
 
 
 def answer(refusal: Rejection) -> dict[str, Any]:

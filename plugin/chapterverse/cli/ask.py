@@ -16,7 +16,12 @@ from chapterverse.errors import IndexFault, InputError
 from chapterverse.evaluation.questions import QuestionRow, read_questions
 from chapterverse.session import Session
 from chapterverse.settings import Settings
-from chapterverse.store import only_scope, open_store
+from chapterverse.store import only_head, open_store
+
+_EVERYWHERE = (
+    "Every network of this machine reaches this service, but only by an address or as localhost: to answer to a name, "
+    "set CHAPTERVERSE_ALLOWED_ORIGINS to the origins of the pages that may ask, such as https://docs.example.com."
+)
 
 
 def search(
@@ -94,12 +99,13 @@ def serve(
 ) -> None:
     """Run the API, and the site beside it.
 
-    With --site-dir, citations lead to the site as it is served here.
+    With --site-dir, citations lead to the site as it is served here. The log goes to standard error.
     """
     # The application asks for secrets itself, and again from time to time; that they are there is seen at once.
     settings = Settings.from_environment(store=store, site=site, docs_version=docs_version, embedder=embedder)
     held = with_secrets(settings)
     create_app = entry_points.load("app")
+    hosts, warnings = [host, settings.base_url], list[str]()
     with entry_points.bind(host, port) as listening:
         here = entry_points.address(listening)
         if site_dir is not None:
@@ -108,14 +114,20 @@ def serve(
             if settings.allowed_origins:
                 # A list of origins says nothing of our own, and the site's chat asks from there.
                 settings = settings.override(allowed_origins=f"{settings.allowed_origins},{here}")
-        application = create_app(settings=settings, site_dir=site_dir)
-        # A setting that can't be used is told here, and not to the first reader.
-        application.state.service()
         try:
-            only_scope(open_store(held), settings.site, settings.docs_version)
+            heads = open_store(held).heads()
+            hosts += [head.base_url for head in heads]
+            only_head(heads, settings.site, settings.docs_version)
         except IndexFault as error:
             # It may be indexed while we run: the next question finds it.
-            typer.echo(f"Warning: {error}", err=True)
+            warnings.append(str(error))
+        application = create_app(settings=settings, site_dir=site_dir, hosts=hosts)
+        # A setting that can't be used is told here, and not to the first reader.
+        application.state.service()
+        if entry_points.is_everywhere(listening) and not settings.origins:
+            warnings.append(_EVERYWHERE)
+        for warning in warnings:
+            typer.echo(f"Warning: {warning}", err=True)
         typer.echo(f"Listening at {here}/ (Ctrl-C ends it)", err=True)
         entry_points.run(application, listening)
 

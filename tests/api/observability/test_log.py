@@ -3,9 +3,12 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,8 +16,10 @@ import pytest
 
 from api import quill
 from api.scripted import META, WHOLE, Client, Scripted, serving
+from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
+from chapterverse_api.budget.circuit_breaker import GuardedReranker
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.observability import log
 from chapterverse_api.records import RecordsFault
@@ -145,6 +150,144 @@ def test_every_response_has_an_id_of_its_own(method: str, path: str, options: di
     first, second = (Client(app).request(method, path, **options) for _ in range(2))
     assert first.status_code == status
     assert len({first.headers["x-request-id"], second.headers["x-request-id"]}) == 2
+
+
+# Parts that fail
+
+
+def failed_parts(stream: io.StringIO) -> list[str]:
+    return [line["part"] for line in lines(stream) if line["event"] == "error"]
+
+
+@pytest.mark.parametrize("question", [QUESTION["query"], "What is the weather in Paris?"])
+def test_an_embedder_that_fails_is_an_error_and_no_success(stream: io.StringIO, tmp_path: Path, question: str) -> None:
+    embedder = quill.Terms()
+    service = quill.service(quill.publish(tmp_path, embedder=embedder), embedder=embedder)
+    embedder.down = True
+    response = Client(create_app(service)).post("/v1/chat", {"query": question, "thread_id": "th-1"})
+    written = lines(stream)
+    (error,) = (line for line in written if line["event"] == "error")
+    assert (error["code"], error["part"]) == ("provider_unavailable", "embedder")
+    assert (error["type"], error["message"]) == ("ProviderError", "The embedder can't be reached.")
+    assert (error["turn_id"], error["thread_id"]) == (response.json()["turn_id"], "th-1")
+    assert error["request_id"] == response.headers["x-request-id"]
+    assert error["execution_time"] > 0
+    assert "embedding_generated" not in {line["event"] for line in written}
+    assert {"retrieval_performed", "results_ranked", "response_sent"} < {line["event"] for line in written}
+
+
+def test_a_reranker_that_fails_is_an_error_and_ranked_nothing(stream: io.StringIO, tmp_path: Path) -> None:
+    embedder = quill.Terms()
+    service = quill.service(quill.publish(tmp_path, embedder=embedder), embedder=embedder)
+    service = quill.changed(
+        service, reranker=GuardedReranker(quill.Reranker({}, ProviderError("The reranker can't be reached.")))
+    )
+    client = Client(create_app(service))
+    assert client.post("/v1/chat", QUESTION).json()["status"] == "answered"
+    (before,) = (line for line in lines(stream) if line["event"] == "results_ranked")
+    assert before["algorithm"].endswith("scripted:1")
+    assert failed_parts(stream) == []
+    assert client.post("/v1/chat", QUESTION).json()["status"] == "degraded"
+    assert failed_parts(stream) == ["reranker"]
+    after = [line for line in lines(stream) if line["event"] == "results_ranked"][1]
+    assert "scripted" not in after["algorithm"]
+    assert [line["event"] for line in lines(stream)].count("embedding_generated") == 2
+
+
+def test_a_part_that_is_left_alone_is_an_error_too(stream: io.StringIO, tmp_path: Path) -> None:
+    embedder = quill.Terms()
+    client = Client(create_app(quill.service(quill.publish(tmp_path, embedder=embedder), embedder=embedder)))
+    embedder.down = True
+    for _ in range(4):
+        client.post("/v1/chat", QUESTION)
+    assert failed_parts(stream) == ["embedder"] * 4
+    assert len(embedder.asked) == 3
+
+
+def test_a_generator_that_fails_is_named(stream: io.StringIO, index: Settings) -> None:
+    with CohereServer() as cohere:
+        cohere.play(*[failing(500)] * 9)
+        service = ServiceSession.open(index.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=KEY))
+        response = Client(create_app(service)).post("/v1/chat", {**QUESTION, "thread_id": "th-1"})
+    (error,) = (line for line in lines(stream) if line["event"] == "error")
+    assert (error["part"], error["turn_id"], error["thread_id"]) == ("generator", response.json()["turn_id"], "th-1")
+    assert error["execution_time"] > 0
+
+
+def test_parts_of_a_search_without_an_answer_fail_as_loudly(stream: io.StringIO, tmp_path: Path) -> None:
+    embedder = quill.Terms()
+    service = quill.service(quill.publish(tmp_path, embedder=embedder), embedder=embedder)
+    service = quill.changed(
+        service, reranker=GuardedReranker(quill.Reranker(ProviderError("The reranker can't be reached.")))
+    )
+    embedder.down = True
+    response = Client(create_app(service)).post("/v1/retrieve", QUESTION)
+    assert response.status_code == 200
+    assert failed_parts(stream) == ["embedder", "reranker"]
+    assert {line["request_id"] for line in lines(stream)} == {response.headers["x-request-id"]}
+
+
+# What a client can cause at will, and what nobody reads
+
+
+def test_a_complaint_is_written_once_in_ten_seconds_with_its_number(stream: io.StringIO) -> None:
+    now = 0.0
+    complaints = log.Complaints(clock=lambda: now)
+    for _ in range(1000):
+        complaints("full", "It is full.")
+    complaints("full", "It is fuller.")
+    now = 10.0
+    complaints("full", "It is full.")
+    complaints("full", "It is full.")
+    told = [(line["code"], line["message"], line["times"]) for line in lines(stream)]
+    assert told == [("full", "It is full.", 1), ("full", "It is fuller.", 1), ("full", "It is full.", 1000)]
+    assert {line["event"] for line in lines(stream)} == {"error"}
+
+
+def test_a_complaint_of_an_error_says_where_and_nothing_of_its_words(stream: io.StringIO) -> None:
+    complaints = log.Complaints()
+    for words in (CANARY, "other"):
+        try:
+            raise ValueError(words)
+        except ValueError as error:
+            complaints("internal", None, error)
+    (line,) = lines(stream)
+    assert (line["type"], line["message"]) == ("ValueError", None)
+    assert line["where"].startswith("test_log.py:")
+
+
+def test_lines_are_written_by_a_thread_in_their_order(stream: io.StringIO) -> None:
+    read, write = os.pipe()
+    writer = log.LineWriter(write)
+    log.write_by(writer)
+    for i in range(100):
+        log.event("response_sent", turn_id=str(i))
+    writer.close()
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as pipe:
+        assert [json.loads(line)["turn_id"] for line in pipe] == [str(i) for i in range(100)]
+
+
+def test_a_pipe_that_nobody_reads_stops_nobody_and_its_end_is_counted(stream: io.StringIO) -> None:
+    read, write = os.pipe()
+    writer = log.LineWriter(write)
+    log.write_by(writer)
+    started = time.monotonic()
+    for i in range(5000):
+        log.event("response_sent", turn_id=f"{i:0200}")
+    assert time.monotonic() - started < 5
+    taken = b""
+    while b'"log_dropped"' not in taken:
+        taken += os.read(read, 65_536)
+        log.event("response_sent", turn_id="last")
+    threading.Thread(target=writer.close).start()
+    while b"last" not in taken[-2000:] or not taken.endswith(b"\n"):
+        taken += os.read(read, 65_536)
+    written = [json.loads(line) for line in taken.splitlines()]
+    dropped = sum(line["times"] for line in written if line.get("code") == "log_dropped")
+    kept = sum(line["event"] == "response_sent" and line["turn_id"] != "last" for line in written)
+    assert kept + dropped >= 5000
+    assert kept > 1000
 
 
 # Nothing that a reader writes

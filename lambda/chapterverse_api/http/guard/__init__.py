@@ -1,6 +1,6 @@
 """Checks on a request before it may cost anything, the cheapest first.
 
-    origin      who asks: an exact allow-list                          guard/origin.py     403
+    origin      who asks, and by which name: an exact allow-list       guard/origin.py     403
     method, path                                                       the router          404, 405
     body        content type, size, UTF-8, strict JSON                 guard/body.py       415, 413, 400
     contract    the pydantic model of the route                        guard/contract.py   422

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
@@ -16,10 +18,14 @@ from chapterverse.errors import ConfigurationError
 from chapterverse_api.http.guard.headers import is_api
 
 _LOCATION = re.compile(r"<loc>([^<]+)")
+#: RFC 8615: what stands there is meant to be read.
+_OPEN = ".well-known"
 
 
 class StaticSite(StaticFiles):
     """Files of a built site: a folder answers with its index.html, a missing page with 404.html.
+
+    What begins with a dot is not of the site, though it may lie in its folder: keys in `.env`, the history in `.git`.
 
     Raises:
         ConfigurationError: the folder does not exist.
@@ -30,6 +36,16 @@ class StaticSite(StaticFiles):
             raise ConfigurationError(f"{folder} is no folder: build the site first.")
         super().__init__(directory=folder, html=True)
         self._folder = folder
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Return the file that a path names and what it is, or nothing where it is hidden or outside of the folder."""
+        if _is_hidden(path):
+            return "", None
+        file, found = super().lookup_path(path)
+        # A link may lead from an open name to a hidden one.
+        if found is None or _is_hidden(os.path.relpath(file, os.path.realpath(self._folder))):
+            return "", None
+        return file, found
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path == "sitemap.xml":
@@ -45,11 +61,15 @@ class StaticSite(StaticFiles):
 
     def _sitemap(self, request: Request) -> Response:
         """Return the sitemap with the addresses that its pages have here: themes navigate instantly by it."""
-        file = self._folder / "sitemap.xml"
-        if not file.is_file():
+        file, found = self.lookup_path("sitemap.xml")
+        if found is None or not stat.S_ISREG(found.st_mode):
             raise HTTPException(404)
-        xml = file.read_text("utf-8", errors="replace")
+        xml = Path(file).read_text("utf-8", errors="replace")
         # The shortest address is the site's root, which every other one begins with.
         root = min(_LOCATION.findall(xml), key=len, default="")
         here = str(request.base_url)
         return Response(xml.replace(f"<loc>{root}", f"<loc>{here}") if root else xml, media_type="application/xml")
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") and part not in (".", _OPEN) for part in Path(path).parts)

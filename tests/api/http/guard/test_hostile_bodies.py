@@ -161,7 +161,7 @@ def test_no_document_of_any_family_is_our_fault_or_said_back(index: Settings, ro
 
 
 _BODY = b'{"query": "cAnArY"}'
-_HEAD = b"POST /v1/chat HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+_HEAD = b"POST /v1/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 _CHUNKED = _HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 #: Lies about where a body ends, as bytes on the wire, and the status of the first response.
 LIES = {

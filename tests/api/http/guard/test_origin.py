@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import socket
+
 import httpx
 import pytest
 
-from api.scripted import Client, Scripted, error_of
+from api.scripted import Client, Scripted, error_of, serving
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
@@ -121,7 +123,7 @@ def test_two_origins_are_none() -> None:
     ],
 )
 def test_with_an_empty_list_only_the_same_origin_may_ask(base: str, origin: str, status: int) -> None:
-    client = Client(create_app(Scripted()), origin=base)
+    client = Client(create_app(Scripted(settings=Settings(base_url="https://docs.example.com/guide/"))), origin=base)
     # httpx leaves a default port out of Host; some clients and proxies don't.
     headers = {"origin": origin, "host": base.partition("//")[2]}
     assert client.post("/v1/chat", {"query": "a"}, headers=headers).status_code == status
@@ -191,3 +193,136 @@ def test_a_forged_host_changes_neither_the_route_nor_who_may_ask(host: str) -> N
     headers = {"host": host, "origin": f"https://{host}"}
     assert client.post("/v1/chat", {"query": "a"}, headers=headers).status_code == 403
     assert service.asked == []
+
+
+# Names that a page was rebound to: to its browser they are the page's own origin
+
+
+def named(host: str, hosts: tuple[str, ...] = (), **settings: str) -> list[int]:
+    """Return the statuses of what a page under this name can try: reading, reading a file, asking, a preflight."""
+    service = Scripted(settings=Settings(**settings))  # type: ignore[arg-type] # each is a word
+    client = Client(create_app(service, hosts=hosts))
+    headers = {"host": host}
+    # As a browser spells it.
+    asking = {**headers, "origin": f"http://{host.lower().removesuffix(':80')}"}
+    return [
+        client.get("/v1/health", headers=headers).status_code,
+        client.get("/widget/launcher.js", headers=headers).status_code,
+        client.post("/v1/chat", {"query": "a"}, headers=asking).status_code,
+        client.request("OPTIONS", "/v1/chat", headers={**asking, "access-control-request-method": "POST"}).status_code,
+    ]
+
+
+ANSWERED = [200, 200, 200, 204]
+REFUSED = [403, 403, 403, 403]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("localhost", "localhost:8765", "LOCALHOST:1", "localhost.", "localhost.:8765", "docs.localhost:8765"),
+        *("127.0.0.1", "127.0.0.1:8765", "127.1.2.3:80", "[::1]", "[::1]:8765", "[0:0:0:0:0:0:0:1]:8765"),
+    ],
+)
+def test_this_machine_is_answered_by_each_of_its_names(host: str) -> None:
+    assert AllowList([]).answers(host)
+    assert named(host) == ANSWERED
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(
+            "evil.example",
+            "evil.example:8765",
+            "EVIL.example.",
+            "localhost.evil.example",
+            "evil-localhost",
+            "localhostx",
+        ),
+        *("127.0.0.1.evil.example:8765", "127.0.0.1.", "127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1", "127.0.0.01"),
+        *("192.168.1.5:8765", "10.0.0.1", "0.0.0.0", "169.254.169.254", "[::]", "[fe80::1]", "[::ffff:127.0.0.1]"),
+        *("localhost@evil.example", "evil.example@localhost", "user:pass@localhost:8765", "localhost, evil.example"),
+        *("", " ", ".", "..", ":", ":8765", "localhost..", "localhost:", "localhost:x", "localhost:123456", "::1"),
+        *(
+            "[::1",
+            "::1]",
+            "[127.0.0.1]",
+            "[localhost]",
+            "[::1]x",
+            "[::1%25lo]",
+            "local host",
+            "localhost/",
+            "xn--localhost",
+        ),
+        *(
+            "localhost:8765:1",
+            "localhost#",
+            "localhost?x",
+            "localhost\\",
+            "\u212aocalhost",
+            "l\u00f6calhost",
+            "[]",
+            "[::1].evil",
+        ),
+    ],
+)
+def test_no_other_name_is_answered(host: str) -> None:
+    # A port may be empty, by the grammar of an address.
+    assert AllowList([]).answers(host) is (host == "localhost:")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "192.168.1.5:8765", "localhost.evil.example"])
+def test_a_name_that_was_rebound_reads_and_spends_nothing(host: str) -> None:
+    service = Scripted()
+    response = Client(create_app(service)).post(
+        "/v1/chat", {"query": "a"}, headers={"host": host, "origin": f"http://{host}"}
+    )
+    assert (response.status_code, error_of(response)["code"], service.asked) == (403, "host_not_allowed", [])
+    assert "access-control-allow-origin" not in response.headers
+    assert host not in response.text
+    assert named(host) == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("host", "hosts", "base_url"),
+    [
+        ("docs.lan:8765", ("docs.lan",), ""),
+        ("DOCS.lan.:80", ("Docs.LAN",), ""),
+        ("192.168.1.5:8765", ("192.168.1.5",), ""),
+        ("[fd00::5]:8765", ("fd00:0:0::5",), ""),
+        ("0.0.0.0:8765", ("0.0.0.0",), ""),
+        ("docs.example.com", (), "https://docs.example.com/guide/"),
+        ("docs.example.com:8443", ("127.0.0.1", "https://docs.example.com:8443/v1/"), ""),
+    ],
+)
+def test_what_it_listens_at_and_the_base_url_are_answered(host: str, hosts: tuple[str, ...], base_url: str) -> None:
+    assert named(host, hosts, base_url=base_url) == ANSWERED
+    assert named("evil.example", hosts, base_url=base_url) == REFUSED
+
+
+@pytest.mark.parametrize("everywhere", ["0.0.0.0", "::"])
+def test_at_all_addresses_only_the_one_that_was_reached_is_answered(everywhere: str) -> None:
+    listens = AllowList([], [everywhere])
+    assert listens.answers("192.168.1.5:8765", "192.168.1.5")
+    assert listens.answers("192.168.1.5:8765", "::ffff:192.168.1.5")
+    assert listens.answers("[fd00::5]:8765", "fd00::5")
+    assert listens.answers("localhost", "192.168.1.5")
+    assert not listens.answers("192.168.1.6:8765", "192.168.1.5")
+    assert not listens.answers("evil.example", "192.168.1.5")
+    assert not AllowList([], ["127.0.0.1"]).answers("192.168.1.5", "192.168.1.5")
+
+
+@pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["localhost", "evil.example"]])
+def test_a_request_names_one_host(hosts: list[str]) -> None:
+    sent = b"".join(f"Host: {host}\r\n".encode() for host in hosts)
+    with serving(create_app(Scripted())) as address:
+        url = httpx.URL(address)
+        with socket.create_connection((url.host, url.port or 0), timeout=10) as connection:
+            # Without any, HTTP/1.1 is malformed and HTTP/1.0 is not.
+            connection.sendall(b"GET /v1/health HTTP/1.%d\r\n%b\r\n" % (bool(hosts), sent))
+            assert connection.recv(4096).split()[1] == (b"400" if hosts else b"403")
+
+
+def test_a_list_says_by_itself_who_may_ask() -> None:
+    assert named("api.example.com", allowed_origins="http://api.example.com") == ANSWERED

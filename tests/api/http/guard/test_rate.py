@@ -176,6 +176,24 @@ def test_a_function_url_is_told_how_long_to_wait() -> None:
     assert answers[1]["headers"]["access-control-allow-origin"] == DOCS
 
 
+@pytest.mark.parametrize("event", [FUNCTION_URL, HTTP_API], ids=["function-url", "http-api"])
+def test_events_without_an_address_share_one_count(event: dict[str, Any]) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    handler = LambdaHandler(create_app(Scripted(settings=Settings(rates="2/day", allowed_origins=DOCS))))
+    asked = {key: HTTP_API[key] for key in ("headers", "body")} | {"rawPath": "/v1/chat"}
+    http = HTTP_API["requestContext"]["http"]
+    sources: list[dict[str, Any]] = [{}, {"sourceIp": None}, {"sourceIp": ""}, {"sourceIp": ADDRESS}, {}]
+    statuses = []
+    for source_ip in sources:
+        named = {key: value for key, value in http.items() if key != "sourceIp"} | source_ip
+        context = event["requestContext"] | {"http": named}
+        statuses.append(handler(event | asked | {"requestContext": context}, CONTEXT)["statusCode"])
+    asyncio.set_event_loop(None)
+    loop.close()
+    assert statuses == [200, 200, 429, 200, 429]
+
+
 def test_every_reader_has_their_own_count() -> None:
     app = create_app(Scripted(settings=Settings(rates="1/day")))
     readers = [came_from(app, **{"aws.event": event_of(f"203.0.113.{i}")}) for i in range(3)]

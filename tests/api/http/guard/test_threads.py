@@ -28,7 +28,7 @@ class Meeting(Scripted):
 def test_readers_who_wait_for_a_model_do_not_wait_for_each_other() -> None:
     async def ask() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app=create_app(Meeting(THREADS)))
-        async with httpx.AsyncClient(transport=transport, base_url="https://api.example.com") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             questions = (client.post("/v1/chat", json={"query": "a"}, timeout=60) for _ in range(THREADS))
             return await asyncio.gather(*questions)
 

@@ -55,6 +55,81 @@ def test_a_missing_page_is_the_sites_own_404(client: Client, path: str) -> None:
     assert (response.status_code, response.text) == (404, "<p>404.html</p>")
 
 
+HIDDEN = [".env", ".git/config", ".git/index.html", "guide/.htpasswd", ".well-known/.env", "...", ".a.html", "..b/c"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("slashes", ["/", "/guide/..//", "/./", "/guide/../"])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_begins_with_a_dot_is_not_served(
+    client: Client, tmp_path: Path, name: str, slashes: str, method: str
+) -> None:
+    file = tmp_path / "site" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("secret")
+    encoded = "".join(f"%{ord(c):02x}" for c in name)
+    for spelt in (
+        name,
+        encoded,
+        encoded.replace("%2f", "/"),
+        name.replace(".", "%2E"),
+        f"{name}/",
+        f"{name}?a=.",
+        f"x/../{name}",
+    ):
+        response = client.request(method, f"{slashes}{spelt}")
+        assert (response.status_code, "secret" in response.text) == (404, False), spelt
+
+
+@pytest.mark.parametrize("folder", ["/.git", "/.git/", "/guide/.svn", "/%2egit"])
+def test_a_hidden_folder_leads_nowhere(client: Client, tmp_path: Path, folder: str) -> None:
+    for name in (".git", "guide/.svn"):
+        (tmp_path / "site" / name).mkdir()
+        (tmp_path / "site" / name / "index.html").write_text("secret")
+    response = client.get(folder)
+    assert (response.status_code, response.text) == (404, "<p>404.html</p>")
+
+
+def test_what_is_meant_to_be_well_known_is_served(client: Client, tmp_path: Path) -> None:
+    folder = tmp_path / "site" / ".well-known"
+    folder.mkdir()
+    (folder / "security.txt").write_text("Contact: mailto:a@example.com")
+    assert client.get("/.well-known/security.txt").text.startswith("Contact")
+
+
+def test_a_link_opens_nothing_that_is_hidden_or_elsewhere(client: Client, tmp_path: Path) -> None:
+    site, outside = tmp_path / "site", tmp_path / "outside"
+    outside.mkdir()
+    (site / ".git").mkdir()
+    for secret in (site / ".git/config", site / ".env", outside / "a.html", outside / "index.html"):
+        secret.write_text("secret")
+    for link, leads in {
+        "config": ".git/config",
+        "env.txt": ".env",
+        "history": ".git",
+        "elsewhere": "../outside",
+        "a.html": "../outside/a.html",
+        "b.html": str(outside / "a.html"),
+        "sitemap.xml": "../outside/a.html",
+        "again": "elsewhere",
+    }.items():
+        (site / link).symlink_to(leads)
+        for path in (link, f"{link}/", f"{link}/config", f"{link}/a.html", f"{link}/index.html"):
+            response = client.get(f"/{path}")
+            assert (response.status_code, "secret" in response.text) == (404, False), path
+    (site / "404.html").unlink()
+    (site / "404.html").symlink_to(site / ".env")
+    assert "secret" not in client.get("/nope").text
+
+
+def test_a_site_may_lie_below_a_hidden_folder_and_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / ".cache/site").mkdir(parents=True)
+    (tmp_path / ".cache/site/index.html").write_text("<p>hello</p>")
+    (tmp_path / "current").symlink_to(".cache/site")
+    for folder in (".cache/site", "current"):
+        assert Client(create_app(Scripted(), site_dir=tmp_path / folder)).get("/").text == "<p>hello</p>"
+
+
 @pytest.mark.parametrize("path", ["/link.txt", "/%00", "/" + "a" * 5000, "/%ff", "/assets", "/..%5c..%5csecret.txt"])
 def test_a_strange_path_leads_nowhere(client: Client, path: str) -> None:
     response = client.get(path)
@@ -105,4 +180,4 @@ def test_the_sitemap_names_the_pages_where_they_are_served(tmp_path: Path) -> No
     app = create_app(Scripted(), site_dir=tmp_path)
     response = Client(app).get("/sitemap.xml")
     assert response.status_code == 200
-    assert re.findall("<loc>(.*?)</loc>", response.text) == ["https://api.example.com/", "https://api.example.com/a/"]
+    assert re.findall("<loc>(.*?)</loc>", response.text) == ["http://localhost/", "http://localhost/a/"]

@@ -52,7 +52,7 @@ def test_whoever_asks_for_the_status_of_a_store_that_hangs_holds_no_reader_up() 
 
     async def run() -> tuple[int, list[int]]:
         transport = httpx.ASGITransport(app=create_app(service))
-        async with httpx.AsyncClient(transport=transport, base_url="https://api.example.com") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             waiting = [asyncio.ensure_future(client.get("/v1/status")) for _ in range(150)]
             try:
                 while not service.begun.is_set():
