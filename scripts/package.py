@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
@@ -23,6 +25,7 @@ import environment
 LOCK = environment.REQUIREMENTS / "lambda.txt"
 SOURCES = (environment.ROOT / "plugin" / "chapterverse", environment.ROOT / "lambda" / "chapterverse_api")
 BOOTSTRAP = environment.ROOT / "infra" / "bootstrap"
+PRECOMPILE = environment.ROOT / "scripts" / "precompile.py"
 OUT = environment.ROOT / "dist" / "lambda"
 
 #: Lambda's runtime, whose minor version decides which .pyc it reads; Amazon Linux 2023 has glibc 2.34.
@@ -39,6 +42,8 @@ MOST_UNPACKED, MOST_PACKED = 60, 20
 UNUSED = ("bin", "*.pyi", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD")
 #: Of the library, what the service never imports (tests/test_architecture.py).
 BUILD_SIDE = ("cli", "evaluation", "readers", "built", "mkdocs.py", "__pycache__")
+#: What a machine calls itself, where it is not the name that wheels have for it.
+MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
 #: The first moment that a zip can say.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -51,11 +56,11 @@ def main() -> None:
     asked.out.mkdir(parents=True)
     _install(asked.out, asked.machine)
     if python:
-        _compile(asked.out, python, "-b")
-        _drop(asked.out, "*.py")
+        _strip(asked.out, python)
     _copy(asked.out, asked.add)
     if python:
         _compile(asked.out, python)
+        _precompile(asked.out, python, asked.machine)
     packed = asked.out.with_suffix(".zip")
     _pack(asked.out, packed, {BOOTSTRAP.name, *(program.name for program in asked.add)})
     _weigh(asked.out, packed, asked.machine)
@@ -122,17 +127,25 @@ def _pythons() -> Iterator[str]:
 
 
 def _install(folder: Path, machine: str) -> None:
-    uv = (environment.UV, "pip", "install", "--python-platform", f"{machine}-{PLATFORMS[0]}", "--link-mode", "copy")
-    platforms = [word for platform in PLATFORMS for word in ("--platform", f"{platform}_{machine}")]
-    # Slower, but it reads pip's own configuration.
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *platforms)
-    how = ["--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--python-version", VERSION]
-    if not any(_try([*install, *how, "--target", folder, "-r", LOCK]) for install in (uv, pip)):
-        sys.exit("The wheels could not be fetched: see the lines above, check the network and run make package again.")
+    _fetch(
+        folder,
+        ["--python-platform", f"{machine}-{PLATFORMS[0]}"],
+        [word for platform in PLATFORMS for word in ("--platform", f"{platform}_{machine}")],
+    )
     for pattern in UNUSED:
         _drop(folder, pattern)
     for library in folder.rglob("*.so*"):
         elf.strip(library)
+
+
+def _fetch(folder: Path, of_uv: Sequence[str] = (), of_pip: Sequence[str] = ()) -> None:
+    """Unpack the wheels of the lock: for this machine, unless further arguments name another one."""
+    uv = (environment.UV, "pip", "install", "--link-mode", "copy", *of_uv)
+    # Slower, but it reads pip's own configuration.
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *of_pip)
+    how = ["--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--python-version", VERSION]
+    if not any(_try([*install, *how, "--target", folder, "-r", LOCK]) for install in (uv, pip)):
+        sys.exit("The wheels could not be fetched: see the lines above, check the network and run make package again.")
 
 
 def _try(command: Sequence[str | Path]) -> bool:
@@ -154,6 +167,12 @@ def _copy(folder: Path, added: Sequence[Path]) -> None:
         shutil.copy(program, folder / program.name)
 
 
+def _strip(folder: Path, python: Path) -> None:
+    """Put a .pyc in the place of every source."""
+    _compile(folder, python, "-b")
+    _drop(folder, "*.py")
+
+
 def _compile(folder: Path, python: Path, *where: str) -> None:
     """Write the .pyc of every source, by default into `__pycache__`; with "-b" in the source's place, which may go."""
     # Not by time: a zip changes the times of its files, and Lambda would compile all of them at each cold start.
@@ -161,6 +180,23 @@ def _compile(folder: Path, python: Path, *where: str) -> None:
     done = subprocess.run([python, "-I", "-m", "compileall", "-q", *how, folder], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"A file could not be compiled:\n{done.stdout}{done.stderr}")
+
+
+def _precompile(folder: Path, python: Path, machine: str) -> None:
+    """Have Python write down what it would compile at every start; see `chapterverse_api.precompiled`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        importable = folder
+        # Wheels of another machine can't be imported here; what is compiled is the same on all of them.
+        if (sys.platform, MACHINES.get(platform.machine(), platform.machine())) != ("linux", machine):
+            importable = Path(temporary)
+            _fetch(importable)
+            _strip(importable, python)
+            _copy(importable, [])
+        target = folder / "chapterverse_api" / "precompiled.bin"
+        command = [python, "-I", "-B", PRECOMPILE, importable, target]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"What is compiled at a start could not be written down:\n{done.stdout}{done.stderr}")
 
 
 def _pack(folder: Path, packed: Path, programs: Set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -69,12 +69,11 @@ def create_app(
     app.state.service = opening = ServiceProvider(settings, service)
     app.state.rates = RateLimit(settings, opening)
     _add_errors(app, opening)
-    v1 = APIRouter(prefix="/v1")
     # There is nothing to forget where nothing is kept; what names the database may be among the secrets.
     keeps = settings.records or settings.secrets_arn
     for routes in (chat, retrieve, feedback, status, *([threads] if keeps else [])):
-        v1.include_router(routes.router)
-    app.include_router(v1)
+        # Not included, which would make each of them anew.
+        app.router.routes.extend(routes.router.routes)
     app.router.routes.extend(widget.routes())
     if site_dir is not None:
         app.router.default = StaticSite(site_dir)

@@ -20,6 +20,7 @@ import pytest
 
 from api import quill
 from api.runtime.test_events import FUNCTION_URL
+from api.test_precompiled import START
 from chapterverse.embedding import open_embedder
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import Budget
@@ -177,6 +178,15 @@ def test_all_that_is_imported_is_compiled_and_never_compared_with_its_source(pac
     # PEP 552: the lowest bit of the flags says that a hash is meant, the second that it is to be checked.
     flags = {int.from_bytes(file.read_bytes()[4:8], "little") for file in package.folder.rglob("*.pyc")}
     assert flags == {0b01}
+
+
+def test_what_no_pyc_holds_is_compiled_as_well(package: Package) -> None:
+    program = f"import sys\nsys.path.insert(0, {str(package.folder)!r})\n{START}"
+    command = [package.python, "-I", "-B", "-c", program, package.folder / "chapterverse_api" / "precompiled.bin"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["patterns"], found["methods"]) == (0, 0)
 
 
 def test_nothing_of_a_build_is_in_it(package: Package) -> None:

@@ -33,9 +33,7 @@ _NUMBERS = re.compile(r"(\d+)(?:\^? ?[–-] ?\^?(\d+))?")
 _WIDEST = 20
 
 # What such a mark looks like before it is whole: names and numbers, then perhaps a title or an address.
-_PARTS = "|".join(
-    sorted({name[:i] for name in (*_NAMES, "see", "and") for i in range(1, len(name) + 1)}, key=len)[::-1]
-)
+_PARTS = "|".join(sorted({name[:i] for name in (*_NAMES, "see", "and") for i in range(1, len(name) + 1)}, reverse=True))
 _BEGUN = re.compile(
     rf"[\[(<](?:[ ,;&–^.:_-]|\d{{1,3}}|(?:{_PARTS})(?![^\W\d_])){{0,40}}\Z"
     rf"|[\[(<] ?(?:see )?{_ONE}{_HEADED}\Z"

@@ -15,7 +15,7 @@ from chapterverse_api.http.guard.body import GuardedRoute
 from chapterverse_api.http.routes import service
 from chapterverse_api.rejections import documented
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
 _STREAM: dict[str, Any] = {
     "description": "The whole answer, or a stream of it when `Accept` names `text/event-stream`",

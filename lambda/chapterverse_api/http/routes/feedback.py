@@ -12,7 +12,7 @@ from chapterverse_api.http.routes.threads import unavailable
 from chapterverse_api.records import RecordsFault
 from chapterverse_api.rejections import documented
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
 
 @router.post("/feedback", status_code=204, responses=documented(400, 403, 413, 415, 422, 429, 500, 503))

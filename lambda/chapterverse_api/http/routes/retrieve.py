@@ -10,7 +10,7 @@ from chapterverse_api.http.guard.body import GuardedRoute
 from chapterverse_api.http.routes import service
 from chapterverse_api.rejections import documented
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
 
 @router.post("/retrieve", responses=documented(400, 403, 413, 415, 422, 429, 500, 503))

@@ -10,7 +10,7 @@ from chapterverse_api.contract import Health, ServiceStatus
 from chapterverse_api.http.routes import service
 from chapterverse_api.rejections import documented
 
-router = APIRouter()
+router = APIRouter(prefix="/v1")
 
 #: Threads for the status, apart from those that answers are made in: anybody may ask for it as often as they like, and
 #: where the store hangs each would wait.

@@ -10,7 +10,7 @@ from chapterverse_api.contract import ThreadId
 from chapterverse_api.records import RecordsFault
 from chapterverse_api.rejections import Rejection, documented, of_status
 
-router = APIRouter()
+router = APIRouter(prefix="/v1")
 
 
 class Forgetful(Protocol):

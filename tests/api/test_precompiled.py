@@ -1,0 +1,86 @@
+"""What a cold start takes compiled from a file, by a recording that this Python makes of the checkout."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chapterverse_api import precompiled
+from test_architecture import ROOT
+
+PRECOMPILE = ROOT / "scripts" / "precompile.py"
+
+#: Imports what a first question needs, with a file at hand, and counts what is compiled all the same.
+START = """
+import json, re, sys
+from pathlib import Path
+from chapterverse_api import precompiled
+patterns, methods, parse = [], [], re._parser.parse
+re._parser.parse = lambda text, *flags: patterns.append(text) or parse(text, *flags)
+is_method = lambda source: isinstance(source, bytes) and source.startswith(b"def __create_fn__")
+sys.addaudithook(lambda event, given: methods.append(event) if event == "compile" and is_method(given[0]) else None)
+precompiled.use(Path(sys.argv[1]))
+import chapterverse_api.handler, chapterverse_api.service
+import chapterverse.store.s3, chapterverse.store.qdrant, chapterverse.store.shard
+from chapterverse.model import Scope
+from chapterverse_api.conversation.follow_ups import leaning
+one, same, other = Scope("a", "b"), Scope("a", "b"), Scope("a", "c")
+print(json.dumps({
+    "patterns": len(patterns),
+    "methods": len(methods),
+    "means": [
+        [leaning(text, ("en", "de")) for text in ("And on Windows?", "Where does the cache of Quill live on disk?")],
+        [repr(one), one == same, hash(one) == hash(same), one == other, one < other],
+    ],
+}))
+"""
+#: At least as many are compiled where nothing was recorded.
+PATTERNS, METHODS = 150, 90
+
+
+def run(*command: str | Path, seed: str) -> str:
+    """Return what a process prints; by its seed, sets have their elements in another order."""
+    environment = os.environ | {"PYTHONHASHSEED": seed}
+    done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def start(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run("-c", START, file, seed="2"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    run(PRECOMPILE, folder, folder / "precompiled.bin", seed="1")
+    return folder / "precompiled.bin"
+
+
+def test_a_start_compiles_nothing_of_what_was_recorded_and_means_the_same(recorded: Path, tmp_path: Path) -> None:
+    anew, taken = start(tmp_path / "missing"), start(recorded)
+    assert anew["patterns"] > PATTERNS
+    assert anew["methods"] > METHODS
+    assert (taken["patterns"], taken["methods"]) == (0, 0)
+    assert taken["means"] == anew["means"]
+
+
+def test_what_another_python_recorded_is_left(recorded: Path, tmp_path: Path) -> None:
+    magic, *known = marshal.loads(recorded.read_bytes())
+    assert magic == precompiled.MAGIC
+    (tmp_path / "other").write_bytes(marshal.dumps(((b"\0\0\r\n", magic[1]), *known)))
+    assert start(tmp_path / "other")["patterns"] > PATTERNS
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", marshal.dumps(("one", "two")), marshal.dumps(7)])
+def test_a_file_that_is_none_is_left(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "odd").write_bytes(content)
+    assert start(tmp_path / "odd")["patterns"] > PATTERNS
