@@ -1,9 +1,10 @@
-"""Finds addresses in running text: with or without a scheme, bare hosts, and disguises of these.
+"""Addresses in running text: with a scheme, without one, as a bare host, and in every disguise of these.
 
 The rule for a bare host: labels of letters, digits and hyphens between dots, of which the last is a top-level domain
 that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters
 that is no ending of a file, or one that is both before a path that names no file ("a.zip/x", and not "a.zip/x.md").
-A name without dots is one before a port and a path. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none, and
+A name without dots is one before a port and a path. `commands` knows after which words a name that may be a file is a
+host, and `numbers` which numbers are addresses. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none, and
 whatever the passages hold may stand.
 """
 
@@ -16,6 +17,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
+from chapterverse_api.grounding.links.commands import Command
 from chapterverse_api.grounding.links.names import (
     ATTRIBUTES,
     FILES,
@@ -26,6 +28,7 @@ from chapterverse_api.grounding.links.names import (
     TOP_LEVEL,
     WIDE_TOP_LEVEL,
 )
+from chapterverse_api.grounding.links.numbers import is_address
 from chapterverse_api.grounding.links.sieve import Kept
 
 # Characters that are not seen, and so may part what is read as one word.
@@ -37,38 +40,47 @@ _JOINERS = re.compile("[\u200c\u200d]")
 _WIDE = "\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\U00020000-\U0003ffff"  # noqa: E501
 _NARROW = rf"[^\s{_WIDE}]+"
 # But an address may go on behind a wide stop, and end in a wide top-level domain.
-_WIDE_TOPS = "|".join(sorted(WIDE_TOP_LEVEL, reverse=True))
-_PART = rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
-_WORD = re.compile(rf"\s+|[{_WIDE}]+|{_PART}")
+_WIDE_TOPS = "|".join(sorted(WIDE_TOP_LEVEL, key=len, reverse=True))
+_PART = (
+    rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
+)
+_WORD = re.compile(rf"\s+|(?P<wide>[{_WIDE}]+)|{_PART}")
 # Of a text that goes on: the last word, perhaps with what makes more of it, read from its end.
 _BEGUN_TOPS = "|".join(sorted({top[:i] for top in WIDE_TOP_LEVEL for i in range(1, len(top) + 1)}, reverse=True))
 _TO_BE = re.compile(rf"[A-Za-z0-9](?:。|\.(?:{_BEGUN_TOPS}))\Z")
-_REVERSED_TOPS = "|".join(top[::-1] for top in sorted(WIDE_TOP_LEVEL))
+_REVERSED_TOPS = "|".join(top[::-1] for top in WIDE_TOP_LEVEL)
 _LAST = re.compile(rf"(?:{_NARROW})?(?:(?:。(?=[A-Za-z0-9])|(?:{_REVERSED_TOPS})(?=\.[A-Za-z])){_NARROW})*")
 #: Characters before a piece that tell whether it goes on with a word.
 _JOINT = max(map(len, WIDE_TOP_LEVEL)) + 3
 
 #: Titles, addresses and texts of passages of which it is remembered what addresses they hold.
 _REMEMBERED = 4096
-_SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]")
+_SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]|[=?#](?=\S)")
 _DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
+# What an address goes on with, up to its end.
+_REST = r"""[^\s<>"'`]*"""
+_LABEL = r"[^\W_](?:[^\W_]|-){0,62}"
+_PIECE = r"(?:0x[0-9a-f]+|\d+)"
+_QUAD = rf"{_PIECE}(?:\.{_PIECE}){{3}}"
+# One of fewer than four parts is none within a path, "lib/3.11/x"; behind a hyphen a name goes on, or a range.
+_IPV4 = rf"(?:{_QUAD}|(?<!(?<!/)/){_PIECE}(?:\.{_PIECE}){{0,2}})(?!-(?!{_QUAD}(?![\w-]|\.\w)))"
+_IPV6 = r"[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?:%[\w.%-]+)?\]?"
 _ADDRESS = re.compile(
     rf"""
-      (?<![^\W_])[a-z][a-z0-9+.-]{{1,30}}://[^\s<>"'`]*+
-      | (?<![^\W_])(?:{SCHEMES}):[^\s<>"'`]++
-      | (?<![:\w/])//+[\w-]+(?:\.[\w-]+)+[^\s<>"'`]*+
-      | (?<![^\W_])www\d?\.[^\s<>"'`]++
-      | (?<![\w.-])(?:[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@)?
-        (?P<host>(?:[^\W_](?:[^\W_]|-){{0,62}}\.){{1,20}}(?P<top>(?:[^\W_]|-){{2,30}})) \.? (?![\w-]|\.\w)
-        (?P<path>(?::\d{{1,5}}\b)?(?:[/?\#\\][^\s<>"'`]*+)?)
-      | (?<![\w.-])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}}|/)[^\s<>"'`]*+
-      | (?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\w-]|\.\w)[^\s<>"'`]*+
-      | (?<![\w.:/@-])[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d][^\s<>"'`]*+
-      | ^\.(?:com|net|org|io)\b(?:/[^\s<>"'`]*+)?
+      (?<![^\W_])(?:[a-z][a-z0-9+.-]{{1,30}}://|(?:(?:{SCHEMES}):|www\d?\.)(?=[^\s<>"'`])){_REST}
+      | (?<![:\w/])//+[\w-]+(?:\.[\w-]+)+{_REST}
+      | (?P<user>(?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\[?)?
+        (?P<host>(?<![\w.])(?<![^\W\d_]-)(?P<number>{_IPV6}|{_IPV4})\.?(?!\w|\.\w)
+          | (?<![\w.-])(?:\w[\w-]{{0,62}}\.){{0,20}}{_LABEL}\.{_LABEL}\.?(?![\w-]|\.\w))
+        (?P<path>(?::(?:\d{{1,5}}\b|(?(user){_REST}|(?!))))?(?:[/?\#]{_REST}|\\[^\s<>"'`]+)?)
+      | (?<![\w.:/@-])[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d]{_REST}
+      | ^\.(?:com|net|org|io)\b(?:/{_REST})?
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+# A line of a file, "setup.py:12": no host is at such a port.
+_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
 # What may follow an address in a sentence, or close a link around it.
 _CLOSING = ".,;:!?)]}*_|"
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
@@ -108,6 +120,7 @@ class Hosts:
 
     def __init__(self, known: KnownAddresses) -> None:
         self._known = known
+        self._command = Command()
         self._waiting: list[str] = []
         self._at = 0
         self._before = ""
@@ -125,31 +138,34 @@ class Hosts:
         return kept
 
     def _sift(self, text: str, kept: Kept) -> None:
-        if text.isascii() and not _SIGNS.search(text):
-            # Most pieces hold no sign of an address, and nothing that is not seen.
-            kept.pieces.append((self._at, text))
-            self._at += len(text)
-            self._before = text[-1:] or self._before
-            return
         for match in _WORD.finditer(text):
-            for start, end in self._pieces(match.group()):
-                kept.pieces.append((self._at + match.start() + start, match.group()[start:end]))
-                self._before = match.group()[end - 1]
+            word = match.group()
+            pieces: Iterable[tuple[int, int]] = ((0, len(word)),)
+            if word.isspace():
+                self._command.pause(word)
+            elif match["wide"]:
+                self._command.stop()
+            else:
+                pieces = self._pieces(word)
+                self._command.follow(word if word.isascii() else _INVISIBLE.sub("", word))
+            for start, end in pieces:
+                kept.pieces.append((self._at + match.start() + start, word[start:end]))
+                self._before = word[end - 1]
         self._at += len(text)
 
-    def _pieces(self, word: str) -> Iterator[tuple[int, int]]:
-        """Yield what of one word may stand."""
-        unseen = [m.span() for m in _INVISIBLE.finditer(word)]
-        seen = _INVISIBLE.sub("", word) if unseen else word
-        if not _SIGNS.search(word):
+    def _pieces(self, word: str) -> Iterable[tuple[int, int]]:
+        """Return what of one word may stand."""
+        unseen = [] if word.isascii() else [m.span() for m in _INVISIBLE.finditer(word)]
+        if not self._command.begun and not _SIGNS.search(word):
             return _between(unseen, len(word))
+        seen = _INVISIBLE.sub("", word) if unseen else word
         found = list(self._found(seen))
         foreign = [(start, end) for start, end, known in found if not known]
         # Each address that was dealt with is a space now: the rest must hold none in disguise.
         rest = " ".join(seen[a:b] for a, b in _between([(start, end) for start, end, _ in found], len(seen)))
         hidden = _DISGUISES.search(rest) and any(self._is_foreign(reading) for reading in _undisguised(rest))
         if hidden or (unseen and foreign):
-            return iter(())
+            return ()
         return _between(unseen or foreign, len(word))
 
     def _is_foreign(self, text: str) -> bool:
@@ -160,8 +176,8 @@ class Hosts:
         at = 0
         while match := _ADDRESS.search(word, at):
             start, address = match.start(), match.group()
-            if not _names_host(match):
-                at = match.end("host")
+            if not _is_address(match, self._command):
+                at = _next(match)
                 continue
             known = self._known.length(address)
             # What is left between "]" and ":" or "(" would be another link.
@@ -186,30 +202,54 @@ def _addresses(text: str) -> tuple[tuple[str, str, str], ...]:
 
 
 def _each_address(text: str) -> Iterator[tuple[str, str, str]]:
-    for match in (m for word in _WORD.findall(text) if _SIGNS.search(word) for m in _ADDRESS.finditer(word)):
+    words = (word.group() for word in _WORD.finditer(text) if _SIGNS.search(word.group()))
+    for match in (m for word in words for m in _ADDRESS.finditer(word)):
+        if match["number"] and not _is_numeric(match, connects=True):
+            continue
         address = match.group().rstrip(_CLOSING)
         bare = re.sub(r"^[a-z][a-z0-9+.-]*:(?://)?|^//", "", address, flags=re.IGNORECASE)
         host = re.split(r"[/?#\\]", bare, maxsplit=1)[0].lower()
         yield address, bare, "" if "@" in host else host
-        if bare != address and "@" not in host:
-            yield bare, bare, host.partition(":")[0]
+        if match["user"]:
+            yield match["user"] + match["host"], "", ""
+        elif "@" not in host:
+            yield bare, bare, re.sub(r":\d*\Z", "", host).strip("[]")
 
 
-def _names_host(match: re.Match[str]) -> bool:
-    host = match.group("host")
-    if host is None:
+def _next(match: re.Match[str]) -> int:
+    """Return where to look on behind what is no address."""
+    number = match["number"] or ""
+    return match.start("number") + number.index(":") + 1 if ":" in number else match.end("host")
+
+
+def _is_address(match: re.Match[str], command: Command) -> bool:
+    if match["host"] is None:
         return True
-    top, path = match.group("top").lower(), match.group("path")
-    first = host.partition(".")[0]
-    if "@" in match.group()[: match.start("host") - match.start()]:
-        return bool(re.search(r"[^\W\d]", top))
-    called = match.string.startswith("(", match.end()) or first.lower() in OBJECTS
-    if host.lower() in PRODUCTS or (called and host.count(".") == 1 and top in ATTRIBUTES):
+    connects = command.connects(match.string, match.start(), match.end("host"))
+    return _is_numeric(match, connects) if match["number"] else _names_host(match, connects)
+
+
+def _is_numeric(match: re.Match[str], connects: bool) -> bool:
+    path = match["path"].rstrip(_CLOSING)
+    return is_address(match["number"], path, user=bool(match["user"]), argument=connects)
+
+
+def _names_host(match: re.Match[str], connects: bool) -> bool:
+    host, path = match["host"].rstrip(".").lower(), match["path"]
+    name, _, top = host.rpartition(".")
+    if match["user"]:
+        return len(top) > 1 and bool(re.search(r"[^\W\d]", top))
+    called = match.string.startswith("(", match.end()) or name.partition(".")[0] in OBJECTS
+    if host in PRODUCTS or (called and "." not in name and top in ATTRIBUTES):
         return False
     if top in TOP_LEVEL or top in WIDE_TOP_LEVEL or top.startswith("xn--"):
         return True
-    is_file = top in FILES - FILES_OR_HOSTS or (top in FILES and "." in path)
-    return bool(path) and path not in ("/", "#", "?") and top.isalpha() and not is_file and _is_lower(host)
+    if len(top) < 2 or not top.isalpha():
+        return False
+    if _LINE.fullmatch(path) and not connects:
+        return False
+    is_host = top not in FILES or (top in FILES_OR_HOSTS and (connects or "." not in path))
+    return is_host and (connects or (path not in ("", "/", "#", "?") and _is_lower(match["host"])))
 
 
 def _is_lower(name: str) -> bool:
@@ -227,9 +267,10 @@ def _undisguised(word: str) -> Iterator[str]:
         plain = decoded
     plain = _JOINERS.sub("", _INVISIBLE.sub("", plain))
     plain = unicodedata.normalize("NFKC", plain).replace("。", ".").replace("｡", ".")
+    plain = re.sub(r"\\(?=[\"'])|(?<=\d)\\(?=\.\d)", "", plain)
     for unescaped in dict.fromkeys((plain, plain.replace("\\", ""), plain.replace("\\", "/"))):
         yield _EDGES.sub("", unescaped)
-        yield _EDGES.sub("", re.sub(r"<[^<>]*>|[*`~\[\](){}<>]", "", unescaped))
+        yield _EDGES.sub("", re.sub(r"<[^<>\d][^<>]*>|[*`~\[\](){}<>]", "", unescaped))
 
 
 def _between(gaps: Iterable[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:

@@ -37,7 +37,8 @@ FILES = frozenset(
     """
     md mdx rst txt yml yaml json jsonl toml ini cfg conf lock log env csv tsv xml html htm xhtml css scss js mjs cjs ts
     tsx jsx vue svg png jpg jpeg gif webp ico pdf py pyi ipynb go java kt rb php lua sql c h cpp hpp cs swift zig whl
-    gz tgz bz xz zip tar exe dll dylib db sqlite onnx bin bat ps1 lib egg
+    gz tgz bz xz zip tar exe dll dylib db sqlite onnx bin bat ps1 lib egg pem crt cer key csr pfx deb rpm dmg iso apk
+    pkg msi jar war git
     """.split()
 )
 

@@ -1,0 +1,132 @@
+"""Commands that connect to what their arguments name: `install.sh` is a file to `sh`, and a host to `curl`."""
+
+from __future__ import annotations
+
+import re
+
+_FETCHES = frozenset(
+    """
+    curl wget wget2 aria2c axel xh lynx w3m elinks ssh sftp mosh telnet ftp lftp nc ncat netcat socat
+    ping ping6 dig nslookup traceroute tracert whois iwr irm invoke-webrequest invoke-restmethod start-bitstransfer
+    clone ls-remote
+    """.split()
+)
+#: These take a host only before a path, "host:path", and pip only behind one of its options.
+_COPIES = frozenset({"scp", "rsync", "git"})
+_INSTALLS = frozenset({"pip", "pip3"})
+_INDEX = frozenset({"-i", "-f"})
+_NAMES = _FETCHES | _COPIES | _INSTALLS
+#: Commands among whose arguments are plain words.
+_WORDY = _COPIES | _INSTALLS
+# Options that take an address, whosever they are, and variables that hold one.
+_TAKES = r"--?(?:[\w-]*-)?(?:url|uri|registry|proxy|host|server|index|find-links)"
+_OPTION = re.compile(_TAKES, re.IGNORECASE)
+_GIVEN = re.compile(rf"(?<![\w-])(?:{_TAKES}|\w*_(?:url|proxy|registry))=[\"']?\Z", re.IGNORECASE)
+#: Characters of the longest option that is looked for.
+_LONGEST = 40
+# Options behind which a file or other data stand, alone or behind letters that take nothing, and redirections.
+_VALUE = re.compile(
+    r"curl -[fgiIjJkLlnNOpqRsSvZ#0-4]*[AbcdDEFHoTuX]|wget -[bcdNqSv]*[oO]|aria2c -o|clone -[bco]"
+    r"|\S+ (?:--(?:cert|data|form|header|key|output|upload)\S*|(?i:-outfile)|\d?[<>]{1,2})"
+)
+# A line of a file, "setup.py:12", and the colon of a sentence are no path.
+_REMOTE = re.compile(r":(?!\d)")
+_TICKS = re.compile(r"`+")
+_BREAK = re.compile(r"\|+|;|&&|^&|&$|\(|\)")
+_DOTTED = re.compile(r"[./:@]")
+_MARKS = "`*_\"'$<{}[]\\"
+_QUOTES = ("'", '"')
+_STOPS = (".", ",", ":", "!", "?")
+
+
+class Command:
+    """Reads a text word by word, and tells whether the next one is what a command connects to."""
+
+    def __init__(self) -> None:
+        self._ticks = self._breaks = 0
+        self._end()
+
+    def _end(self) -> None:
+        self._name = self._option = ""
+        self._quoted = self._continued = False
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._name or self._option)
+
+    def connects(self, word: str, start: int, end: int) -> bool:
+        """Whether the command connects to what stands there in the next word."""
+        before = word[max(0, start - _LONGEST) : start]
+        if before.endswith(("=", '="', "='")):
+            return bool(_GIVEN.search(before))
+        if _OPTION.fullmatch(self._option):
+            return True
+        if not self._name or before.endswith(">") or (before.endswith("/") and before[-2:] != "//"):
+            return False
+        if self._name in _COPIES:
+            return bool(_REMOTE.match(word, end)) and (self._name != "git" or end + 1 < len(word))
+        if self._name in _INSTALLS:
+            return self._option in _INDEX
+        return not _VALUE.fullmatch(f"{self._name} {self._option}")
+
+    def pause(self, blanks: str) -> None:
+        """Read blanks; a command ends with its line, unless the line is continued or the code span is."""
+        self._breaks += blanks.count("\n")
+        if self._breaks > 1 and self._ticks < 3:
+            self._ticks = 0
+        if self._breaks and not self._continued and self._ticks not in (1, 2):
+            self._end()
+
+    def stop(self) -> None:
+        """Read words of a script without spaces, in which no command is written."""
+        self._breaks = 0
+        self._end()
+
+    def follow(self, word: str) -> None:
+        """Read a word."""
+        self._breaks = 0
+        if word == "\\":
+            self._continued = True
+            return
+        for ticks in _TICKS.findall(word) if "`" in word else ():
+            self._ticks = 0 if self._ticks == len(ticks) else self._ticks or len(ticks)
+        name = word.strip(_MARKS)
+        if name.isalpha() and not self.begun and name.lower() not in _NAMES:
+            return
+        self._continued = word.endswith("\\")
+        if not self._quoted and len(parts := _BREAK.split(word)) > 1:
+            self._end()
+            word = parts[-1]
+            name = word.strip(_MARKS)
+        program = name.lower().replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+        if program in _NAMES:
+            self._name, self._option, self._quoted = program, "", word[:1] in _QUOTES and _quotes(word) % 2 == 1
+        elif self.begun or _OPTION.fullmatch(name):
+            self._argument(word, name)
+
+    def _argument(self, word: str, name: str) -> None:
+        quotes = _quotes(word)
+        if quotes % 2:
+            # What was opened before the command ends it.
+            if not self._quoted and name[:1].isalnum() and word[-1] in _QUOTES:
+                self._end()
+                return
+            self._quoted = not self._quoted
+        if self._quoted:
+            if name.startswith("-"):
+                self._option = name[:_LONGEST]
+            return
+        redirects = word.startswith(("<", ">"))
+        if redirects or (name.startswith("-") and not quotes):
+            self._option = (word if redirects else name)[:_LONGEST]
+        elif not (self._option or quotes or self._ticks or self._name in _WORDY or _DOTTED.search(name)):
+            # A word of the sentence, which goes on.
+            self._end()
+        else:
+            self._option = ""
+        if word.rstrip("`*\"'").endswith(_STOPS):
+            self._end()
+
+
+def _quotes(word: str) -> int:
+    return word.count('"') + word.count("'")

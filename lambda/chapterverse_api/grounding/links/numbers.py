@@ -1,0 +1,80 @@
+"""Internet addresses in numbers, in every form that a browser or a shell reads, and versions, which look like them."""
+
+from __future__ import annotations
+
+import re
+import socket
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+#: Addresses of the reader's own network, or of no machine: a sentence may name them.
+_LOCAL = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16 224.0.0.0/3"
+    ).split()
+)
+#: IPv6 addresses of any other machine; what else reads as one is mostly a name in a program, as "abc::def".
+_PUBLIC = (IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96"))
+# "10.0.0.0/8", "3.11/3.12": what stands behind the slash is another number, and no path.
+_NUMBERS = re.compile(r"/\d[\d./]*")
+# A day, and numbers in thousands or thousandths.
+_PLAIN = re.compile(r"(?:19|20)\d\d[01]\d[0-3]\d|\d+000|\d{1,3}(?:\.\d{3})+")
+#: Characters of the longest number of four parts that is a version: "11.8.172.15".
+_VERSION = 11
+#: A version of four parts begins with a smaller number.
+_HIGH = 40
+
+
+def is_address(number: str, path: str, *, user: bool, argument: bool) -> bool:
+    """Whether a number is the address of a machine.
+
+    Args:
+        number: one to four parts, or an IPv6 address; with its brackets if it has some.
+        path: its port and path, "" if none follow.
+        user: whether the name of a user stands before it.
+        argument: whether a command connects to it.
+    """
+    address = _read(number)
+    if address is None:
+        return False
+    if not (user or argument) and _NUMBERS.fullmatch(path):
+        if _is_network(number + path):
+            return False
+        path = ""
+    if ":" not in number and number.rstrip(".").count(".") < 3:
+        return int(address) >> 24 > 0 and _is_short(number, int(address), path, user, argument)
+    if user or (path and (address.version == 4 or "]" in number)):
+        return True
+    if argument:
+        return not (address.is_loopback or address.is_unspecified)
+    if isinstance(address, IPv6Address):
+        return any(address in network for network in _PUBLIC)
+    if any(address in network for network in _LOCAL):
+        return False
+    return len(number) > _VERSION or "x" in number.lower() or int(address) >> 24 >= _HIGH
+
+
+def _is_short(number: str, address: int, path: str, user: bool, argument: bool) -> bool:
+    """Whether a number of fewer than four parts is an address: it is too long for a version, and leads somewhere."""
+    if max(map(len, number.split("."))) < 3 or _PLAIN.fullmatch(number):
+        return argument and bool(path)
+    return bool(path) or argument or (user and (number.count(".") < 2 or address >> 24 >= _HIGH))
+
+
+def _read(number: str) -> IPv4Address | IPv6Address | None:
+    try:
+        if ":" in number:
+            address = ip_address(number.strip("[].,"))
+            return getattr(address, "ipv4_mapped", None) or address
+        # The C library reads what shells and browsers read: octal, hexadecimal, and fewer than four parts.
+        return IPv4Address(socket.inet_aton(number.rstrip(".")))
+    except (OSError, ValueError):
+        return None
+
+
+def _is_network(text: str) -> bool:
+    """Whether a text names a range of addresses, as "10.0.0.0/8" does and "10.0.0.1/8" does not."""
+    try:
+        return ip_network(text).num_addresses > 2
+    except ValueError:
+        return False
