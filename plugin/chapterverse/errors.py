@@ -7,6 +7,7 @@
     ├── ConfigurationError      a setting that is unknown, missing or contradicts another
     ├── IndexFault              the index can't be read or written as asked
     │   ├── IndexMissing        nothing was published for this site and version
+    │   ├── IndexUnavailable    its server does not answer, or failed
     │   ├── IndexMismatch       written by another embedder, or in a newer format
     │   ├── IndexLocked         another process is publishing, or won the race
     │   └── IndexCorrupt        files of the index are damaged
@@ -55,6 +56,10 @@ class IndexFault(ChapterVerseError):
 
 class IndexMissing(IndexFault):
     """Nothing was published for this site and version yet."""
+
+
+class IndexUnavailable(IndexFault):
+    """The server that holds the index does not answer, or failed: what it holds is not known to be harmed."""
 
 
 class IndexMismatch(IndexFault):

@@ -43,7 +43,7 @@ class AnswerContext:
         sources: the passages of `task` as the reader sees them, with the same ids.
         nearest: where to look on, best first.
         candidates: how many chunks were considered.
-        snapshot: what the words of an answer are weighed by; None where nothing is indexed.
+        snapshot: what the words of an answer are weighed by (see `Weights`); None where nothing is indexed.
         found: what the passages were chosen from; None for a selection.
         pages: all chunks of each page that a passage is of, by file path.
         evidence: the strongest evidence found, 0 to 1.
@@ -66,12 +66,6 @@ class AnswerContext:
     degraded: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
-    def weigh(self, text: str) -> Mapping[int, float]:
-        """Return the idf of a text's terms in the index; nothing where there is none."""
-        if self.snapshot is None:
-            return {}
-        return read_weights(text, self.snapshot.head.languages, self.snapshot)
-
     def coverage(self, ids: Collection[str]) -> float:
         """Return the share of the question's words, by idf, that the passages of these ids hold together."""
         words, weights = self.task.words.words, self.task.words.weights
@@ -80,6 +74,26 @@ class AnswerContext:
         held = frozenset().union(*(p.terms for p in self.task.passages if p.id in ids))
         found = sum(w for word, w in zip(words, weights, strict=True) if any(held.intersection(a) for a in word))
         return found / sum(weights)
+
+
+@dataclass(slots=True)
+class Weights:
+    """Gives the idf of a text's terms in the index; nothing where there is none, or it can't be read any more.
+
+    Attributes:
+        lost: whether it could not be read: it is not tried again.
+    """
+
+    snapshot: Snapshot | None
+    lost: bool = False
+
+    def __call__(self, text: str) -> Mapping[int, float]:
+        if self.snapshot is not None and not self.lost:
+            try:
+                return read_weights(text, self.snapshot.head.languages, self.snapshot)
+            except IndexFault:
+                self.lost = True
+        return {}
 
 
 def from_index(turn: Turn) -> AnswerContext:

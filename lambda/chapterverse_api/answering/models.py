@@ -12,9 +12,10 @@ from chapterverse.embedding import Embedder, Vector, open_embedder
 from chapterverse.errors import IndexMismatch, ProviderError
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.settings import Settings
-from chapterverse_api.budget.circuit_breaker import CircuitBreaker, GuardedEmbedder, GuardedReranker, GuardedWriter
+from chapterverse_api.answering.guarded_models import GuardedEmbedder, GuardedReranker, GuardedWriter
 from chapterverse_api.budget.daily_budget import CostCeiling, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
+from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import REWRITTEN_BY_WORDS_LENGTH, REWRITTEN_LENGTH, REWRITTEN_TOKENS
 from chapterverse_api.deadline import Deadline

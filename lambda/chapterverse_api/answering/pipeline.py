@@ -7,7 +7,7 @@ from collections.abc import Generator as Steps
 
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, from_index, from_selection
+from chapterverse_api.answering.context import AnswerContext, Weights, from_index, from_selection
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal
 from chapterverse_api.answering.turn import Turn
@@ -59,8 +59,11 @@ def answer_query(
     except NotInDocs:
         yield from turn.ended(refusal(context, turn))
         return
-    passages = context.task.passages
-    verified = verify(without_marks(draft, passages), passages, context.task.language, context.weigh)
+    passages, weights = context.task.passages, Weights(context.snapshot)
+    verified = verify(without_marks(draft, passages), passages, context.task.language, weights)
+    # A selection needs no index.
+    unweighed = "The index could not be reached any more; all words of the answer were weighed alike."
+    unweighed = unweighed if weights.lost and context.retrieval_used else ""
     turn.log(
         "response_generated",
         generator="extractive" if failure else turn.models.generator.name,
@@ -69,7 +72,7 @@ def answer_query(
 
     # Last refusal: an answer in which no citation holds, or that hardly rests on what was sent, is no answer.
     cited = any(span.citations and span.text.strip() for span in verified.spans)
-    degraded = " ".join(filter(None, (failure, turn.models.turn_budget.reason, context.degraded))) or None
+    degraded = " ".join(filter(None, (failure, turn.models.turn_budget.reason, context.degraded, unweighed))) or None
     if not cited or verified.confidence < FLOOR:
         yield from turn.ended(refusal(context, turn, degraded))
         return

@@ -4,28 +4,40 @@ An embedded store is asked for its heads at every question. A remote one is aske
 background: what is open answers until the newer generation is fetched, found whole and opened. Where a head or what it
 names is damaged, gone or out of reach, the last good generation serves on, that of an earlier process if need be. A
 version that is gone while the store has others of its site was taken away on purpose: no new process answers from it.
+
+A remote store that fails again and again is behind a circuit: who asks then is told so at once. A look in the
+background tries it, and who asks meanwhile waits for a moment at most.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexCorrupt, IndexMismatch, IndexMissing
+from chapterverse.errors import (
+    ChapterVerseError,
+    ConfigurationError,
+    IndexCorrupt,
+    IndexMismatch,
+    IndexMissing,
+    IndexUnavailable,
+    ProviderError,
+)
 from chapterverse.model import Head, Scope
-from chapterverse.store import CachingStore, Snapshot, Store
+from chapterverse.store import CachingStore, Guarded, Snapshot, Store
 from chapterverse_api import rejections
+from chapterverse_api.circuit_breaker import CircuitBreaker
 
 #: Seconds until a generation that is damaged, or of another embedder, is fetched again: fetching it costs.
 _AGAIN = 120.0
 
 #: On Lambda a thread stands still between two questions, and would never be done. So the question that sets it off
-#: waits for what a look takes, and where a generation is still not fetched after half a minute, the next one waits for
-#: it as long as a reader may, in seconds.
-_MOMENT, _OVERDUE, _PATIENCE = 0.25, 30.0, 8.0
+#: waits for what a look takes, longer where nothing is open yet, and where a generation is still not fetched after half
+#: a minute, the next one waits for it as long as a reader may, in seconds.
+_MOMENT, _FIRST_LOOK, _OVERDUE, _PATIENCE = 0.25, 2.0, 30.0, 8.0
 
 
 class LiveIndex:
@@ -40,6 +52,7 @@ class LiveIndex:
 
     Attributes:
         trouble: why what the store names is not what serves; None where it is.
+        circuit: whether the store may be asked.
     """
 
     def __init__(
@@ -53,6 +66,10 @@ class LiveIndex:
         freezes: bool | None = None,
     ) -> None:
         self.trouble: Exception | None = None
+        failures = (IndexUnavailable, ProviderError)
+        self.circuit = CircuitBreaker("store", failures=failures, resting=IndexUnavailable, clock=clock)
+        if isinstance(store, Guarded):
+            store.guard(self.circuit.asking)
         self._store = store
         self._check = check
         self._pinned = pinned
@@ -61,9 +78,9 @@ class LiveIndex:
         self._freezes = "AWS_LAMBDA_RUNTIME_API" in os.environ if freezes is None else freezes
         self._open: dict[Scope, Snapshot] = {}
         self._heads: list[Head] | None = None
-        self._first = _CachedHeads(self._look, store.max_age, clock)
         self._others = _CachedHeads(store.heads, store.max_age, clock)
         self._refused: dict[Scope, tuple[Head, float, Exception]] = {}
+        self._outage: IndexUnavailable | None = None
         self._looked = 0.0
         self._fetching = False
         self._refreshing: Thread | None = None
@@ -92,10 +109,14 @@ class LiveIndex:
         """
         if not self._store.max_age:
             return self._store.heads()
-        if self._heads is None:
+        if self._heads is None and self.trouble is None:
             self._begin()
         elif not 0 <= self._clock() - self._looked < self._store.max_age:
             self._refresh_behind()
+        # In this order: a look that succeeds has the heads before it takes back the trouble.
+        trouble = self.trouble
+        if self._heads is None and trouble:
+            raise trouble.with_traceback(None)
         if self._pinned and version not in (None, self._pinned.version):
             with suppress(ChapterVerseError):
                 return self._others.value()
@@ -114,7 +135,7 @@ class LiveIndex:
         """
         opened = self._open.get(head.scope)
         if opened is None or self._is_old(opened, head):
-            with self._opening:
+            with self._turn():
                 opened = self._open.get(head.scope)
                 if opened is None or self._is_old(opened, head):
                     opened = self._open[head.scope] = self._opened(head)
@@ -150,6 +171,22 @@ class LiveIndex:
                 rejections.report(error)
         self._seen = heads, self._clock(), whole
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Let one after the other open something; who waited while the store failed does not try that once more."""
+        before = self._outage
+        if not self._opening.acquire(blocking=not self.circuit.open):
+            raise self.circuit.resting
+        try:
+            if self._outage and self._outage is not before:
+                raise self._outage.with_traceback(None)
+            yield
+        except IndexUnavailable as error:
+            self._outage = error
+            raise
+        finally:
+            self._opening.release()
+
     def _is_old(self, opened: Snapshot, head: Head) -> bool:
         return not self._store.max_age and opened.head != head
 
@@ -160,20 +197,26 @@ class LiveIndex:
         return [head] if head else []
 
     def _begin(self) -> None:
-        """Look at the store for the first time; where that fails, serve what an earlier process left."""
+        """Look at the store for the first time; who comes meanwhile waits for that."""
         with self._opening:
-            if self._heads is not None:
-                return
-            self._looked = self._clock()
-            try:
-                heads = self._first.value()
-            except Exception as error:
-                if not self._fall_back([], error):
+            if self._heads is None and self.trouble is None:
+                self._looked = self._clock()
+                try:
+                    self._look_first()
+                except Exception as error:
                     self.trouble = error
                     raise
-                return
-            if any(self._is_wanted(head) for head in heads) or not self._fall_back(heads):
-                self._heads, self.trouble = heads, None
+
+    def _look_first(self) -> None:
+        """Take the heads of the store; where it can't be read or has none, serve what an earlier process left."""
+        try:
+            heads = self._look()
+        except Exception as error:
+            if not self._fall_back([], error):
+                raise
+            return
+        if any(self._is_wanted(head) for head in heads) or not self._fall_back(heads):
+            self._heads, self.trouble = heads, None
 
     def _fall_back(self, heads: list[Head], error: Exception | None = None) -> bool:
         """Serve what an earlier process left of what is asked about, beside the heads of the store, if it left any."""
@@ -230,11 +273,16 @@ class LiveIndex:
             refreshing = self._refreshing
         if self._freezes:
             overdue = self._fetching and self._clock() - self._looked >= _OVERDUE
-            refreshing.join(_PATIENCE if overdue else _MOMENT)
+            refreshing.join(_PATIENCE if overdue else _FIRST_LOOK if self._heads is None else _MOMENT)
+        elif self._heads is None or self.circuit.open:
+            refreshing.join(_MOMENT)
 
     def _refresh(self) -> None:
         trouble: Exception | None = None
         try:
+            if self._heads is None:
+                self._look_first()
+                return
             served = {head.scope: head for head in self._look()}
             for scope, opened in [*self._open.items()]:
                 try:

@@ -53,7 +53,7 @@ class SiteIndex:
     def intact(self, heads: Sequence[Head]) -> bool:
         """Return whether the store holds what these heads name, whole, and serves what it names."""
         with contextlib.suppress(ChapterVerseError):
-            return self._live.intact(heads) and self._live.trouble is None
+            return self._live.intact(heads) and self._live.trouble is None and not self._live.circuit.open
         return False
 
     def snapshot(self, version: str | None = None, page_url: str | None = None) -> Snapshot:

@@ -13,6 +13,7 @@ from chapterverse.model import Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store.protocols import (
     CachingStore,
+    Guarded,
     Hit,
     Publication,
     Snapshot,
@@ -21,6 +22,7 @@ from chapterverse.store.protocols import (
 
 __all__ = [
     "CachingStore",
+    "Guarded",
     "Hit",
     "Publication",
     "Snapshot",

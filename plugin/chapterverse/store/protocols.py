@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.store.filters import Filter
+
+#: Makes a block in which one request runs; it may refuse to begin, by an `IndexUnavailable`.
+Asking: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
 class Hit(NamedTuple):
@@ -169,4 +172,17 @@ class CachingStore(Protocol):
 
     def kept(self) -> list[Snapshot]:
         """Open what is left there and whole, one generation of a scope at most; the store itself is not asked."""
+        ...
+
+
+@runtime_checkable
+class Guarded(Protocol):
+    """A store on a server, which readers may leave alone while it does not answer."""
+
+    def guard(self, asking: Asking) -> None:
+        """Run every request from now on in such a block.
+
+        What leaves the block as an `IndexUnavailable` or a `ProviderError` is a failure of the server, and nothing
+        else is.
+        """
         ...

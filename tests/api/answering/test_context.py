@@ -8,7 +8,7 @@ from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.settings import Settings
 from chapterverse.store.filters import CONDITIONS
-from chapterverse_api.answering.context import SNIPPET, AnswerContext, from_index, from_selection
+from chapterverse_api.answering.context import SNIPPET, AnswerContext, Weights, from_index, from_selection
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service
@@ -257,7 +257,7 @@ def test_a_selection_needs_no_index_at_all(tmp_path: Path) -> None:
     missing = quill.service(Settings(store=f"edge:{tmp_path}/none"))
     material = selected(missing, "Kettles sing.", query="What sings?", page_url=f"{quill.BASE}deploy/")
     assert material.sources[0].url is None
-    assert material.weigh("Kettles") == {}
+    assert Weights(material.snapshot)("Kettles") == {}
 
 
 def test_nor_one_that_is_whole(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from api.quill import ask
 from chapterverse.settings import Settings
 from chapterverse_api.answering.models import TurnModels, max_turn_cost
 from chapterverse_api.answering.pipeline import answer_query
-from chapterverse_api.budget.circuit_breaker import CircuitBreaker
 from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget
 from chapterverse_api.budget.prices import Price, Prices
+from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline

@@ -16,7 +16,7 @@ from api.quill import ask
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
-from chapterverse_api.budget.circuit_breaker import FAILURES
+from chapterverse_api.circuit_breaker import FAILURES
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.generation import Draft, GenerationRequest, Span

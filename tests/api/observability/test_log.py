@@ -18,8 +18,8 @@ from api import quill
 from api.scripted import META, WHOLE, Client, Scripted, serving
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse_api.answering.guarded_models import GuardedReranker
 from chapterverse_api.app import create_app
-from chapterverse_api.budget.circuit_breaker import GuardedReranker
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.observability import log
 from chapterverse_api.records import RecordsFault

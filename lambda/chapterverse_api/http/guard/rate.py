@@ -25,7 +25,7 @@ from starlette.types import Scope
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api.budget.circuit_breaker import CircuitBreaker, CircuitOpen
+from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.http.routes import Service
 from chapterverse_api.limits import Limiter, LimiterFault, RateWindow, open_limiter, proof_of_work
 from chapterverse_api.limits.proof_of_work import ProofOfWork

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
+from chapterverse.store.protocols import Asking
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.garbage import collect, total, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.store.qdrant.publication import QdrantPublication
 from chapterverse.store.qdrant.record import QdrantHead, key_of
-from chapterverse.store.qdrant.retry import QdrantRetry
+from chapterverse.store.qdrant.retry import ONCE, QdrantRetry
 from chapterverse.store.qdrant.server import NoCollection, QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import QdrantWriter
@@ -29,7 +31,7 @@ __all__ = ["Patience", "Place", "QdrantPublication", "QdrantSnapshot", "QdrantSt
 
 
 class QdrantStore:
-    """All generations on one server. Implements `chapterverse.store.Store`."""
+    """All generations on one server. Implements `chapterverse.store.Store` and `Guarded`."""
 
     max_age = 10.0
 
@@ -37,7 +39,7 @@ class QdrantStore:
         self.place = place
         self._times = times or LeaseTimes()
         self._tries = tries or QdrantRetry()
-        self._server = QdrantServer(place)
+        self._server = QdrantServer(place, replace(ONCE, request=self._tries.request))
 
     @classmethod
     def open(cls, place: str, settings: Settings) -> QdrantStore:
@@ -47,6 +49,9 @@ class QdrantStore:
             ConfigurationError: the address or an option is wrong, or the key would travel in the clear.
         """
         return cls(QdrantAddress.parse(place, settings))
+
+    def guard(self, asking: Asking) -> None:
+        self._server.asking = asking
 
     @property
     def patience(self) -> float:

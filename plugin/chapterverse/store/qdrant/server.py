@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 from urllib.parse import quote
 
-from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, ProviderError
+from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, IndexUnavailable, ProviderError
 from chapterverse.net import JsonClient, Reply
+from chapterverse.store.protocols import Asking
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
 from chapterverse.store.qdrant.retry import ONCE, RETRIED, QdrantRetry
@@ -27,16 +29,22 @@ class NoCollection(IndexMissing):
 class QdrantServer:
     """Answers of one server, each method one request but for `scroll`.
 
+    Attributes:
+        asking: in which each request runs.
+
     Raises (all methods):
         IndexMissing: the collection is not there.
-        IndexFault: the server can't be reached, or failed.
+        IndexUnavailable: the server can't be reached, or failed.
+        IndexFault: it refused, or is no Qdrant server.
         ConfigurationError: it refused the key.
     """
 
     def __init__(self, place: QdrantAddress, patience: QdrantRetry = ONCE) -> None:
         self.place = place
+        self.asking: Asking = nullcontext
         self._patience = patience
-        self._client = JsonClient(place.url, {"api-key": place.key} if place.key else {})
+        headers = {"api-key": place.key} if place.key else {}
+        self._client = JsonClient(place.url, headers, total_seconds=patience.request)
 
     def count(self, collection: str, where: Where) -> int:
         found = self._post(collection, "points/count", {"filter": where, "exact": True})
@@ -99,17 +107,36 @@ class QdrantServer:
     def _checked(self, send: Callable[[], Reply], collection: str) -> Any:
         started, failed = time.monotonic(), 0
         while True:
+            pause = 0.0
             try:
-                reply = send()
-                if reply.status == 200 and isinstance(reply.body, dict) and reply.body.get("result") is not None:
-                    return reply.body["result"]
-                failure, pause = rejection(self.place, reply.status, collection), reply.pause or 0.0
-                again = reply.status in RETRIED
-            except ProviderError as error:
-                failure, pause, again = IndexFault(f"The index can't be read: {error}"), 0.0, True
-            failed += 1
-            if not again or not self._patience.wait(failed, started, pause):
+                with self.asking():
+                    reply = _sent(send)
+                    pause = reply.pause or 0.0
+                    failure = _failure(reply, self.place, collection)
+                    if isinstance(failure, IndexUnavailable):
+                        raise failure
+            except IndexUnavailable:
+                failed += 1
+                if not self._patience.wait(failed, started, pause):
+                    raise
+                continue
+            if failure:
                 raise failure
+            return reply.body["result"]
+
+
+def _sent(send: Callable[[], Reply]) -> Reply:
+    try:
+        return send()
+    except ProviderError as error:
+        raise IndexUnavailable(f"The index can't be read: {error}") from None
+
+
+def _failure(reply: Reply, place: QdrantAddress, collection: str) -> Exception | None:
+    """Return the error that a reply is; None where it holds a result."""
+    if reply.status == 200 and isinstance(reply.body, dict) and reply.body.get("result") is not None:
+        return None
+    return rejection(place, reply.status, collection)
 
 
 def rejection(place: QdrantAddress, status: int, collection: str = "") -> Exception:
@@ -125,4 +152,4 @@ def rejection(place: QdrantAddress, status: int, collection: str = "") -> Except
             f"{place.host} refused what was asked (status {status}): give the index a collection of its own,"
             " by ?collection=NAME."
         )
-    return IndexFault(f"{place.host} failed with status {status}: the index is not harmed, try again later.")
+    return IndexUnavailable(f"{place.host} failed with status {status}: the index is not harmed, try again later.")

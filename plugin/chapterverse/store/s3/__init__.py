@@ -23,6 +23,7 @@ from chapterverse.store import files
 from chapterverse.store.drafting import ShardSnapshot
 from chapterverse.store.heads import folder_name
 from chapterverse.store.pack import unpack
+from chapterverse.store.protocols import Asking
 from chapterverse.store.s3 import lease
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
@@ -37,7 +38,7 @@ _EXPANSION = 4
 
 
 class S3Store:
-    """All generations below one prefix. Implements `chapterverse.store.Store` and `CachingStore`.
+    """All generations below one prefix. Implements `chapterverse.store.Store`, `CachingStore` and `Guarded`.
 
     Args:
         grace: seconds for which an artefact is kept that is not live any more.
@@ -67,6 +68,9 @@ class S3Store:
             ConfigurationError: the address names no bucket.
         """
         return cls(Bucket.open(uri))
+
+    def guard(self, asking: Asking) -> None:
+        self._bucket.asking = asking
 
     @property
     def patience(self) -> float:

@@ -13,12 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, ProviderError
+from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexUnavailable, ProviderError
 from chapterverse.net.address import Address
 from chapterverse.net.aws.client import ApiCall, ApiResponse, Client
 from chapterverse.net.aws.endpoints import custom_endpoint, region_for, suffix
 from chapterverse.net.aws.signing import encoded
 from chapterverse.store.pack import Packed
+from chapterverse.store.protocols import Asking
 from chapterverse.store.s3.errors import Conflict, Missing, S3Rejection, odd, rejection, unconditional, unreachable
 from chapterverse.store.s3.responses import error_code, listed
 
@@ -55,11 +56,16 @@ class Listed:
 
 
 class Bucket:
-    """A bucket and a prefix in it; keys are relative to the prefix."""
+    """A bucket and a prefix in it; keys are relative to the prefix.
+
+    Attributes:
+        asking: in which each request runs.
+    """
 
     def __init__(self, name: str, prefix: str = "") -> None:
         self.name = name
         self.prefix = f"{prefix}/" if prefix else ""
+        self.asking: Asking = contextlib.nullcontext
 
     @classmethod
     def open(cls, uri: str) -> Bucket:
@@ -146,9 +152,10 @@ class Bucket:
         at, resumed = 0, 0
         while at < size:
             try:
-                for piece in self._from(key, at):
-                    at += len(piece)
-                    yield piece
+                with self.asking():
+                    for piece in self._from(key, at):
+                        at += len(piece)
+                        yield piece
                 return
             except Missing:
                 raise IndexCorrupt(f"{self}/{key} is missing or cut short: build the index again.") from None
@@ -198,11 +205,15 @@ class Bucket:
         """Return the answer to a request for an object, None for the bucket itself; raises what it refuses by."""
         call = ApiCall(method, self._path(key), **parts)
         try:
-            answer = self._client.ask(call, _TRANSFER_SECONDS if isinstance(call.body, Path) else _SECONDS)
+            with self.asking():
+                answer = self._client.ask(call, _TRANSFER_SECONDS if isinstance(call.body, Path) else _SECONDS)
+                failure = rejection(answer, self.name) if answer.status >= 300 else None
+                if isinstance(failure, IndexUnavailable):
+                    raise failure
         except ProviderError as error:
             raise (unreachable if error.retryable else odd)(self.name) from None
-        if answer.status >= 300:
-            raise rejection(answer, self.name)
+        if failure:
+            raise failure
         return answer
 
     def _path(self, key: str | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
+from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, IndexUnavailable
 from chapterverse.net.aws.client import RawResponse
 from chapterverse.store.s3.responses import error_code
 
@@ -68,7 +68,9 @@ def rejection(answer: RawResponse, bucket: str) -> ChapterVerseError:
             "s3:DeleteObject to publish."
         )
     if code in _BUSY:
-        return IndexFault(f"s3://{bucket} is too busy to answer ({code}), also after retries: run it again later.")
+        return IndexUnavailable(
+            f"s3://{bucket} is too busy to answer ({code}), also after retries: run it again later."
+        )
     if code == "RequestTimeTooSkewed":
         return IndexFault("S3 refuses requests by a clock that is wrong by minutes: set the clock of this machine.")
     if code in _LACKING:
@@ -77,9 +79,9 @@ def rejection(answer: RawResponse, bucket: str) -> ChapterVerseError:
     return IndexFault(f"s3://{bucket} refused a request ({said}): see the error codes of S3.")
 
 
-def unreachable(bucket: str) -> IndexFault:
+def unreachable(bucket: str) -> IndexUnavailable:
     """Return the error of all that happens between the two machines, an answer that breaks off included."""
-    return IndexFault(
+    return IndexUnavailable(
         f"s3://{bucket} can't be reached: check the network, AWS_ENDPOINT_URL and AWS_REGION, then run again."
     )
 

@@ -10,15 +10,8 @@ from chapterverse.embedding import open_embedder
 from chapterverse.errors import AnswerWithheld, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
-from chapterverse_api.budget.circuit_breaker import (
-    FAILURES,
-    REST_SECONDS,
-    CircuitBreaker,
-    CircuitOpen,
-    GuardedEmbedder,
-    GuardedReranker,
-    GuardedWriter,
-)
+from chapterverse_api.answering.guarded_models import GuardedEmbedder, GuardedReranker, GuardedWriter
+from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS, CircuitBreaker, CircuitOpen
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage
 from fakes.openai_server import OpenAIServer

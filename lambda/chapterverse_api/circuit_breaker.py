@@ -1,0 +1,104 @@
+"""Circuit breaker: skips a failing provider so that readers don't wait for it.
+
+The circuit breaker of M. Nygard, "Release It!" (2007): after a few failures in a row nothing is asked of the part any
+more; when some time has passed one question may try it, and decides for the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from chapterverse.errors import AnswerWithheld, ChapterVerseError, KeyRefused, ProviderError
+
+#: Failures in a row after which a part is left alone, and the seconds until it is tried again.
+FAILURES = 3
+REST_SECONDS = 30.0
+
+
+class CircuitOpen(ProviderError):
+    """The part failed too often a moment ago to be asked now."""
+
+    unbilled = True
+
+
+class CircuitBreaker:
+    """Whether one part may be asked. Safe to use from several threads.
+
+    Args:
+        failures: the errors that are failures of the part.
+        resting: the error of those who ask while it is left alone.
+        clock: seconds.
+
+    Attributes:
+        key_refused: whether the last failure was that the part doesn't know our key.
+    """
+
+    def __init__(
+        self,
+        part: str,
+        *,
+        failures: tuple[type[Exception], ...] = (ProviderError,),
+        resting: type[ChapterVerseError] = CircuitOpen,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._part = part
+        self._counted = failures
+        self._resting = resting
+        self._clock = clock
+        self._lock = Lock()
+        self._failures = 0
+        self._since = 0.0
+        self.key_refused = False
+
+    @property
+    def open(self) -> bool:
+        """Whether the part has failed too often to be asked."""
+        return self._failures >= FAILURES
+
+    @property
+    def resting(self) -> ChapterVerseError:
+        """What to raise while the part is left alone."""
+        return self._resting(f"The {self._part} failed {FAILURES} times in a row and is left alone for a while.")
+
+    def check(self) -> None:
+        """Raise `resting` if the part is being left alone."""
+        if self.open:
+            raise self.resting
+
+    @contextmanager
+    def asking(self, *answers: type[Exception]) -> Iterator[None]:
+        """Run the block that asks the part, and learn from how it ends.
+
+        Args:
+            answers: exceptions that say that the part did answer, in a way of its own.
+
+        Raises:
+            Resting: the part is being left alone; the block did not run. Other circuits may have another error.
+        """
+        answered: tuple[type[Exception], ...] = (AnswerWithheld, *answers)
+        self._admit()
+        try:
+            yield
+        except answered:
+            # A reader must not be able to stop the others' answers by a question that no filter lets pass.
+            self._failures = 0
+            raise
+        except self._counted as error:
+            with self._lock:
+                self._failures += 1
+                self._since = self._clock()
+                self.key_refused = isinstance(error, KeyRefused)
+            raise
+        self._failures, self.key_refused = 0, False
+
+    def _admit(self) -> None:
+        with self._lock:
+            if not self.open:
+                return
+            if 0 <= self._clock() - self._since < REST_SECONDS:
+                raise self.resting
+            # This one tries; should it never come back, the next may in as many seconds.
+            self._since = self._clock()
