@@ -18,7 +18,7 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
-    "model", "errors", "settings", "net", "text", "calibration", "embedding", "providers", "store",
+    "model", "errors", "settings", "net", "text", "calibration", "embedding", "providers", "store", "filters",
     "knowledge", "widget", "__version__",
 }  # fmt: skip
 

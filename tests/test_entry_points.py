@@ -144,9 +144,9 @@ def test_a_preview_without_a_service_says_why() -> None:
     program = """
 import sys
 sys.modules["fastapi"] = None
-from chapterverse import serving
+from chapterverse import entry_points
 from chapterverse.settings import Settings
-assert serving.Preview.start(Settings(), "127.0.0.1:8000", print) is None
+assert entry_points.Preview.start(Settings(), "127.0.0.1:8000", print) is None
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("The preview has no chat: The service can't be loaded (fastapi is missing)")
@@ -170,10 +170,10 @@ def test_a_service_without_its_dependencies_is_told_in_one_sentence() -> None:
     program = """
 import sys
 sys.modules["fastapi"] = None
-from chapterverse import serving
+from chapterverse import entry_points
 from chapterverse.errors import ConfigurationError
 try:
-    serving.load("app")
+    entry_points.load("app")
 except ConfigurationError as error:
     print(error)
 """

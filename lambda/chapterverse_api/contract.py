@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from chapterverse import __version__
-from chapterverse.store.filters import CONDITIONS, DEPTH, FIELDS, VALUES, Asked, parse, version_of
+from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, VALUES, Asked, parse, version_of
 from chapterverse.text import tokens
 
 Mode = Literal["rag", "selected_text"]

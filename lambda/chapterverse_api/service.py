@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from chapterverse.errors import ChapterVerseError
+from chapterverse.filters import readdressed, version_of
 from chapterverse.model import Head
 from chapterverse.settings import Settings
-from chapterverse.store.filters import readdressed, version_of
 from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels, max_search_cost, max_turn_cost
 from chapterverse_api.answering.pipeline import answer_query

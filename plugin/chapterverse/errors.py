@@ -93,10 +93,6 @@ class KeyRefused(ProviderError):
     """The service doesn't know the key: it was mistyped or revoked, or another has taken its place."""
 
 
-class TextRejected(ProviderError):
-    """The model will never take the request as it is."""
-
-
 class TextTooLong(ProviderError):
     """One text is over the model's own limit.
 

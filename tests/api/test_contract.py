@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
 from chapterverse.errors import InputError
-from chapterverse.store.filters import DEPTH
+from chapterverse.filters import DEPTH
 from chapterverse_api.contract import ChatQuery, Feedback, RetrievalRequest, Signature
 
 NESTED: list[dict[str, Any]] = [{"tags": "a"}]

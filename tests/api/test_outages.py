@@ -27,7 +27,6 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.text import lexical
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS
-from chapterverse_api.generation import open_generator
 from chapterverse_api.index.live_index import LiveIndex
 from chapterverse_api.service import Service
 from fakes.docs import point, prose
@@ -178,7 +177,7 @@ def service(server: QdrantServer, tmp_path: Path) -> Service:
     store = store_on(server)
     target = Target(quill.SCOPE, store, open_ledger(settings), None, Budget(), quill.BASE)
     sync.index([quill.source(path, text) for path, text in quill.PAGES.items()], target)
-    return Service(settings, reading(server), None, open_generator(settings))
+    return quill.service(settings, store=reading(server))
 
 
 def test_a_selection_is_answered_while_the_index_is_out_of_reach(server: QdrantServer, service: Service) -> None:

@@ -62,7 +62,7 @@ def test_our_own_error_is_logged_with_its_sentence(caplog: pytest.LogCaptureFixt
     (line,) = _logged(caplog, errors.IndexMissing("no index in x"))
     assert (line["event"], line["turn_id"], line["code"]) == ("error", "t1", "index_missing")
     assert (line["type"], line["message"]) == ("IndexMissing", "no index in x")
-    assert line["where"].startswith("test_refusals.py:")
+    assert line["where"].startswith("test_rejections.py:")
 
 
 def test_a_foreign_error_is_logged_without_its_text(caplog: pytest.LogCaptureFixture) -> None:

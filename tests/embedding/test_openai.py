@@ -329,7 +329,7 @@ def test_a_wrong_setting_is_one_sentence(settings: dict[str, str], sentence: str
 def test_neither_side_loads_an_sdk(server: OpenAIServer) -> None:
     program = f"""
 import sys
-from chapterverse.embedding import Unsized, open_embedder
+from chapterverse.embedding import LazySize, open_embedder
 from chapterverse.settings import Settings
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target

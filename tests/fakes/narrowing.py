@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from chapterverse.filters import FIELDS
 from chapterverse.model import Chunk, Point
-from chapterverse.store.filters import FIELDS
 from fakes.docs import point, prose
 
 _ORDER = {

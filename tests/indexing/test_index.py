@@ -50,7 +50,7 @@ sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from chapterverse.indexing.sync import index
 from fakes.docs import prose
-from syncing.site import Site
+from indexing.site import Site
 site = Site(Path(sys.argv[1]))
 for i in range(300):
     site.put(f"{i}.md", prose(i))

@@ -36,7 +36,7 @@ sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from chapterverse.errors import IndexLocked
 from fakes.docs import CountingEmbedder, prose
-from syncing.site import Site
+from indexing.site import Site
 site = Site(Path(sys.argv[1]), CountingEmbedder())
 name = sys.argv[3]
 won = lost = 0

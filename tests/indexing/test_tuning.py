@@ -207,7 +207,7 @@ from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.store.edge import EdgeStore
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.tuning import tune
-from test_tuning import MEASURED, SCOPE, WEIGHT, CountingEmbedder, silent
+from indexing.test_tuning import MEASURED, SCOPE, WEIGHT, CountingEmbedder, silent
 
 class Deadly(SqliteLedger):
     def {method}(self, *arguments):
@@ -223,7 +223,7 @@ tune(store.heads()[0], MEASURED, WEIGHT, target, silent)
 def test_a_kill_leaves_one_head_or_the_other_whole(edge: Ground, tmp_path: Path, method: str, moved: bool) -> None:
     arguments = [str(tmp_path / "index"), str(tmp_path / "ledger.sqlite")]
     script = KILLED.format(method=method)
-    done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=Path(__file__).parent, check=False)
+    done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=Path(__file__).parents[1], check=False)
     assert done.returncode == 9
     assert (edge.head.generation, is_measured(edge.head)) == ((2, True) if moved else (1, False))
     edge.embedder.seen.clear()

@@ -239,13 +239,13 @@ def test_a_writer_that_does_not_finish_is_told_as_a_lock(ledger: Ledger, address
 
 SAVING = """
 import sys
-from chapterverse.ledger import Record, open_ledger
+from chapterverse.ledger import LedgerRow, open_ledger
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 ledger = open_ledger(Settings(ledger=sys.argv[1]))
 sys.stdin.readline()
 for i in range(20):
-    rows = [Record(f"{sys.argv[2]}-{i}.md", "a" * 64, 1, "p", 1, "2026-01-02T03:04:05Z")]
+    rows = [LedgerRow(f"{sys.argv[2]}-{i}.md", "a" * 64, 1, "p", 1, "2026-01-02T03:04:05Z")]
     ledger.save(Scope("docs"), i, rows, ["never.md"])
 """
 

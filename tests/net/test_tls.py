@@ -21,22 +21,22 @@ import sys, time
 from threading import Timer
 from chapterverse.errors import ProviderError
 from chapterverse.net import JsonClient
-from chapterverse_api.deadline import Cutoff
+from chapterverse_api.deadline import Deadline
 
 rest = JsonClient(sys.argv[1], {})
 for _ in range(2):
-    with rest.stream("/short", {}, seconds=5, closing=Cutoff().closing) as stream:
+    with rest.stream("/short", {}, seconds=5, closing=Deadline().closing) as stream:
         assert [event.data for event in stream.events()] == ["one"]
     assert rest.post("/short", {}).status == 200
 for _ in range(3):
-    cutoff, started = Cutoff(), time.monotonic()
-    Timer(0.2, cutoff.cut).start()
+    deadline, started = Deadline(), time.monotonic()
+    Timer(0.2, deadline.cut).start()
     try:
-        with rest.stream("/silent", {}, seconds=20, closing=cutoff.closing) as stream:
+        with rest.stream("/silent", {}, seconds=20, closing=deadline.closing) as stream:
             print(*(event.data for event in stream.events()))
     except ProviderError as error:
         print(error, time.monotonic() - started < 0.7)
-with rest.stream("/short", {}, seconds=5, closing=Cutoff().closing) as stream:
+with rest.stream("/short", {}, seconds=5, closing=Deadline().closing) as stream:
     print(*(event.data for event in stream.events()))
 """
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.errors import KeyRefused, ProviderError, TextRejected
+from chapterverse.errors import KeyRefused, ProviderError
 from chapterverse.net.retry import BusyError
 from chapterverse.providers.cohere_errors import CohereErrors
+from chapterverse.providers.errors import TextRejected
 
 LIMITS = {"x-endpoint-monthly-call-limit": "1000", "x-trial-endpoint-call-limit": "10"}
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from qdrant_client import QdrantClient, models
 
+from chapterverse.filters import And, Filter, In, Or
 from chapterverse.model import Point
 from chapterverse.store.edge import EdgeStore
-from chapterverse.store.filters import And, Filter, In, Or
 from chapterverse.store.qdrant import QdrantSnapshot
 from chapterverse.store.qdrant.filters import view
 from chapterverse.store.qdrant.record import key_of

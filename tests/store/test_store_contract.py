@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
 from chapterverse.errors import IndexLocked, IndexMismatch, IndexMissing
+from chapterverse.filters import EVERYTHING, FIELDS, NOTHING, And, Filter, In, Or, parse, resolve
 from chapterverse.model import EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
 from chapterverse.store import Publication, Store, open_store
-from chapterverse.store.filters import EVERYTHING, FIELDS, NOTHING, And, Filter, In, Or, parse, resolve
 from chapterverse.store.qdrant import QdrantAddress as QdrantPlace
 from chapterverse.text.lexical import document_vector, query_vector
 from fakes.docs import SCOPE, point, prose

@@ -297,7 +297,7 @@ def test_stemmers_are_those_of_snowballstemmer() -> None:
 def test_only_the_stemmer_of_the_language_is_loaded() -> None:
     program = """
 import sys
-from chapterverse import lexical
+from chapterverse.text import lexical
 assert not [m for m in sys.modules if "stemmer" in m], "loaded before a word was read"
 list(lexical.words("running"))
 loaded = [m for m in sys.modules if m.endswith("_stemmer")]

@@ -150,7 +150,7 @@ def test_a_hostile_run_is_dismissed_without_counting_it(filling: str) -> None:
 def test_nothing_is_loaded_before_the_first_count() -> None:
     program = """
 import sys
-from chapterverse import tokens
+from chapterverse.text import tokens
 assert tokens.fits("short", 64) and not tokens.fits("x" * 100_000, 64)
 assert "tiktoken" not in sys.modules
 assert tokens.count("short") == 1

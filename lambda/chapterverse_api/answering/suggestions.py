@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 
 from chapterverse.calibration import Matching, Question
 from chapterverse.errors import IndexFault
+from chapterverse.filters import In
 from chapterverse.model import Chunk
-from chapterverse.store.filters import In
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api.conversation.follow_ups import leaning

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from chapterverse.filters import readdressed
 from chapterverse.model import Head
-from chapterverse.store.filters import readdressed
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.conversation.history import standalone
 from chapterverse_api.index.site_index import SiteIndex

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError, TextRejected
+from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
 from chapterverse.providers.bedrock import Runtime
+from chapterverse.providers.errors import TextRejected
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
 from chapterverse_api.generation.numbered_citations import numbered
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions

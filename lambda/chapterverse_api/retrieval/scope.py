@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chapterverse.embedding import Embedder
+from chapterverse.filters import Asked, In, all_of, fields, readdressed
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
-from chapterverse.store.filters import Asked, In, all_of, fields, readdressed
 from chapterverse.text import lexical
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline

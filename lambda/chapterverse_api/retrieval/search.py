@@ -14,8 +14,8 @@ from datetime import datetime
 from chapterverse.calibration import Calibration, Matching, Question, read_question
 from chapterverse.embedding import Embedder
 from chapterverse.errors import InputError, ProviderError
+from chapterverse.filters import Asked, resolve
 from chapterverse.store import Hit, Snapshot
-from chapterverse.store.filters import Asked, resolve
 from chapterverse.text import lexical
 from chapterverse_api.retrieval import memories, ranking
 from chapterverse_api.retrieval.candidates import Candidate as Candidate

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from chapterverse.embedding.protocols import Vector
-from chapterverse.errors import TextRejected, TextTooLong
+from chapterverse.errors import TextTooLong
+from chapterverse.providers.errors import TextRejected
 
 #: Texts that one request may hold, as Cohere documents for itself and on Bedrock; others take more.
 MOST_TEXTS = 96

@@ -21,11 +21,12 @@ from chapterverse.embedding.batches import embed_in_batches
 from chapterverse.embedding.models import Model, Spelling
 from chapterverse.embedding.protocols import Vector
 from chapterverse.embedding.reply import checked
-from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError, TextRejected
+from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, Reply, bearer, is_unbilled
 from chapterverse.net.retry import BusyError, RetryPolicy
 from chapterverse.net.versions import unversioned
+from chapterverse.providers.errors import TextRejected
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.

@@ -15,10 +15,11 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any
 
-from chapterverse.errors import ConfigurationError, ProviderError, TextRejected
+from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import Closing, asked_pause, is_unbilled
 from chapterverse.net.connections import IDLE_SECONDS
 from chapterverse.net.retry import BusyError, RetryPolicy
+from chapterverse.providers.errors import TextRejected
 
 #: How a question is tried: twice, with a short wait between, as a reader is waiting too, and billed at most once.
 QUESTION = RetryPolicy(tries=2, seconds=1.0, longest=0.25, once=True)

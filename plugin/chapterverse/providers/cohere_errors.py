@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chapterverse.errors import KeyRefused, ProviderError, TextRejected
+from chapterverse.errors import KeyRefused, ProviderError
 from chapterverse.net import asked_pause, is_unbilled
 from chapterverse.net.retry import BusyError
+from chapterverse.providers.errors import TextRejected
 
 _REASONS = {
     400: "refused the request as malformed",

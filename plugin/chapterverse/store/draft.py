@@ -15,10 +15,10 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
+from chapterverse.filters import FIELDS
 from chapterverse.model import Point
 from chapterverse.store import files, preallocation
 from chapterverse.store.document_frequencies import Terms
-from chapterverse.store.filters import FIELDS
 from chapterverse.store.manifest import Manifest
 from chapterverse.store.shard import SHARD, TERMS, Shard, engine_at, sparse
 from chapterverse.store.validation import check

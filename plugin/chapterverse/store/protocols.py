@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from chapterverse.filters import Filter
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
-from chapterverse.store.filters import Filter
 
 #: Makes a block in which one request runs; it may refuse to begin, by an `IndexUnavailable`.
 Asking: TypeAlias = Callable[[], AbstractContextManager[None]]

@@ -24,10 +24,10 @@ from typing import Any, Generic, TypeVar
 import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
+from chapterverse.filters import NOTHING, And, Filter, In
 from chapterverse.model import Chunk, Point, SparseVector
 from chapterverse.store import files, preallocation
 from chapterverse.store.document_frequencies import Terms
-from chapterverse.store.filters import NOTHING, And, Filter, In
 from chapterverse.store.manifest import Manifest
 from chapterverse.store.protocols import Hit
 

@@ -6,8 +6,8 @@ import pytest
 
 from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
+from chapterverse.filters import CONDITIONS
 from chapterverse.settings import Settings
-from chapterverse.store.filters import CONDITIONS
 from chapterverse_api.answering.context import SNIPPET, AnswerContext, Weights, from_index, from_selection
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery

@@ -611,11 +611,11 @@ def test_an_answer_loads_no_sdk(server: CohereServer) -> None:
 import sys
 from chapterverse.calibration import Question
 from chapterverse.settings import Settings
-from chapterverse_api.generation import Passage, Task
+from chapterverse_api.generation import Passage, GenerationRequest
 from chapterverse_api.generation.cohere import CohereGenerator
 made = CohereGenerator.from_settings(Settings(cohere_url={server.url!r}, cohere_api_key={KEY!r}))
 passage = Passage("1", ("Guide",), "Text.", "Text.", frozenset(), 1.0, 1.0, None, None)
-assert "".join(made.generate(Task("Text?", Question((), ()), (passage,), "en"))) == "Text."
+assert "".join(made.generate(GenerationRequest("Text?", Question((), ()), (passage,), "en"))) == "Text."
 print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "boto3", "tiktoken"}}))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -1,6 +1,6 @@
 """Clients that are processes, and die: what one does, and what its journal says of it afterwards.
 
-`python -m api.limiter.processes FOLDER SEED...` runs schedules: each client is a fork of that process, which has
+`python -m api.limits.processes FOLDER SEED...` runs schedules: each client is a fork of that process, which has
 everything imported and nothing open.
 """
 
@@ -29,7 +29,7 @@ _TESTS = Path(__file__).parents[2]
 
 def run(folder: Path, seeds: Iterable[int]) -> None:
     """Run a schedule for each seed, in processes; each has a folder of its own in this one."""
-    command = [sys.executable, "-m", "api.limiter.processes", str(folder), *map(str, seeds)]
+    command = [sys.executable, "-m", "api.limits.processes", str(folder), *map(str, seeds)]
     search = os.pathsep.join([str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": search})
 

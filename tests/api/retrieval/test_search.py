@@ -8,9 +8,9 @@ import pytest
 
 from api import quill
 from chapterverse.errors import InputError, ProviderError
+from chapterverse.filters import parse
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse.store.filters import parse
 from chapterverse_api.index.addresses import page_of
 from chapterverse_api.retrieval.ranking import WEIGHTS
 from chapterverse_api.retrieval.search import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, Retrieval, rerank, retrieve

@@ -40,7 +40,7 @@ _JOINERS = re.compile("[\u200c\u200d]")
 _WIDE = "\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\U00020000-\U0003ffff"  # noqa: E501
 _NARROW = rf"[^\s{_WIDE}]+"
 # But an address may go on behind a wide stop, and end in a wide top-level domain.
-_WIDE_TOPS = "|".join(sorted(WIDE_TOP_LEVEL, key=len, reverse=True))
+_WIDE_TOPS = "|".join(sorted(WIDE_TOP_LEVEL, reverse=True))
 _PART = (
     rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
 )
@@ -48,7 +48,7 @@ _WORD = re.compile(rf"\s+|(?P<wide>[{_WIDE}]+)|{_PART}")
 # Of a text that goes on: the last word, perhaps with what makes more of it, read from its end.
 _BEGUN_TOPS = "|".join(sorted({top[:i] for top in WIDE_TOP_LEVEL for i in range(1, len(top) + 1)}, reverse=True))
 _TO_BE = re.compile(rf"[A-Za-z0-9](?:。|\.(?:{_BEGUN_TOPS}))\Z")
-_REVERSED_TOPS = "|".join(top[::-1] for top in WIDE_TOP_LEVEL)
+_REVERSED_TOPS = "|".join(top[::-1] for top in sorted(WIDE_TOP_LEVEL))
 _LAST = re.compile(rf"(?:{_NARROW})?(?:(?:。(?=[A-Za-z0-9])|(?:{_REVERSED_TOPS})(?=\.[A-Za-z])){_NARROW})*")
 #: Characters before a piece that tell whether it goes on with a word.
 _JOINT = max(map(len, WIDE_TOP_LEVEL)) + 3

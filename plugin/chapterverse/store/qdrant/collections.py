@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from chapterverse.filters import FIELDS
 from chapterverse.model import EmbedderCard
-from chapterverse.store.filters import FIELDS
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.record import Layout
 from chapterverse.store.qdrant.server import NoCollection

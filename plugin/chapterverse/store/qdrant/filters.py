@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from chapterverse.store.filters import NOTHING, And, Filter, In
+from chapterverse.filters import NOTHING, And, Filter, In
 
 #: One filter as the server takes it in every request.
 Where: TypeAlias = Mapping[str, Any]

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
+from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
-from chapterverse.store.filters import Filter
 from chapterverse.store.protocols import Hit
 from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
 from chapterverse.store.qdrant.record import Layout, key_of

@@ -17,8 +17,8 @@ from api.runtime.test_events import CONTEXT, FUNCTION_URL, HTTP_API
 from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
+from chapterverse_api import circuit_breaker
 from chapterverse_api.app import create_app
-from chapterverse_api.budget import circuit_breaker
 from chapterverse_api.http.guard.rate import RateLimit, client_of, source_of, windows_of
 from chapterverse_api.limits import LimiterFault, RateWindow, open_limiter
 from chapterverse_api.limits.sqlite import SqliteLimiter

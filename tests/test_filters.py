@@ -13,8 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chapterverse.errors import InputError
-from chapterverse.model import Chunk
-from chapterverse.store.filters import (
+from chapterverse.filters import (
     CONDITIONS,
     DEPTH,
     EVERYTHING,
@@ -34,6 +33,7 @@ from chapterverse.store.filters import (
     resolve,
     version_of,
 )
+from chapterverse.model import Chunk
 from fakes.docs import point
 from fakes.narrowing import corpus, meets, some_filter
 
