@@ -194,7 +194,7 @@ def test_defaults_are_those_of_the_service(template: dict[str, Any]) -> None:
 
 
 def test_alarms_watch_metrics_that_the_service_writes(template: dict[str, Any]) -> None:
-    metrics = (ROOT / "lambda" / "chapterverse_api" / "metrics.py").read_text("utf-8")
+    metrics = (ROOT / "lambda" / "chapterverse_api" / "observability" / "metrics.py").read_text("utf-8")
     alarms = (r["Properties"] for r in template["Resources"].values() if r["Type"] == "AWS::CloudWatch::Alarm")
     names = {alarm["MetricName"] for alarm in alarms if alarm["Namespace"] == "ChapterVerse"}
     assert names == {"Errors", "BudgetShare"}
@@ -224,7 +224,7 @@ def test_the_bucket_refuses_what_is_not_encrypted_on_its_way(template: dict[str,
 
 def test_counters_expire_by_the_attribute_that_the_limiter_writes(template: dict[str, Any]) -> None:
     table = template["Resources"]["Counters"]["Properties"]
-    limiter = (ROOT / "lambda" / "chapterverse_api" / "limiter" / "dynamodb.py").read_text("utf-8")
+    limiter = (ROOT / "lambda" / "chapterverse_api" / "limits" / "dynamodb.py").read_text("utf-8")
     expiry = table["TimeToLiveSpecification"]
     assert expiry["Enabled"] is True
     assert f'"#expires": "{expiry["AttributeName"]}"' in limiter
