@@ -44,7 +44,7 @@ ARGUMENTS = (
 SLOW = (
     "faults/", "fuzz/", "e2e/",
     "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template", "infra/test_transform",
-    "store/test_qdrant_", "store/test_s3.py",
+    "store/test_qdrant_", "store/test_s3.py", "store/test_takeover",
     "indexing/test_history", "indexing/test_recovery", "indexing/test_races", "indexing/test_preview",
     "indexing/test_publish_policy",
     "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",
