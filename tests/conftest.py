@@ -44,7 +44,8 @@ ARGUMENTS = (
 SLOW = (
     "faults/", "fuzz/", "e2e/",
     "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template", "infra/test_transform",
-    "store/test_qdrant_", "store/test_s3.py", "store/test_edge", "ledger/test_postgres", "api/records/test_postgres",
+    "store/test_qdrant_", "store/test_s3.py", "store/test_edge", "store/test_takeover",
+    "ledger/test_postgres", "api/records/test_postgres",
     "indexing/test_history", "indexing/test_recovery", "indexing/test_races", "indexing/test_preview",
     "indexing/test_publish_policy",
     "test_site_example.py", "embedding/test_bedrock", "api/generation/test_bedrock",

@@ -67,7 +67,17 @@ class IndexMismatch(IndexFault):
 
 
 class IndexLocked(IndexFault):
-    """Another process is publishing to the same index, or published first."""
+    """Another process is publishing to the same index, or published first.
+
+    Attributes:
+        seconds: until its lease ends, if it does not renew it; 0 where nobody knows.
+        killed: whether it is known to be gone: what it sent may still arrive until then.
+    """
+
+    def __init__(self, message: str, *, seconds: float = 0.0, killed: bool = False) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        self.killed = killed
 
 
 class IndexCorrupt(IndexFault):

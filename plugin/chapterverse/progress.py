@@ -1,4 +1,8 @@
-"""Progress of long work: a callback, and a bar on standard error."""
+"""Progress of long work: a callback, and a bar on standard error.
+
+Where standard error is no terminal nothing is drawn. What begins with `WAITING` is a line there all the same: a run
+that does nothing for a minute should say why.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from typing import TypeAlias
 
 #: Called with (what is being done, how many are done, how many there are).
 Progress: TypeAlias = Callable[[str, int, int], None]
+
+WAITING = "Waiting"
 
 
 @contextlib.contextmanager
@@ -26,6 +32,8 @@ def bar() -> Iterator[Progress]:
         def report(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total)
+                if stage.startswith(WAITING) and not console.is_terminal:
+                    console.print(stage, markup=False, highlight=False, soft_wrap=True)
             bars.update(tasks[stage], completed=done, total=total)
 
         yield report

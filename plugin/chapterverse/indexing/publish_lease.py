@@ -6,10 +6,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexLocked
 from chapterverse.indexing.target import Target
-from chapterverse.progress import Progress
+from chapterverse.model import Scope
+from chapterverse.progress import WAITING, Progress
 from chapterverse.store import Publication
 
 #: Seconds between two signs of life to the store.
@@ -18,23 +20,26 @@ _PULSE = 2.0
 
 @contextlib.contextmanager
 def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
-    """Open a publication and keep it alive; after a publisher that was killed, as soon as its lease has run out.
+    """Open a publication and keep it alive; after a publisher that was killed, as soon as its lease ends.
 
     Raises:
         IndexLocked: another process is publishing, or has published while this one waited.
     """
-    before, waited = _token(target), 0.0
+    before, waited, reasons = _token(target), 0.0, dict[bool, str]()
     with contextlib.ExitStack() as stack:
         while True:
             try:
                 publication = stack.enter_context(target.store.publish(target.scope, target.card))
                 break
-            except IndexLocked:
+            except IndexLocked as locked:
                 if waited > target.store.patience or not target.store.patience:
                     raise
-            progress("Waiting for another publisher", int(waited), int(target.store.patience))
-            time.sleep(_PULSE)
-            waited += _PULSE
+                reason = reasons.setdefault(locked.killed, _reason(target.scope, locked))
+                # A little later than it ends, by a clock that counts whole seconds.
+                pause = min(_PULSE, locked.seconds + 0.1) if locked.seconds else _PULSE
+            progress(reason, int(waited), int(target.store.patience))
+            time.sleep(pause)
+            waited += pause
         if _token(target) != before:
             # What this process read may be older than what is live now.
             raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
@@ -50,6 +55,14 @@ def renewing(publication: Publication, progress: Progress) -> Progress:
         progress(stage, done, total)
 
     return report
+
+
+def _reason(scope: Scope, locked: IndexLocked) -> str:
+    """Return until when this publisher waits, and why."""
+    until = (datetime.now(UTC) + timedelta(seconds=locked.seconds)).strftime("%H:%M:%S")
+    if locked.killed:
+        return f"{WAITING} until {until} UTC for what a killed publisher of {scope} may have sent"
+    return f"{WAITING} for another publisher of {scope}: until {until} UTC, if it was killed"
 
 
 def _token(target: Target) -> str:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
+from chapterverse.store.presence import gone
 from chapterverse.store.protocols import Asking
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.garbage import collect, total, undo
@@ -85,7 +86,7 @@ class QdrantStore:
 
     def publishing(self, scope: Scope) -> bool:
         record = self._record(scope)
-        return bool(record and record.lease and record.lease_until > self._times.clock())
+        return bool(record and record.lease and record.lease_until > self._times.clock() and gone(record.lease) is None)
 
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[QdrantPublication]:

@@ -4,11 +4,15 @@ Taken, renewed and used by conditional writes that are read back, so of two publ
 try of any other write there is more time left than that try may take, or the lease is renewed first: what a publisher
 that lost its lease still has on the way has arrived before another one can take over. Only a process that is frozen
 between that look and its request, for longer than a lease lasts, could still write behind another's back.
+
+Where the holder ran on this machine and is gone (see `presence`), the lease is taken over before it runs out, as soon
+as what it sent has arrived.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import threading
 import time
@@ -18,14 +22,13 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
 from chapterverse.model import Scope
+from chapterverse.store.presence import Presence, gone
 from chapterverse.store.qdrant.collections import ensure_heads
 from chapterverse.store.qdrant.filters import Where, match
 from chapterverse.store.qdrant.record import QdrantHead, key_of
 from chapterverse.store.qdrant.server import NoCollection
 from chapterverse.store.qdrant.writer import QdrantWriter
 
-#: Seconds by which the clocks of two publishers may differ.
-_SKEW = 15
 #: A lease is renewed when this share of it has passed.
 _RENEWED_AFTER = 1 / 6
 
@@ -34,22 +37,33 @@ _RENEWED_AFTER = 1 / 6
 class LeaseTimes:
     """Seconds that a lease and a retired generation last, and the clock that counts them (seconds of the epoch).
 
-    Publishers compare each other's clocks, so these may differ by a quarter of a minute at most.
+    Attributes:
+        skew: seconds by which the clocks of two publishers may differ, for they compare them.
     """
 
     lease: int = 60
     grace: int = 900
+    skew: int = 15
     clock: Callable[[], float] = time.time
 
 
 class QdrantLease:
     """Held from `held` until its `with` is left; `record` is the scope's state as this publisher last saw it."""
 
-    def __init__(self, writer: QdrantWriter, times: LeaseTimes, record: QdrantHead, token: str, taken: float) -> None:
+    def __init__(
+        self,
+        writer: QdrantWriter,
+        times: LeaseTimes,
+        record: QdrantHead,
+        token: str,
+        presence: Presence,
+        taken: float,
+    ) -> None:
         self.record = record
         self._writer = writer
         self._times = times
         self._token = token
+        self._presence = presence
         # When it was asked for, not when it was granted: it runs from there.
         self._renewed = taken
         # A publication is renewed from one thread while another one writes.
@@ -59,13 +73,15 @@ class QdrantLease:
     @contextlib.contextmanager
     def held(cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes) -> Iterator[QdrantLease]:
         """Take it, or raise `IndexLocked`; let it go at the end, or let it run out where the server can't be told."""
-        lease = cls._take(writer, scope, times)
-        writer.permit = lease.permit
-        try:
-            yield lease
-        finally:
-            with contextlib.suppress(IndexFault, ConfigurationError):
-                lease._set({"lease": "", "lease_until": 0})
+        token = secrets.token_hex(16)
+        with Presence.of(token) as presence:
+            lease = cls._take(writer, scope, times, token, presence)
+            writer.fence = lease.fence
+            try:
+                yield lease
+            finally:
+                with contextlib.suppress(IndexFault, ConfigurationError):
+                    lease._set({"lease": "", "lease_until": 0})
 
     def keep(self) -> None:
         """Renew if it is time; called before every write.
@@ -77,16 +93,21 @@ class QdrantLease:
             if not 0 <= self._times.clock() - self._renewed < self._times.lease * _RENEWED_AFTER:
                 self.confirm()
 
-    def permit(self) -> None:
-        """Renew where a request that is sent now might arrive when another publisher may have taken over.
+    @contextlib.contextmanager
+    def fence(self) -> Iterator[None]:
+        """Send a write in the block; renews before where it might arrive when another publisher may have taken over.
 
         Raises:
             IndexLocked: it has.
         """
+        longest = self._writer.longest + self._times.skew
         with self._lock:
             left = self._renewed + self._times.lease - self._times.clock()
-            if not self._writer.longest + _SKEW < left <= self._times.lease:
+            if not longest < left <= self._times.lease:
                 self.confirm()
+        # A publisher that is taken over before its lease ends gets as much time for what it sent.
+        with self._presence.sending(longest):
+            yield
 
     def confirm(self) -> QdrantHead:
         """Renew now; return the record as it is. Raises as `keep`."""
@@ -112,18 +133,21 @@ class QdrantLease:
                 raise self._lost()
 
     @classmethod
-    def _take(cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes) -> QdrantLease:
+    def _take(
+        cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes, token: str, presence: Presence
+    ) -> QdrantLease:
         record, now = _found(writer, scope), int(times.clock())
         if record.lease and record.lease_until > now:
-            raise _busy(scope, writer, record.lease_until - now)
-        token = secrets.token_hex(16)
+            left = gone(record.lease)
+            if left is None or left > 0:
+                raise _busy(scope, writer, record.lease_until - now, left)
         # As it was read: another publisher, or the owner who woke up, changes one of these.
         seen = [match(f, getattr(record, f)) for f in ("lease", "lease_until", "epoch")]
         _write(writer, scope, {"lease": token, "lease_until": now + times.lease}, *seen)
         record = _read(writer, scope)
         if record.lease != token:
             raise _busy(scope, writer, times.lease)
-        return cls(writer, times, record, token, now)
+        return cls(writer, times, record, token, presence, now)
 
     def _set(self, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
         _write(self._writer, self.record.scope, payload, match("lease", self._token), *conditions)
@@ -158,8 +182,12 @@ def _write(writer: QdrantWriter, scope: Scope, payload: Mapping[str, Any], *cond
     writer.set_payload(writer.place.heads, payload, where)
 
 
-def _busy(scope: Scope, writer: QdrantWriter, seconds: int) -> IndexLocked:
+def _busy(scope: Scope, writer: QdrantWriter, seconds: int, left: float | None = None) -> IndexLocked:
+    """Return the error of a lease that lasts for so many seconds, or for what its dead holder sent."""
+    killed, seconds = left is not None, min(seconds, math.ceil(seconds if left is None else left))
     return IndexLocked(
         f"Another process is publishing {scope} to {writer.place.host}: wait for it, then run again; "
-        f"if it was killed, in {seconds} seconds."
+        f"if it was killed, in {seconds} seconds.",
+        seconds=seconds,
+        killed=killed,
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from chapterverse.errors import ConfigurationError, IndexFault
+from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
 from chapterverse.store.qdrant.retry import RETRIED, QdrantRetry
@@ -29,7 +30,8 @@ class QdrantWriter:
     """The client's calls that a publisher needs; every one of them may be sent twice.
 
     Attributes:
-        permit: asked before each try of a write to points; raises where the lease may be over before that arrives.
+        fence: makes a block in which each try of a write runs that has no conditions of its own; raises where the
+            lease may be over before that arrives.
 
     Raises (all methods):
         IndexMissing: the collection is not there.
@@ -40,7 +42,7 @@ class QdrantWriter:
     def __init__(self, place: QdrantAddress, patience: QdrantRetry) -> None:
         """Prepare, without connecting. Raises `ConfigurationError` where the client is not installed."""
         self.place = place
-        self.permit: Callable[[], object] = lambda: None
+        self.fence: Callable[[], AbstractContextManager[None]] = nullcontext
         self._patience = patience
         self._client = _client(place, patience)
 
@@ -79,7 +81,7 @@ class QdrantWriter:
                 raise
 
     def drop(self, collection: str) -> None:
-        self._tried(lambda client: client.delete_collection(collection))
+        self._tried(lambda client: client.delete_collection(collection), fenced=True)
 
     def describe(self, collection: str) -> CollectionInfo:
         return self._tried(lambda client: client.get_collection(collection), collection)
@@ -131,16 +133,18 @@ class QdrantWriter:
         return {str(hit.value) for hit in found.hits}
 
     def _written(self, send: Callable[[QdrantClient], object], collection: str) -> None:
-        """Try a write; one to the heads needs no permit, for there every write has its conditions."""
+        """Try a write; one to the heads needs no fence, for there every write has its conditions."""
         self._tried(send, collection, fenced=collection != self.place.heads)
 
     def _tried(self, send: Callable[[QdrantClient], _T], collection: str = "", *, fenced: bool = False) -> _T:
         started, failed = time.monotonic(), 0
         while True:
-            if fenced:
-                self.permit()
             try:
-                return send(self._client)
+                with self.fence() if fenced else nullcontext():
+                    return send(self._client)
+            except ChapterVerseError:
+                # Of the fence; the client raises none of ours.
+                raise
             except Exception as error:
                 failed += 1
                 failure, asked = self._failure(error, collection)

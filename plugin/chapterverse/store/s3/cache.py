@@ -14,16 +14,13 @@ import contextlib
 import fcntl
 import os
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chapterverse.errors import ConfigurationError
+from chapterverse.store import temporary
 
-#: Linux alone tells one boot from another; elsewhere the system empties temporary space when it starts.
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 #: Seconds in which a scratch_dir may have been made and not locked yet.
 _YOUNG = 60
 
@@ -32,12 +29,12 @@ class Cache:
     """The folder; made when something is first put there."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or Path(tempfile.gettempdir()) / f"chapterverse-{os.getuid()}-{_boot()}"
+        self.root = root or temporary.root()
 
     def place(self, scope: str, sha256: str) -> Path:
         """Return where an artefact of a scope is, or would be."""
         if self.root.exists():
-            self._secure()
+            temporary.secure(self.root)
         return self.root / scope / sha256
 
     def put(self, folder: Path, place: Path) -> None:
@@ -71,7 +68,7 @@ class Cache:
     @contextlib.contextmanager
     def scratch_dir(self) -> Iterator[Path]:
         """Give a private folder, removed at the end; those of killed processes are removed as well."""
-        self._secure()
+        temporary.secure(self.root)
         _clear(self.root)
         scratch_dir = Path(tempfile.mkdtemp(suffix=".new", dir=self.root))
         handle = os.open(scratch_dir, os.O_RDONLY)
@@ -81,22 +78,6 @@ class Cache:
         finally:
             os.close(handle)
             shutil.rmtree(scratch_dir, ignore_errors=True)
-
-    def _secure(self) -> None:
-        """Make the root; raises `ConfigurationError` if anybody else could have put something there."""
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = self.root.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
-            raise ConfigurationError(
-                f"The temporary folder {self.root} is another user's, or others may write there: remove it, or set "
-                "TMPDIR to a folder of your own."
-            )
-
-
-def _boot() -> str:
-    with contextlib.suppress(OSError):
-        return _BOOT.read_text("ascii")[:8]
-    return "0"
 
 
 def _clear(root: Path) -> None:

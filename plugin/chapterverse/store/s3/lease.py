@@ -1,13 +1,15 @@
 """Who publishes to a scope right now: a courtesy, so that the loser of a race learns it before it pays for embedding.
 
-A lease is an object that its holder renews; one that was not renewed for its number of seconds may be taken over. It
-protects nothing: the conditional write of the head does.
+A lease is an object that its holder renews; one that was not renewed for its number of seconds may be taken over, and
+at once where the holder ran on this machine and is gone (see `presence`). It protects nothing: the conditional write of
+the head does.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import secrets
 import threading
 import time
@@ -15,6 +17,7 @@ from collections.abc import Iterator
 
 from chapterverse.errors import ChapterVerseError, IndexLocked
 from chapterverse.model import Scope
+from chapterverse.store.presence import Presence, gone
 from chapterverse.store.s3.bucket import Bucket, S3Object
 from chapterverse.store.s3.errors import S3Rejection
 
@@ -25,12 +28,12 @@ SECONDS = 20
 class S3Lease:
     """One publisher's claim on a scope. May be renewed by another thread than the one that publishes."""
 
-    def __init__(self, bucket: Bucket, key: str, scope: Scope, seconds: int) -> None:
+    def __init__(self, bucket: Bucket, key: str, scope: Scope, seconds: int, holder: str) -> None:
         self._bucket = bucket
         self._key = key
         self._scope = scope
         self._seconds = seconds
-        self._holder = secrets.token_hex(8)
+        self._holder = holder
         self._etag: str | None = None
         self._renewed = 0.0
         self._lost = False
@@ -39,13 +42,13 @@ class S3Lease:
     def acquire(self) -> None:
         """Raises `IndexLocked` if somebody holds it."""
         found = self._bucket.read(self._key)
-        if found and _held(found):
-            raise self._taken()
+        if found and (left := _left(found)):
+            raise self._taken(left)
         self._etag = found.etag if found else None
         try:
             self._write(self._body(self._seconds))
         except IndexLocked:
-            raise self._taken() from None
+            raise self._taken(self._seconds) from None
 
     def renew(self) -> None:
         """Say that the holder is at work, if it has not just said so.
@@ -89,9 +92,11 @@ class S3Lease:
         claim = {"holder": self._holder, "seconds": seconds, "nonce": secrets.token_hex(8)}
         return json.dumps(claim).encode()
 
-    def _taken(self) -> IndexLocked:
+    def _taken(self, left: float) -> IndexLocked:
         return IndexLocked(
-            f"Another process is publishing {self._scope} to {self._bucket}: wait for it, then run again."
+            f"Another process is publishing {self._scope} to {self._bucket}: wait for it, then run again; "
+            f"if it was killed, in {math.ceil(left)} seconds.",
+            seconds=left,
         )
 
     def _overtaken(self) -> IndexLocked:
@@ -104,26 +109,31 @@ class S3Lease:
 def held(bucket: Bucket, key: str) -> bool:
     """Return whether somebody holds the lease."""
     found = bucket.read(key)
-    return found is not None and _held(found)
+    return found is not None and _left(found) > 0
 
 
 @contextlib.contextmanager
 def leased(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3Lease]:
     """Hold it; raises `IndexLocked` if somebody does, `ConfigurationError` if the service can't hold anything."""
-    lease = S3Lease(bucket, key, scope, seconds)
-    lease.acquire()
-    try:
-        bucket.check_conditions(key)
-        yield lease
-    finally:
-        lease.release()
+    holder = secrets.token_hex(16)
+    with Presence.of(holder):
+        lease = S3Lease(bucket, key, scope, seconds, holder)
+        lease.acquire()
+        try:
+            bucket.check_conditions(key)
+            yield lease
+        finally:
+            lease.release()
 
 
-def _held(found: S3Object) -> bool:
+def _left(found: S3Object) -> float:
+    """Return for how many seconds the lease lasts yet; 0 where nobody holds it any more."""
     try:
-        seconds = float(json.loads(found.body)["seconds"])
+        claim = json.loads(found.body)
+        holder, seconds = str(claim["holder"]), float(claim["seconds"])
     except (ValueError, TypeError, KeyError, RecursionError):
         # Whatever wrote this may be at work as well, but not for longer than one of us.
-        seconds = SECONDS
+        holder, seconds = "", SECONDS
     # Nobody may lock the others out for good.
-    return found.age < min(seconds, 10 * SECONDS)
+    left = min(seconds, 10 * SECONDS) - found.age
+    return left if left > 0 and gone(holder) is None else 0.0
