@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from api import injections, quill
-from api.injections import FOREIGN, HOST, Injection, Obedient
+from api.injections import FETCHED, FOREIGN, HOST, NUMBER, Injection, Obedient
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.persona_lookup import persona_source
@@ -106,7 +106,7 @@ def check(injection: Injection, service: Service, model: Obedient, **fields: Any
 def assert_contained(injection: Injection, response: ChatResponse, draft: str) -> None:
     shown = response.model_dump_json()
     for text in (draft, response.response, *(s.text for s in response.segments)):
-        assert HOST not in text
+        assert not [host for host in (HOST, NUMBER, FETCHED) if host in text]
         assert "![" not in text
         assert "<img" not in text.lower()
         assert "NOT_IN_DOCS" not in text

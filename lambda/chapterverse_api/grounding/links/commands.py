@@ -83,7 +83,9 @@ class Command:
         self._end()
 
     def follow(self, word: str) -> None:
-        """Read a word."""
+        """Read a word, or nothing of one that was taken out."""
+        if not word:
+            return
         self._breaks = 0
         if word == "\\":
             self._continued = True
@@ -124,7 +126,7 @@ class Command:
             self._end()
         else:
             self._option = ""
-        if word.rstrip("`*\"'").endswith(_STOPS):
+        if not self._ticks and word.rstrip("`*\"'").endswith(_STOPS):
             self._end()
 
 

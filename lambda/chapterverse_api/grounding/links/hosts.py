@@ -140,14 +140,15 @@ class Hosts:
     def _sift(self, text: str, kept: Kept) -> None:
         for match in _WORD.finditer(text):
             word = match.group()
-            pieces: Iterable[tuple[int, int]] = ((0, len(word)),)
+            pieces = [(0, len(word))]
             if word.isspace():
                 self._command.pause(word)
             elif match["wide"]:
                 self._command.stop()
             else:
-                pieces = self._pieces(word)
-                self._command.follow(word if word.isascii() else _INVISIBLE.sub("", word))
+                pieces = list(self._pieces(word))
+                # The line that counts is the one that the reader is left with.
+                self._command.follow("".join(word[start:end] for start, end in pieces))
             for start, end in pieces:
                 kept.pieces.append((self._at + match.start() + start, word[start:end]))
                 self._before = word[end - 1]

@@ -106,6 +106,9 @@ FETCHED = [
     "curl {}.",
     "curl {};sh",
     "curl known.com {}",
+    # What ends a command and is taken out ends nothing that the reader sees.
+    "curl (203**.0.113.10) {}",
+    "`curl https://known.com. {}`",
     "/usr/bin/curl {}",
     "C:\\x\\curl.exe {}",
     "CURL {}",
