@@ -17,7 +17,8 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.contract import Mode, Nearest, SourceChunk
-from chapterverse_api.conversation.history import condense
+from chapterverse_api.conversation.follow_ups import leaning
+from chapterverse_api.conversation.history import Subject, subject
 from chapterverse_api.generation import GenerationRequest, Passage
 from chapterverse_api.grounding.links import Links
 from chapterverse_api.index import addresses
@@ -100,8 +101,15 @@ def from_index(turn: Turn) -> AnswerContext:
     """Return the passages that the index has on a question; none where the evidence is too weak."""
     query, index, models = turn.query, turn.resources.index, turn.models
     snapshot = turn.snapshot()
-    asked = condense(query.query or "", turn.conversation, models.writer, turn.deadline, snapshot.head.languages)
-    results = search_in_scope(query, asked.question, snapshot, index, models.embedder, models.reranker, turn.deadline)
+    question, languages = query.query or "", snapshot.head.languages
+
+    def subject_of() -> Subject | None:
+        return subject(question, turn.conversation, models.writer, turn.deadline, languages)
+
+    leans = leaning(question, languages) if turn.conversation.turns else "no"
+    results = search_in_scope(
+        query, leans, subject_of, snapshot, index, models.embedder, models.reranker, turn.deadline
+    )
     found = results.found
     kept = chosen(found.strong, query.top_k)
 

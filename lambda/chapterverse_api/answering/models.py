@@ -17,7 +17,7 @@ from chapterverse_api.budget.daily_budget import CostCeiling, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import REWRITTEN_BY_WORDS_LENGTH, REWRITTEN_LENGTH, REWRITTEN_TOKENS
+from chapterverse_api.conversation.history import REWRITTEN_LENGTH, REWRITTEN_TOKENS, SUBJECT_MOST
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import (
     ChatMessage,
@@ -32,6 +32,7 @@ from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.retrieval.passages import BUDGET as SOURCES_TOKENS
 from chapterverse_api.retrieval.rerankers import Reranker, open_reranker
 from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
+from chapterverse_api.retrieval.spelling import WORDS as CORRECTED_WORDS
 
 #: Bytes of a token when money is counted. A text in English has four, one in Chinese nearly three; fewer count more.
 _BYTES = 2.5
@@ -198,14 +199,12 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
     def generated(price: Price) -> float:
         return sum(price.of(read=_FRAME + read, written=written + prices.thoughts) for read, written in texts)
 
-    # What is searched for is the question, perhaps behind earlier ones, or what a model made of it.
-    behind = (
-        _WIDEST * REWRITTEN_BY_WORDS_LENGTH
-        if known
-        else min(said + len(query.conversation_history), _WIDEST * REWRITTEN_BY_WORDS_LENGTH)
-    )
-    asked = max(own + behind, _WIDEST * REWRITTEN_LENGTH if earlier else 0)
-    embedded = prices.embedder.of(read=_FRAME + asked)
+    # The question is searched for with its mistakes corrected, and perhaps again behind the subject of the last turn, or
+    # as a model wrote it in full.
+    alone = own + _WIDEST * CORRECTED_WORDS
+    subject = _WIDEST * SUBJECT_MOST if known else min(said + 2, _WIDEST * SUBJECT_MOST)
+    asked = max(alone + subject, _WIDEST * REWRITTEN_LENGTH) if earlier else alone
+    embedded = prices.embedder.of(read=_FRAME + alone) + (prices.embedder.of(read=_FRAME + asked) if earlier else 0.0)
     searched = prices.reranker.of(searches=_most_searches(asked))
     economy = embedded + generated(prices.economy)
     # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.

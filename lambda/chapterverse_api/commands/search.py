@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from chapterverse.filters import readdressed
 from chapterverse.model import Head
+from chapterverse.store import Snapshot
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.conversation.history import standalone
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.conversation.follow_ups import leaning
+from chapterverse_api.conversation.history import Conversation, subject
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.follow_up import search_follow_up
 from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 from chapterverse_api.validation import checked
 
@@ -72,9 +77,16 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
     """
     query = checked(query=question, conversation_history=history or [])
     snapshot = resources.index.snapshot()
-    asked = standalone(question, query.conversation_history, snapshot.head.languages)
-    vector = resources.models.embedder.embed_query(asked) if resources.models.embedder else None
-    found = [retrieve(snapshot, None, asked, vector=vector, weight=weight) for weight in (None, *weights)]
+    first = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, resources.models.embedder, text))
+    if first.failures:
+        raise next(iter(first.failures.values()))
+
+    def weighed(weight: float) -> Retrieval:
+        return _follow_up(
+            resources, query, snapshot, lambda text: retrieve(snapshot, resources.models.embedder, text, weight=weight)
+        )
+
+    found = [first, *map(weighed, weights)]
     return {
         "features": [c.features for c in found[0].candidates if c.features],
         "urls": {
@@ -87,11 +99,23 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
 def _found(resources: Resources, question: str, history: History, filters: Mapping[str, Any]) -> tuple[Retrieval, Head]:
     query = checked(query=question, conversation_history=history or [], filters=filters)
     snapshot = resources.index.snapshot(query.docs_version)
-    asked = standalone(question, query.conversation_history, snapshot.head.languages)
     where = readdressed(query.filters, lambda url: resources.index.published_url(url, snapshot.head))
-    found = retrieve(snapshot, resources.models.embedder, asked, filters=where)
-    reranker = resources.models.reranker
-    return rerank(found, asked, reranker) if reranker and asked else found, snapshot.head
+    embedder, reranker = resources.models.embedder, resources.models.reranker
+    found = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, embedder, text, filters=where))
+    return rerank(found, found.searched, reranker) if reranker and found.searched else found, snapshot.head
+
+
+def _follow_up(
+    resources: Resources, query: ChatQuery, snapshot: Snapshot, search: Callable[[str], Retrieval]
+) -> Retrieval:
+    """Search as an answer does, but for the model that would write a follow-up in full."""
+    conversation, languages = Conversation.of(query, resources.signer), snapshot.head.languages
+    question = query.query or ""
+    leans = leaning(question, languages) if conversation.turns else "no"
+    found, _ = search_follow_up(
+        question, leans, lambda: subject(question, conversation, None, Deadline(), languages), search
+    )
+    return found
 
 
 def _rows(index: SiteIndex, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:

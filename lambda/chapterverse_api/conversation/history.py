@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
+from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.follow_ups import STANDS_ALONE, leaning, weight
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, Writer
@@ -29,10 +29,9 @@ REWRITTEN_LENGTH = 400
 REWRITTEN_TOKENS = 200
 #: Characters that a rewriting is told of each message: it needs the subject, not the whole.
 _GIST = 600
-#: A message longer than this is no question but what was selected on a page: characters.
-_QUESTION_LENGTH = 300
-#: Characters of earlier questions that may stand before one that leans on them: models are paid for each.
-REWRITTEN_BY_WORDS_LENGTH = 900
+#: Characters of the last question, and of the beginning of its answer, that a follow-up is searched behind.
+_QUESTION_LENGTH, _BEGINNING_LENGTH = 300, 200
+SUBJECT_MOST = _QUESTION_LENGTH + 1 + _BEGINNING_LENGTH + 1
 
 _REWRITE = (
     "You rewrite the last question of a conversation about software documentation so that it can be searched for"
@@ -43,6 +42,7 @@ _REWRITE = (
 _ADDRESS = re.compile(r"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)[^\s<>\"'`]+", re.IGNORECASE)
 _QUOTES = "\"'`“”„«»"
 
+_FRAMINGS = tuple(phrases.of(tag).quoted for tag in phrases.LANGUAGES)
 _REFUSALS = frozenset(phrases.of(tag).refused for tag in phrases.LANGUAGES)
 
 
@@ -53,13 +53,14 @@ class Conversation:
     Attributes:
         messages: oldest first, as many of the latest as a prompt holds; "assistant" is only what we are known to have
             said, anything else is the reader's word.
-        questions: the reader's own, oldest first, as far as a follow-up may lean on them.
+        turns: the reader's questions, oldest first, with what was answered: what a follow-up may lean on. An answer may
+            be no more than what the browser says it was, so it steers the search and is never evidence.
         previous: what the next signature names, see `guard.transcript`.
         summary: of what was said before, where the thread is kept.
     """
 
     messages: tuple[ChatMessage, ...] = ()
-    questions: tuple[str, ...] = ()
+    turns: tuple[tuple[str, str], ...] = ()
     previous: str = ""
     summary: str = ""
 
@@ -75,71 +76,61 @@ class Conversation:
         transcript = signer.read(sent)
         summary = thread.summary if thread else ""
         if thread and thread.turns and not transcript.ours:
-            kept = [said for turn in thread.turns for said in turn.said]
-            answered = [turn.question for turn in thread.turns if turn.status != "not_in_docs"]
-            return cls(_latest(kept), _usable(answered, [turn.question for turn in thread.turns]), "", summary)
+            kept = [message for turn in thread.turns for message in turn.said]
+            turns = [(turn.question, turn.answer) for turn in thread.turns]
+            return cls(_latest(kept), _answered(turns), "", summary)
         said = [_said(message, ours=at in transcript.ours) for at, message in enumerate(sent)]
-        return cls(_latest(said), _questions(sent), transcript.tag, summary)
+        return cls(_latest(said), _answered(_turns(sent)), transcript.tag, summary)
 
 
 @dataclass(frozen=True, slots=True)
-class Condensed:
-    """A question as it can be searched for.
+class Subject:
+    """What a question follows up on.
 
     Attributes:
-        by: who made it of the reader's: a model, the reader's own earlier words, or nothing, since it is the reader's.
+        text: to be searched for with the question behind it; the whole question where a model wrote it in full.
+        whole: whether it is the whole question.
+        question: the reader's own, to which it goes back.
     """
 
+    text: str
     question: str
-    by: Literal["model", "words", "nothing"]
+    whole: bool = False
+
+    def before(self, question: str) -> str:
+        """Return what to search for."""
+        return self.text if self.whole else f"{self.text}\n{question}"
 
 
-def condense(
+def subject(
     question: str,
     conversation: Conversation,
     writer: Writer | None,
     deadline: Deadline,
     languages: Sequence[str] = ("en",),
-) -> Condensed:
-    """Return a question that says what it refers to. What is answered stays the reader's own.
+) -> Subject | None:
+    """Return what a question that can't stand alone follows up on; None where nothing was said, or nothing new.
 
     Args:
-        question: the reader's; empty for a selection without one, which means nothing to search for.
         writer: is asked first, for a second and a half; None where there is no model.
-        cutoff: the turn's.
+        deadline: the turn's.
         languages: those of the docs, BCP 47.
     """
-    if question and writer and conversation.messages:
-        rewritten = _rewritten(question, conversation, writer, deadline, languages)
-        if rewritten:
-            return Condensed(rewritten, "nothing" if rewritten == question else "model")
-    searched = rewrite_follow_up(question, conversation.questions, languages)
-    return Condensed(searched, "nothing" if searched == question else "words")
+    if not conversation.turns:
+        return None
+    earlier, answer = conversation.turns[-1]
+    rewritten = _rewritten(question, conversation, writer, deadline, languages) if writer else None
+    if rewritten:
+        return None if rewritten == question else Subject(rewritten, earlier, whole=True)
+    text = " ".join(filter(None, (shortened(earlier, _QUESTION_LENGTH), _beginning(answer))))
+    return None if question == earlier else Subject(text, earlier)
 
 
-def standalone(question: str, history: Sequence[Message], languages: Sequence[str] = ("en",)) -> str:
-    """Return the question as it can be searched for without a model: behind earlier ones, if it leans on them.
-
-    Only the reader's own words are taken; what a client says that we answered proves nothing.
-    """
-    return rewrite_follow_up(question, _questions(history), languages)
-
-
-def rewrite_follow_up(question: str, earlier: Sequence[str], languages: Sequence[str]) -> str:
-    """Return the question behind as many of the reader's earlier ones, oldest first, as it leans on."""
-    leans = leaning(question, languages) if question else "no"
-    asked, left = [question], REWRITTEN_BY_WORDS_LENGTH
-    for text in reversed(earlier if leans != "no" else ()):
-        if text in asked:
-            continue
-        # A new subject in few words would drown in what was once selected.
-        if len(text) > _QUESTION_LENGTH and leans == "short":
-            continue
-        asked.insert(0, shortened(text, min(_QUESTION_LENGTH, left)))
-        left -= len(asked[0]) + 1
-        if left <= 0 or weight("\n".join(asked), languages) >= STANDS_ALONE:
-            break
-    return "\n".join(asked)
+def _beginning(answer: str) -> str:
+    """Return the beginning of what an answer says, without our own words before it."""
+    for framing in _FRAMINGS:
+        answer = answer.removeprefix(framing).lstrip()
+    return shortened(plain(answer), _BEGINNING_LENGTH)
 
 
 def _rewritten(
@@ -194,20 +185,16 @@ def _latest(said: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     return tuple(kept)
 
 
-def _questions(history: Sequence[Message]) -> tuple[str, ...]:
-    """Return the reader's questions, oldest first: those that were answered, or all where none was."""
-    asked = [(at, message.content) for at, message in enumerate(history) if message.role == "user"]
-    refused = {at for at, message in enumerate(history, -1) if _is_refusal(message)}
-    return _usable([text for at, text in asked if at not in refused], [text for _, text in asked])
+def _turns(history: Sequence[Message]) -> list[tuple[str, str]]:
+    """Return each question of the reader with the message behind it, if that is an answer."""
+    answers = {at: message.content for at, message in enumerate(history, -1) if message.role == "assistant"}
+    return [(message.content, answers.get(at, "")) for at, message in enumerate(history) if message.role == "user"]
 
 
-def _usable(answered: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
-    # A question that the docs don't answer would only lead astray; but it is better than nothing to go by.
-    return tuple(answered) or tuple(asked)
-
-
-def _is_refusal(message: Message) -> bool:
-    return message.role == "assistant" and message.content in _REFUSALS
+def _answered(turns: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return the turns without those that were refused: they would lead astray. Where all were, their questions."""
+    answered = tuple(turn for turn in turns if turn[1] not in _REFUSALS)
+    return answered or tuple((question, "") for question, _ in turns)
 
 
 def shortened(text: str, length: int) -> str:

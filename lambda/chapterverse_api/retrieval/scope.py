@@ -6,7 +6,7 @@ answer, and the answer says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from chapterverse.embedding import Embedder
@@ -15,9 +15,12 @@ from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.contract import ChatQuery
+from chapterverse_api.conversation.follow_ups import Leaning
+from chapterverse_api.conversation.history import Subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.follow_up import search_follow_up
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 
@@ -29,17 +32,20 @@ class ScopedResults:
     Attributes:
         language: BCP 47 tag that the reader is answered in, as far as it is known.
         other_language: whether it was found in other languages than the reader's, for want of anything there.
+        subject: what the question was taken to follow up on; None where it stands alone.
     """
 
     snapshot: Snapshot
     found: Retrieval
     language: str | None
     other_language: bool = False
+    subject: Subject | None = None
 
 
 def search_in_scope(
     query: ChatQuery,
-    question: str,
+    leaning: Leaning,
+    subject: Callable[[], Subject | None],
     snapshot: Snapshot,
     index: SiteIndex,
     embedder: Embedder | None,
@@ -49,30 +55,40 @@ def search_in_scope(
     """Search for a question in the version and language of the reader's page.
 
     Args:
-        question: what is searched for: the reader's question, or what a follow-up means.
+        leaning: whether the question points back at the conversation.
+        subject: what it points at then.
 
     Raises:
         ClientDisconnected: the reader left before the reranker was asked.
         IndexFault: the index can't be read.
     """
+    question = query.query or ""
     page = index.published_url(query.page_url or "", snapshot.head)
     language = query.language or _language_of(question, page, snapshot)
     # An explicit language filter wins.
     spoken = () if "language" in fields(query.filters) else _spoken(language, snapshot)
     narrow = all_of(query.filters, In("language", spoken)) if spoken else query.filters
+    elsewhere: set[str] = set()
 
-    def search(filters: Asked | None, after: Retrieval | None = None) -> Retrieval:
+    def filtered(text: str, filters: Asked | None, after: Retrieval | None = None) -> Retrieval:
         where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
-        return retrieve(snapshot, embedder, question, filters=where, here=page_of(page), after=after)
+        return retrieve(snapshot, embedder, text, filters=where, here=page_of(page), after=after)
 
-    found, other_language = search(narrow), False
-    if spoken and not found.answerable:
-        anywhere = search(query.filters, after=found)
-        found, other_language = (anywhere, True) if anywhere.answerable else (found, False)
+    def search(text: str) -> Retrieval:
+        found = filtered(text, narrow)
+        if spoken and not found.answerable:
+            anywhere = filtered(text, query.filters, after=found)
+            if anywhere.answerable:
+                elsewhere.add(text)
+                return anywhere
+        return found
+
+    found, leant = search_follow_up(question, leaning, subject, search)
     # A refusal is not worth a reranker's price, nor is an answer that nobody waits for.
     deadline.check()
-    ordered = rerank(found, question, reranker) if reranker and question and found.answerable else found
-    return ScopedResults(snapshot, ordered, language, other_language)
+    if reranker and question and found.answerable:
+        found = rerank(found, leant.before(question) if leant else found.searched, reranker)
+    return ScopedResults(snapshot, found, language, bool(elsewhere), leant)
 
 
 def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:

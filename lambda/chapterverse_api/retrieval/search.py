@@ -18,15 +18,19 @@ from chapterverse.filters import Asked, resolve
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval import memories, ranking
+from chapterverse_api.retrieval.answerability import Verdict, answer_features, answerability, verdict
 from chapterverse_api.retrieval.candidates import Candidate as Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.rerankers import Reranker
+from chapterverse_api.retrieval.spelling import corrected
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
 CANDIDATES = 50
 #: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
 _LARGEST = 1e15
+#: Share of the best rank from which a chunk is a source, whatever its own evidence.
+RELATED = 0.7
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
 #: What a reader is told where a part failed.
@@ -46,6 +50,8 @@ class Retrieval:
         failures: why a part that was asked did not help, by its name: `embedder`, `reranker`.
         timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
         vector: of the question, for a second search.
+        searched: the question with its typing mistakes corrected.
+        answerability: how likely the docs answer the question, 0 to 1 (see `answerability`).
     """
 
     candidates: tuple[Candidate, ...]
@@ -56,6 +62,8 @@ class Retrieval:
     failures: Mapping[str, ProviderError] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
     vector: Sequence[float] | None = None
+    searched: str = ""
+    answerability: float = 0.0
 
     @property
     def degraded(self) -> str | None:
@@ -63,14 +71,25 @@ class Retrieval:
         return " ".join(_WITHOUT[part] for part in self.failures) or None
 
     @property
-    def strong(self) -> tuple[Candidate, ...]:
-        """The candidates that may be answered from."""
-        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor)
+    def verdict(self) -> Verdict:
+        """Whether to answer from this."""
+        return verdict(self.answerability, self.evidence, self.calibration)
 
     @property
     def answerable(self) -> bool:
         """Whether there is anything to answer from."""
-        return bool(self.strong)
+        return self.verdict == "yes"
+
+    @property
+    def strong(self) -> tuple[Candidate, ...]:
+        """The candidates that may be answered from: those with evidence of their own, and those that rank with the best.
+
+        Where the answer is only perhaps there, the first one; where it is not, none.
+        """
+        if self.verdict != "yes":
+            return self.candidates[:1] if self.verdict == "perhaps" else ()
+        near = RELATED * max((c.rank for c in self.candidates), default=0.0)
+        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.rank >= near)
 
     @property
     def evidence(self) -> float:
@@ -104,7 +123,8 @@ def retrieve(
     Raises:
         InputError: the vector is not of the index's size.
     """
-    head, asked = snapshot.head, question or ""
+    head = snapshot.head
+    asked = after.searched if after else corrected(question or "", snapshot)
     stages = _Stages(after.timings if after else {})
     failures: dict[str, ProviderError] = {**after.failures} if after else {}
     if after is not None:
@@ -113,7 +133,7 @@ def retrieve(
         _check_vector(vector, head.embedder.size)
     elif question is not None and embedder is not None:
         try:
-            vector = embedder.embed_query(question)
+            vector = embedder.embed_query(asked)
         except ProviderError as error:
             failures["embedder"] = error
         stages.end("embed")
@@ -132,10 +152,11 @@ def retrieve(
     stages.end("rank")
 
     calibration = Calibration.from_json(head.calibration)
-    candidates = _weighed(ranked, held, calibration, words, idf, by_meaning)
+    candidates = memories.weigh(_weighed(ranked, held, calibration, words, idf, by_meaning), now)
+    features = answer_features(candidates, words, calibration, head.chunks)
     stages.end("weigh")
     return Retrieval(
-        candidates=tuple(memories.weigh(candidates, now)),
+        candidates=tuple(candidates),
         question=words,
         calibration=calibration,
         total=len(hits),
@@ -143,6 +164,8 @@ def retrieve(
         failures=failures,
         timings=stages.timings,
         vector=vector,
+        searched=asked,
+        answerability=answerability(features),
     )
 
 
@@ -192,6 +215,31 @@ def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | 
         candidates=tuple(memories.weigh(sorted(read, key=lambda c: -c.rank), now)),
         algorithm=f"{found.algorithm} + {reranker.name}",
         timings={**found.timings, **stages.timings},
+    )
+
+
+def fused(alone: Retrieval, behind: Retrieval) -> Retrieval:
+    """Return what two searches found together, by the mean of their ranks; what one did not find ranks 0 there.
+
+    The evidence of a chunk is the stronger of both.
+    """
+    merged: dict[str, Candidate] = {}
+    for found in (alone, behind):
+        for c in found.candidates:
+            other, half = merged.get(c.chunk.chunk_id), c._replace(rank=c.rank / 2)
+            if other:
+                half = half._replace(rank=half.rank + other.rank, evidence=max(half.evidence, other.evidence))
+            merged[c.chunk.chunk_id] = half
+    texts: dict[str, Candidate] = {}
+    for c in sorted(merged.values(), key=lambda c: (-c.rank, c.chunk.chunk_id)):
+        texts.setdefault(c.chunk.text, c)
+    return replace(
+        alone,
+        candidates=tuple(texts.values()),
+        total=len(merged),
+        failures={**alone.failures, **behind.failures},
+        timings={stage: alone.timings.get(stage, 0.0) + seconds for stage, seconds in behind.timings.items()},
+        answerability=max(alone.answerability, behind.answerability),
     )
 
 

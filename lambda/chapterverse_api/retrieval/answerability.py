@@ -1,0 +1,126 @@
+"""Decides whether a search found an answer: yes, perhaps, or no.
+
+A logistic function of eight features of the whole result, and not of one chunk: readers say little in the docs' own
+words, but the right page shows in several ways at once. The weights were fitted by `benchmarks/answerability.py` to 305
+questions of readers on three sites (102 answered by the docs, 203 of other sites or of none), and measured on three
+other sites: AUC .91, by the evidence of the best chunk alone .88. `answerability.json` keeps them.
+
+    evidence       calibrated evidence of the best chunk, less the index's floor, as logits
+    matched        largest share of the question's words that one chunk holds, all words alike
+    rarity         idf of the words that one chunk holds, over the largest idf in the index
+    heading        largest share of a heading's words that the question holds, among the first five
+    title          the same of a page's title
+    phrase         largest share of the question's pairs of words that stand side by side
+    names          largest share of the question's names that a chunk holds
+    concentration  share of the first ten that are of the first one's page
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Literal, NamedTuple
+
+from chapterverse.calibration import Calibration, Question
+from chapterverse_api.retrieval.candidates import Candidate
+
+Verdict = Literal["yes", "perhaps", "no"]
+
+#: Results that are looked at, and those of them whose headings count.
+LOOKED_AT, HEADED = 10, 5
+#: Probabilities are kept this far from 0 and 1 before their logits are taken.
+_MARGIN = 1e-4
+
+
+class AnswerFeatures(NamedTuple):
+    """See the module's docstring."""
+
+    evidence: float
+    matched: float
+    rarity: float
+    heading: float
+    title: float
+    phrase: float
+    names: float
+    concentration: float
+
+
+def answer_features(
+    candidates: Sequence[Candidate], question: Question, calibration: Calibration, chunks: int
+) -> AnswerFeatures | None:
+    """Return the features of a result; None where nothing was found, or nothing was asked in words.
+
+    Args:
+        candidates: best first.
+        chunks: how many the index holds.
+    """
+    first = candidates[:LOOKED_AT]
+    if not first or not question.known:
+        return None
+    held = [_held(candidate, question) for candidate in first]
+    weights = question.weights
+    parts = [candidate.components for candidate in first]
+    headed = parts[:HEADED]
+    page = first[0].chunk.source_file_path
+    return AnswerFeatures(
+        evidence=_logit(max(c.evidence for c in first)) - _logit(calibration.floor),
+        matched=max(sum(shares) for shares in held) / len(weights),
+        rarity=max(sum(s * w for s, w in zip(shares, weights, strict=True)) for shares in held)
+        / math.log(max(2, chunks)),
+        heading=max(p.get("heading", 0.0) for p in headed),
+        title=max(p.get("title", 0.0) for p in headed),
+        phrase=max(p.get("phrase", 0.0) for p in parts),
+        names=max((c.features.names for c in first if c.features), default=0.0),
+        concentration=sum(c.chunk.source_file_path == page for c in first) / LOOKED_AT,
+    )
+
+
+def answerability(features: AnswerFeatures | None) -> float:
+    """Return how likely the docs answer the question, 0 to 1; 0 without features."""
+    if features is None:
+        return 0.0
+    model = _model()
+    logit = model["bias"] + sum(model[name] * value for name, value in features._asdict().items())
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, logit))))
+
+
+def verdict(probability: float, evidence: float, calibration: Calibration) -> Verdict:
+    """Return whether to answer.
+
+    Where the index was calibrated with people's questions, its own floor says yes: they are of this very site.
+    """
+    model = _model()
+    sure = evidence >= calibration.floor if calibration.questions else probability >= model["yes"]
+    return "yes" if sure else "perhaps" if probability >= model["perhaps"] else "no"
+
+
+@cache
+def _model() -> Mapping[str, float]:
+    text = files("chapterverse_api.retrieval").joinpath("answerability.json").read_text(encoding="utf-8")
+    model: dict[str, float] = json.loads(text)
+    return model
+
+
+def held_share(candidate: Candidate, question: Question) -> float:
+    """Return the share of a question's words that a chunk holds; 1 of a question without words."""
+    held = _held(candidate, question)
+    return sum(held) / len(held) if held else 1.0
+
+
+def _held(candidate: Candidate, question: Question) -> list[float]:
+    """Return for each word 1 where the chunk holds it in any form, half where it holds a part of it."""
+    terms = frozenset(candidate.lexical.indices)
+    return [
+        1.0
+        if any(whole in terms for whole, *_ in word)
+        else 0.5 * any(not terms.isdisjoint(alternative) for alternative in word)
+        for word in question.words
+    ]
+
+
+def _logit(probability: float) -> float:
+    kept = min(max(probability, _MARGIN), 1 - _MARGIN)
+    return math.log(kept / (1 - kept))

@@ -1,0 +1,44 @@
+"""Searches for a question as it stands, and only where it can't stand, for what it says of the conversation too.
+
+A follow-up ("and on Windows?") is found by two searches: for the question alone, and for the question behind the
+beginning of the last answer. Their ranks are added. On 132 follow-ups of human conversations (mtrag-human) this finds
+more than the question alone, and than the question behind the questions before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chapterverse_api.conversation.follow_ups import Leaning
+from chapterverse_api.conversation.history import Subject
+from chapterverse_api.retrieval.answerability import held_share
+from chapterverse_api.retrieval.search import Retrieval, fused
+
+#: Share of its own words that a question which only may be a follow-up must share with what is found behind.
+OWN_WORDS = 0.5
+
+
+def search_follow_up(
+    question: str, leaning: Leaning, subject: Callable[[], Subject | None], search: Callable[[str], Retrieval]
+) -> tuple[Retrieval, Subject | None]:
+    """Return what is found, and what the question was taken to follow up on; None where it stands alone.
+
+    Args:
+        leaning: whether the question's own words point back.
+        subject: is called only where the question can't stand: it may ask a model.
+    """
+    alone = search(question)
+    if leaning == "no" or (leaning == "short" and alone.verdict == "yes"):
+        return alone, None
+    leant = subject()
+    if leant is None:
+        return alone, None
+    behind = search(leant.before(question))
+    if leaning == "short" and not _speaks_of(alone, behind):
+        return alone, None
+    return fused(alone, behind), leant
+
+
+def _speaks_of(alone: Retrieval, behind: Retrieval) -> bool:
+    """Whether the best of a search holds enough of the words of the question alone."""
+    return bool(behind.candidates) and held_share(behind.candidates[0], alone.question) >= OWN_WORDS

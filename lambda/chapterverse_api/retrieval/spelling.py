@@ -1,0 +1,210 @@
+"""Corrects words of a question that the index does not hold, against the words that it holds.
+
+The index keeps hashed terms and no list of words, so the search goes the other way round (Norvig, "How to Write a
+Spelling Corrector", 2007): every text one edit away from an unknown word is a candidate, and one search for all of
+their terms at once returns chunks that hold those which exist. So every store corrects alike, an index needs nothing
+beside its vectors, and a question whose words are all known costs nothing.
+
+An edit is a letter that is swapped with the next, doubled, dropped, added or replaced, and a space that is missing or
+too many. Left alone is what the index knows, a common word that these docs happen to lack ("latex" is not "later"), what is
+quoted or looks like code, and what is shorter than four letters.
+Of several candidates the likeliest edit wins, then the more frequent word. Words of scripts without spaces are left
+alone, as nobody mistypes a letter there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from chapterverse.model import SparseVector
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical
+from chapterverse.text.common_words import is_common
+from chapterverse.text.stopwords import STOP_WORDS
+
+#: Letters of a word that is corrected, at least and at most, and words of a question, at most. A word grows by one.
+SHORTEST, LONGEST, WORDS = 4, 24, 4
+#: A replaced or added letter makes another word of a short one too easily: `SHORTEST` for edits that cost more.
+_SURE, _SHORTEST_UNSURE = 0.7, 5
+#: Letters from which two dropped letters are tried where one edit finds nothing.
+_TWICE = 9
+#: Letters of each part of a word that lacks a space.
+_SHORTEST_PART = 3
+#: Chunks that the search for candidates returns: each holds some.
+_CHUNKS = 50
+#: How unlikely each edit is. A first letter is seldom wrong.
+_SWAPPED, _DOUBLED, _DROPPED, _ADDED, _NEAR, _REPLACED, _SPACE, _FIRST = 0.6, 0.5, 0.8, 0.8, 0.9, 1.1, 0.7, 0.5
+#: How much likelier a common word is.
+_COMMON = 0.4
+
+# A plain word that stands alone: not in quotes or code, not part of an identifier, an option or an address.
+_PLAIN = re.compile(r"(?<![\w`\"“”«»./:@#$%&*=<>\\'’-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w`\"“”«»/:@#=<>\\-]|[.'’]\w)")
+_CAPITAL_INSIDE = re.compile(r"(?<=\w)[A-ZÀ-ÖØ-ÞА-Я]")
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+#: Letters beside each other on a keyboard, row by row, and vowels, which are mistaken for each other.
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_VOWELS = frozenset("aeiouy")
+
+
+@dataclass(frozen=True, slots=True)
+class Mistyped:
+    """A word that the index does not hold: where it stands, and the letters in lower case."""
+
+    start: int
+    end: int
+    word: str
+
+
+def corrected(question: str, snapshot: Snapshot) -> str:
+    """Return the question with its unknown words corrected as far as the index holds a likely one; else as it is.
+
+    Raises:
+        IndexFault: the index can't be read.
+    """
+    languages = snapshot.head.languages
+    mistyped = list(_unknown(question, languages, snapshot))[:WORDS]
+    if not mistyped:
+        return question
+    candidates = [_candidates(word, question) for word in mistyped]
+    known = _known({text for of_word in candidates for text in of_word}, languages, snapshot)
+    parts, at = [], 0
+    for word, of_word in zip(mistyped, candidates, strict=True):
+        text = _likeliest(of_word, known, languages)
+        if text is None or word.start < at:
+            continue
+        end = word.end
+        if text.joined:
+            end = text.end
+        parts += [question[at : word.start], _as_written(question[word.start : word.end], text.text)]
+        at = end
+    return "".join([*parts, question[at:]])
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A text that may have been meant, how unlikely that is, and where what it replaces ends, if that is two words."""
+
+    text: str
+    cost: float
+    joined: bool = False
+    end: int = 0
+
+
+def _unknown(question: str, languages: Sequence[str], snapshot: Snapshot) -> Iterator[Mistyped]:
+    plain = [m for m in _PLAIN.finditer(question) if SHORTEST <= len(m.group()) <= LONGEST]
+    plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _letters(m.group().lower())]
+    terms = [_wholes(m.group(), languages) for m in plain]
+    asked = sorted({term for of_word in terms for term in of_word})
+    counts = dict(zip(asked, snapshot.document_frequencies(asked), strict=True)) if asked else {}
+    for match, of_word in zip(plain, terms, strict=True):
+        word = match.group().lower().replace("’", "'")
+        if of_word and not any(counts[term] for term in of_word) and not is_common(word):
+            yield Mistyped(match.start(), match.end(), word)
+
+
+def _letters(word: str) -> str:
+    """Return the alphabet that a word is written in; empty where it has none of ours."""
+    if word[0] in _CYRILLIC:
+        return _CYRILLIC
+    return _LATIN if lexical.stem(word[0], "") in _LATIN else ""
+
+
+def _wholes(word: str, languages: Iterable[str]) -> set[int]:
+    """Return the whole term of a word in each language; none for a function word."""
+    return {read.terms[0] for read in lexical.question_words(word, languages)}
+
+
+def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
+    """Return every text that one edit makes of a word, the likeliest edit of each."""
+    edits: dict[str, Edit] = {}
+    for edit in (*_edits(mistyped.word), *_joins(mistyped, question)):
+        if edit.cost - _COMMON <= _SURE and is_common(edit.text):
+            edit = replace(edit, cost=edit.cost - _COMMON)
+        if edit.cost <= _SURE or len(mistyped.word) >= _SHORTEST_UNSURE:
+            known = edits.get(edit.text)
+            if known is None or edit.cost < known.cost:
+                edits[edit.text] = edit
+    return edits
+
+
+def _edits(word: str) -> Iterator[Edit]:
+    letters = _letters(word)
+    for at in range(len(word)):
+        first = _FIRST * (at == 0)
+        before, here, after = word[:at], word[at], word[at + 1 :]
+        again = at > 0 and word[at - 1] == here
+        yield Edit(before + after, (_DOUBLED if again else _ADDED) + first)
+        if after and after[0] != here:
+            yield Edit(before + after[0] + here + after[1:], _SWAPPED + first)
+        yield Edit(before + here + here + after, _DOUBLED + first)
+        for letter in letters:
+            if letter != here:
+                cost = _NEAR if letter in _neighbors(here) else _REPLACED
+                yield Edit(before + letter + after, cost + first)
+                yield Edit(before + letter + here + after, _DROPPED + first)
+        if at:
+            yield Edit(f"{before}'{here}{after}", _SURE)
+        if _SHORTEST_PART <= at <= len(word) - _SHORTEST_PART:
+            yield Edit(f"{before} {here}{after}", _SPACE)
+    for letter in letters:
+        yield Edit(word + letter, _DROPPED)
+    if len(word) >= _TWICE:
+        for a, b in combinations(range(1, len(word)), 2):
+            yield Edit(word[:a] + word[a + 1 : b] + word[b + 1 :], 2 * _ADDED)
+
+
+def _joins(mistyped: Mistyped, question: str) -> Iterator[Edit]:
+    """Yield the word with the next one: "book mark" is "bookmark"."""
+    following = re.compile(r" ([^\W\d_]{2,})(?![\w'’.-]*\w)").match(question, mistyped.end)
+    if following:
+        yield Edit(mistyped.word + following.group(1).lower(), _SPACE, True, following.end())
+
+
+def _neighbors(letter: str) -> frozenset[str]:
+    if letter in _VOWELS:
+        return _VOWELS
+    row = next((row for row in _ROWS if letter in row), "")
+    at = row.find(letter)
+    return frozenset(row[max(0, at - 1) : at + 2])
+
+
+def _known(texts: Iterable[str], languages: Sequence[str], snapshot: Snapshot) -> dict[int, int]:
+    """Return in how many chunks each of the terms of these texts occurs that the index holds."""
+    terms = {t for text in texts for word in text.split() for t in _wholes(word, languages)}
+    if not terms:
+        return {}
+    ordered = tuple(sorted(terms))
+    hits = snapshot.search_lexical(SparseVector(ordered, (1.0,) * len(ordered)), _CHUNKS)
+    held = sorted(terms.intersection(t for hit in hits for t in hit.lexical.indices))
+    return dict(zip(held, snapshot.document_frequencies(held), strict=True)) if held else {}
+
+
+def _likeliest(edits: dict[str, Edit], known: dict[int, int], languages: Sequence[str]) -> Edit | None:
+    """Return the likeliest edit whose words are all known: function words are, too."""
+    best: tuple[float, int, str] | None = None
+    for text, edit in edits.items():
+        counts = [_count(word, known, languages) for word in text.split()]
+        if not counts or not all(counts):
+            continue
+        rated = (edit.cost, -min(counts), text)
+        if best is None or rated < best:
+            best = rated
+    return edits[best[2]] if best else None
+
+
+def _count(word: str, known: dict[int, int], languages: Sequence[str]) -> int:
+    terms = _wholes(word, languages)
+    if terms:
+        # An apostrophe belongs to function words: "doesn't".
+        return 0 if "'" in word else max(known.get(term, 0) for term in terms)
+    codes = {tag.partition("-")[0].lower() for tag in languages}
+    # A function word of one letter is what is left of anything.
+    return int(len(word) > 1 and any(word in STOP_WORDS.get(code, ()) for code in codes))
+
+
+def _as_written(before: str, text: str) -> str:
+    return text[:1].upper() + text[1:] if before[:1].isupper() else text
