@@ -106,7 +106,7 @@ def from_index(turn: Turn) -> AnswerContext:
     def subject_of() -> Subject | None:
         return subject(question, turn.conversation, models.writer, turn.deadline, languages)
 
-    leans = leaning(question, languages) if turn.conversation.turns else "no"
+    leans = leaning(question, languages) if turn.conversation.questions else "no"
     results = search_in_scope(
         query, leans, subject_of, snapshot, index, models.embedder, models.reranker, turn.deadline
     )

@@ -111,7 +111,7 @@ def suggestions(context: AnswerContext, cited: Collection[str], turn: Turn) -> l
     found, snapshot = context.found, context.snapshot
     if found is None or snapshot is None:
         return []
-    asked = (*(question for question, _ in turn.conversation.turns), *filter(None, (turn.query.query,)))
+    asked = (*turn.conversation.questions, *filter(None, (turn.query.query,)))
     trial = _Trial(snapshot, found.calibration, asked)
     made: list[Suggestion] = []
     try:

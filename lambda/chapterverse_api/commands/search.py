@@ -111,7 +111,7 @@ def _follow_up(
     """Search as an answer does, but for the model that would write a follow-up in full."""
     conversation, languages = Conversation.of(query, resources.signer), snapshot.head.languages
     question = query.query or ""
-    leans = leaning(question, languages) if conversation.turns else "no"
+    leans = leaning(question, languages) if conversation.questions else "no"
     found, _ = search_follow_up(
         question, leans, lambda: subject(question, conversation, None, Deadline(), languages), search
     )

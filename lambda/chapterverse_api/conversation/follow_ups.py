@@ -38,7 +38,7 @@ _EN = r"""
     | (?:it|it's|its|that|that's|this|these|those|they|them|their|he|she)\b
     | (?:(?:how|why|when|where|what|which|who)\ )?
       (?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|must)\ (?:it|that|this|they|these|those)\b
-      (?!\ (?:possible|necessary|safe|recommended|allowed|true|ok|okay|enough)\ (?:to|that|if)\b)
+      (?!\ \w*[_.]\w)(?!\ (?:possible|necessary|safe|recommended|allowed|true|ok|okay|enough)\ (?:to|that|if)\b)
     | (?:how|why|when|where|what)\b.{0,40}\b(?:it|them)\b
 """
 #: How a question begins that goes on with what was said, or points back at it; by the language of the docs.
@@ -85,6 +85,8 @@ _PATTERNS = {
     tag: re.compile(rf"\W*+(?:(?:ok|okay|thanks|danke|merci|gracias)\W++)?(?:{lead})", re.IGNORECASE | re.VERBOSE)
     for tag, lead in _LEADS.items()
 }
+#: "base_url" is a question of its own.
+_IDENTIFIER = re.compile(r"\W*\w+(?:[_.:/@-]+\w+)+\W*")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -100,7 +102,7 @@ def leaning(question: str, languages: Sequence[str]) -> Leaning:
     long = _LONG_UNSPACED if _UNSPACED.search(question) else _LONG
     if not meant or (led and meant < long):
         return "led"
-    return "short" if meant < STANDS_ALONE else "no"
+    return "short" if meant < STANDS_ALONE and not _IDENTIFIER.fullmatch(question.strip()) else "no"
 
 
 def weight(text: str, languages: Sequence[str]) -> int:

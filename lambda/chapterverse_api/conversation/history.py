@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
+from chapterverse_api.conversation.follow_ups import STANDS_ALONE, weight
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, Writer
@@ -29,9 +29,9 @@ REWRITTEN_LENGTH = 400
 REWRITTEN_TOKENS = 200
 #: Characters that a rewriting is told of each message: it needs the subject, not the whole.
 _GIST = 600
-#: Characters of the last question, and of the beginning of its answer, that a follow-up is searched behind.
-_QUESTION_LENGTH, _BEGINNING_LENGTH = 300, 200
-SUBJECT_MOST = _QUESTION_LENGTH + 1 + _BEGINNING_LENGTH + 1
+#: Earlier questions that a follow-up is searched behind, at most, and characters of each: models are paid for them.
+_QUESTIONS, _QUESTION_LENGTH = 3, 300
+SUBJECT_MOST = _QUESTIONS * (_QUESTION_LENGTH + 1)
 
 _REWRITE = (
     "You rewrite the last question of a conversation about software documentation so that it can be searched for"
@@ -42,7 +42,6 @@ _REWRITE = (
 _ADDRESS = re.compile(r"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)[^\s<>\"'`]+", re.IGNORECASE)
 _QUOTES = "\"'`“”„«»"
 
-_FRAMINGS = tuple(phrases.of(tag).quoted for tag in phrases.LANGUAGES)
 _REFUSALS = frozenset(phrases.of(tag).refused for tag in phrases.LANGUAGES)
 
 
@@ -53,14 +52,14 @@ class Conversation:
     Attributes:
         messages: oldest first, as many of the latest as a prompt holds; "assistant" is only what we are known to have
             said, anything else is the reader's word.
-        turns: the reader's questions, oldest first, with what was answered: what a follow-up may lean on. An answer may
-            be no more than what the browser says it was, so it steers the search and is never evidence.
+        questions: the reader's own, oldest first, as far as a follow-up may lean on them. Answers are not searched for:
+            the browser could make them up, and behind the questions alone more is found.
         previous: what the next signature names, see `guard.transcript`.
         summary: of what was said before, where the thread is kept.
     """
 
     messages: tuple[ChatMessage, ...] = ()
-    turns: tuple[tuple[str, str], ...] = ()
+    questions: tuple[str, ...] = ()
     previous: str = ""
     summary: str = ""
 
@@ -80,7 +79,7 @@ class Conversation:
             turns = [(turn.question, turn.answer) for turn in thread.turns]
             return cls(_latest(kept), _answered(turns), "", summary)
         said = [_said(message, ours=at in transcript.ours) for at, message in enumerate(sent)]
-        return cls(_latest(said), _answered(_turns(sent)), transcript.tag, summary)
+        return cls(_latest(said), _questions(sent), transcript.tag, summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,21 +115,18 @@ def subject(
         deadline: the turn's.
         languages: those of the docs, BCP 47.
     """
-    if not conversation.turns:
+    if not conversation.questions:
         return None
-    earlier, answer = conversation.turns[-1]
     rewritten = _rewritten(question, conversation, writer, deadline, languages) if writer else None
     if rewritten:
-        return None if rewritten == question else Subject(rewritten, earlier, whole=True)
-    text = " ".join(filter(None, (shortened(earlier, _QUESTION_LENGTH), _beginning(answer))))
-    return None if question == earlier else Subject(text, earlier)
-
-
-def _beginning(answer: str) -> str:
-    """Return the beginning of what an answer says, without our own words before it."""
-    for framing in _FRAMINGS:
-        answer = answer.removeprefix(framing).lstrip()
-    return shortened(plain(answer), _BEGINNING_LENGTH)
+        return None if rewritten == question else Subject(rewritten, conversation.questions[-1], whole=True)
+    earlier: list[str] = []
+    for text in reversed(conversation.questions):
+        if text != question and text not in earlier:
+            earlier.insert(0, shortened(text, _QUESTION_LENGTH))
+        if len(earlier) == _QUESTIONS or weight("\n".join(earlier), languages) >= STANDS_ALONE:
+            break
+    return Subject("\n".join(earlier), earlier[-1]) if earlier else None
 
 
 def _rewritten(
@@ -185,16 +181,15 @@ def _latest(said: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     return tuple(kept)
 
 
-def _turns(history: Sequence[Message]) -> list[tuple[str, str]]:
-    """Return each question of the reader with the message behind it, if that is an answer."""
+def _questions(history: Sequence[Message]) -> tuple[str, ...]:
+    """Return the reader's questions, oldest first: those that were answered, or all where none was."""
     answers = {at: message.content for at, message in enumerate(history, -1) if message.role == "assistant"}
-    return [(message.content, answers.get(at, "")) for at, message in enumerate(history) if message.role == "user"]
+    return _answered([(m.content, answers.get(at, "")) for at, m in enumerate(history) if m.role == "user"])
 
 
-def _answered(turns: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return the turns without those that were refused: they would lead astray. Where all were, their questions."""
-    answered = tuple(turn for turn in turns if turn[1] not in _REFUSALS)
-    return answered or tuple((question, "") for question, _ in turns)
+def _answered(turns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the questions that were not refused: those would lead astray, but are better than nothing to go by."""
+    return tuple(q for q, answer in turns if answer not in _REFUSALS) or tuple(q for q, _ in turns)
 
 
 def shortened(text: str, length: int) -> str:

@@ -73,7 +73,7 @@ def _choose(task: GenerationRequest) -> list[QuoteWindow]:
     """Return windows that add something to each other: the best of each passage in the passages' order, then others.
 
     The order of passages knows more than the words of one window do: by it 13 of 15 questions on a public site cited
-    the page that answers them, by the windows' own scores 10. What says most of what was asked stands first.
+    the page that answers them, by the windows' own scores 10. So quotes stand in it, too.
     """
     of_passages = [sorted(_windows(p, task), key=lambda w: -w.score) for p in task.passages[:PASSAGES]]
     first = [windows[0] for windows in of_passages if windows]
@@ -88,7 +88,7 @@ def _choose(task: GenerationRequest) -> list[QuoteWindow]:
             continue
         if all(_share(window.terms, other.terms) < OVERLAP and not _touch(window, other) for other in chosen):
             chosen.append(window)
-    order = list(dict.fromkeys(w.passage.id for w in sorted(chosen, key=lambda w: -w.score)))
+    order = [p.id for p in task.passages]
     return sorted(chosen, key=lambda w: (order.index(w.passage.id), w.first))
 
 

@@ -1,8 +1,8 @@
 """Searches for a question as it stands, and only where it can't stand, for what it says of the conversation too.
 
-A follow-up ("and on Windows?") is found by two searches: for the question alone, and for the question behind the
-beginning of the last answer. Their ranks are added. On 132 follow-ups of human conversations (mtrag-human) this finds
-more than the question alone, and than the question behind the questions before it.
+A follow-up ("and on Windows?") is found by two searches: for the question alone, and for the question behind the last
+one. Their ranks are added. Measured on 132 later turns of human conversations (mtrag-human): a page that answers is
+among the sources of .77 (.71 without the conversation); behind the beginning of the last answer, or both, .75.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from chapterverse_api.retrieval.answerability import held_share
 from chapterverse_api.retrieval.search import Retrieval, fused
 
 #: Share of its own words that a question which only may be a follow-up must share with what is found behind.
-OWN_WORDS = 0.5
+OWN_WORDS = 0.3
 
 
 def search_follow_up(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from chapterverse.calibration import Calibration, Matching, Question, read_question
 from chapterverse.embedding import Embedder
@@ -30,7 +31,9 @@ CANDIDATES = 50
 #: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
 _LARGEST = 1e15
 #: Share of the best rank from which a chunk is a source, whatever its own evidence.
-RELATED = 0.7
+RELATED = 0.6
+#: Chunks of a result that is only perhaps an answer.
+UNSURE = 3
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
 #: What a reader is told where a part failed.
@@ -86,10 +89,11 @@ class Retrieval:
 
         Where the answer is only perhaps there, the first one; where it is not, none.
         """
-        if self.verdict != "yes":
-            return self.candidates[:1] if self.verdict == "perhaps" else ()
         near = RELATED * max((c.rank for c in self.candidates), default=0.0)
-        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.rank >= near)
+        related = (c for c in self.candidates if c.evidence >= self.calibration.floor or c.rank >= near)
+        if self.verdict == "no":
+            return ()
+        return tuple(related if self.verdict == "yes" else islice(related, UNSURE))
 
     @property
     def evidence(self) -> float:
