@@ -46,7 +46,8 @@ def main() -> None:
         own = sorted(_probability(model, f) for f, answered in examples[half] if answered)
         foreign = sorted(_probability(model, f) for f, answered in examples[half] if not answered)
         print(
-            f"{title} {', '.join(half)}: {len(own)} answered by the docs, {len(foreign)} not; AUC {_auc(own, foreign):.3f}"
+            f"{title} {', '.join(half)}: {len(own)} answered by the docs, {len(foreign)} not;"
+            f" AUC {_auc(own, foreign):.3f}"
         )
         for name, least in (("answered", YES), ("answered or perhaps", PERHAPS)):
             print(f"  {name:20} {_share(own, least):.3f} of these, {_share(foreign, least):.3f} of those")

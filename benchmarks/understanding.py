@@ -1,6 +1,6 @@
 """How well questions are understood that nobody of this project wrote:
 
-    python benchmarks/understanding.py DATA --indexes FOLDER [--sites httpx,hugo,vitepress] [--only readers,mistakes] [--show]
+    python benchmarks/understanding.py DATA --indexes FOLDER [--sites httpx,hugo] [--only readers,mistakes] [--show]
 
 DATA holds `questions/readers/NAME.jsonl` and `questions/mtrag-human/queries.jsonl`; FOLDER holds an embedded index of
 each site by that name (`chapterverse index PATH --source --store edge:FOLDER/NAME --site NAME`), and `mtrag`.

@@ -223,6 +223,20 @@ class Nearest(ResponseModel):
     url: str
 
 
+class SearchedAs(ResponseModel):
+    """What was searched for, where that is not just the question.
+
+    Attributes:
+        query: the question with its typing mistakes corrected, or the earlier question that this one follows up on (the
+            whole question where a model wrote it in full).
+        original: as the reader asked.
+    """
+
+    query: str
+    reason: Literal["corrected", "follow_up"]
+    original: str
+
+
 class ChatResponse(ResponseModel):
     response: Annotated[str, StringConstraints(min_length=1)]
     source_chunks: list[SourceChunk]
@@ -240,6 +254,7 @@ class ChatResponse(ResponseModel):
     follow_ups: list[str] = []
     nearest: list[Nearest] = []
     degraded_reason: str | None = None
+    searched_as: SearchedAs | None = None
 
 
 #: As far as whole numbers are exact in every language; no component of a vector comes near.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 class Phrases:
     """Attributes:
     quoted: stands before an extractive answer and says what it is.
+    unsure: stands before a quote that is only perhaps an answer.
     refused: the answer when these docs hold none.
     selection: the chapter of a selection whose page is not known.
     other_language: stands before an answer from pages in other languages.
@@ -16,6 +17,7 @@ class Phrases:
     """
 
     quoted: str
+    unsure: str
     refused: str
     selection: str
     other_language: str
@@ -25,6 +27,7 @@ class Phrases:
 _PHRASES = {
     "en": Phrases(
         "Quoted from the documentation:",
+        "These docs may not answer this. The closest passage:",
         "I could not find an answer to that in these docs.",
         "Selected text",
         "There is nothing on this in your language here; these pages are in another one.",
@@ -32,6 +35,7 @@ _PHRASES = {
     ),
     "de": Phrases(
         "Aus der Dokumentation zitiert:",
+        "Vielleicht beantwortet das diese Dokumentation nicht. Die nächste Stelle:",
         "In dieser Dokumentation steht dazu keine Antwort.",
         "Ausgewählter Text",
         "Dazu steht hier nichts auf Deutsch; diese Seiten sind in einer anderen Sprache.",
@@ -39,6 +43,7 @@ _PHRASES = {
     ),
     "fr": Phrases(
         "Extrait de la documentation :",
+        "Cette documentation n’y répond peut-être pas. Le passage le plus proche :",
         "Cette documentation ne répond pas à cette question.",
         "Texte sélectionné",
         "Rien à ce sujet en français ici ; ces pages sont dans une autre langue.",
@@ -46,6 +51,7 @@ _PHRASES = {
     ),
     "es": Phrases(
         "Citado de la documentación:",
+        "Puede que esta documentación no lo responda. El pasaje más cercano:",
         "Esta documentación no responde a eso.",
         "Texto seleccionado",
         "No hay nada sobre esto en español; estas páginas están en otro idioma.",
@@ -53,6 +59,7 @@ _PHRASES = {
     ),
     "it": Phrases(
         "Citato dalla documentazione:",
+        "Forse questa documentazione non risponde. Il passaggio più vicino:",
         "Questa documentazione non risponde a ciò.",
         "Testo selezionato",
         "Qui non c’è nulla al riguardo in italiano; queste pagine sono in un’altra lingua.",
@@ -60,6 +67,7 @@ _PHRASES = {
     ),
     "pt": Phrases(
         "Citado da documentação:",
+        "Talvez esta documentação não responda a isso. O trecho mais próximo:",
         "Esta documentação não responde a isso.",
         "Texto selecionado",
         "Não há nada sobre isso em português; estas páginas estão em outro idioma.",
@@ -67,6 +75,7 @@ _PHRASES = {
     ),
     "nl": Phrases(
         "Geciteerd uit de documentatie:",
+        "Misschien beantwoordt deze documentatie dit niet. De dichtstbijzijnde passage:",
         "Deze documentatie geeft daar geen antwoord op.",
         "Geselecteerde tekst",
         "Hierover staat hier niets in het Nederlands; deze pagina’s zijn in een andere taal.",
@@ -74,6 +83,7 @@ _PHRASES = {
     ),
     "pl": Phrases(
         "Cytat z dokumentacji:",
+        "Być może tej odpowiedzi nie ma w dokumentacji. Najbliższy fragment:",
         "W tej dokumentacji nie ma na to odpowiedzi.",
         "Zaznaczony tekst",
         "Nie ma tu nic na ten temat po polsku; te strony są w innym języku.",
@@ -81,6 +91,7 @@ _PHRASES = {
     ),
     "zh": Phrases(
         "摘自文档：",
+        "这些文档可能没有答案。最接近的段落：",
         "这些文档中没有找到答案。",
         "选中的文本",
         "这里没有相关的中文内容；以下页面使用其他语言。",
@@ -88,6 +99,7 @@ _PHRASES = {
     ),
     "ja": Phrases(
         "ドキュメントからの引用：",
+        "このドキュメントには答えがないかもしれません。最も近い箇所：",
         "このドキュメントには答えが見つかりませんでした。",
         "選択したテキスト",
         "日本語の該当箇所はありません。次は他の言語のページです。",
@@ -95,6 +107,7 @@ _PHRASES = {
     ),
     "ar": Phrases(
         "مقتبس من الوثائق:",
+        "قد لا تجيب هذه الوثائق عن ذلك. أقرب مقطع:",
         "لا تحتوي هذه الوثائق على إجابة لذلك.",
         "النص المحدد",
         "لا يوجد شيء عن ذلك بالعربية هنا؛ هذه الصفحات بلغة أخرى.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
-from chapterverse_api.contract import Mode, Nearest, SourceChunk
+from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.follow_ups import leaning
 from chapterverse_api.conversation.history import Subject, subject
 from chapterverse_api.generation import GenerationRequest, Passage
@@ -24,7 +24,7 @@ from chapterverse_api.grounding.links import Links
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.passages import chosen, passages
-from chapterverse_api.retrieval.scope import chunk_of, primary, search_in_scope
+from chapterverse_api.retrieval.scope import ScopedResults, chunk_of, primary, search_in_scope
 from chapterverse_api.retrieval.search import Candidate, Retrieval
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class AnswerContext:
         found: what the passages were chosen from; None for a selection.
         pages: all chunks of each page that a passage is of, by file path.
         evidence: the strongest evidence found, 0 to 1.
+        searched_as: what was searched for; None where it is just the question.
         other_language: whether the passages are in other languages than the reader's.
         degraded: why not everything went as configured; None if it did.
     """
@@ -63,18 +64,10 @@ class AnswerContext:
     snapshot: Snapshot | None = None
     found: Retrieval | None = None
     pages: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
+    searched_as: SearchedAs | None = None
     other_language: bool = False
     degraded: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
-
-    def coverage(self, ids: Collection[str]) -> float:
-        """Return the share of the question's words, by idf, that the passages of these ids hold together."""
-        words, weights = self.task.words.words, self.task.words.weights
-        if not words:
-            return 1.0
-        held = frozenset().union(*(p.terms for p in self.task.passages if p.id in ids))
-        found = sum(w for word, w in zip(words, weights, strict=True) if any(held.intersection(a) for a in word))
-        return found / sum(weights)
 
 
 @dataclass(slots=True)
@@ -122,7 +115,7 @@ def from_index(turn: Turn) -> AnswerContext:
     language, persona = results.language or written, index.persona(snapshot)
     return AnswerContext(
         mode="rag",
-        task=_task(turn, found.question, made, language, written, persona),
+        task=_task(turn, found.question, made, language, written, persona, unsure=found.verdict == "perhaps"),
         language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
         nearest=_nearest(found.candidates, url),
@@ -132,10 +125,20 @@ def from_index(turn: Turn) -> AnswerContext:
         snapshot=snapshot,
         found=found,
         pages=pages,
+        searched_as=_searched_as(question, results),
         other_language=results.other_language,
         degraded=found.degraded,
         timings=found.timings,
     )
+
+
+def _searched_as(question: str, results: ScopedResults) -> SearchedAs | None:
+    """Return what the reader may want to take back: a correction, or what the question was taken to follow up on."""
+    subject, searched = results.subject, results.found.searched
+    if subject:
+        query = subject.text if subject.whole else subject.question
+        return SearchedAs(query=query, reason="follow_up", original=question)
+    return SearchedAs(query=searched, reason="corrected", original=question) if searched != question else None
 
 
 def from_selection(turn: Turn) -> AnswerContext:
@@ -176,7 +179,14 @@ def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
 
 
 def _task(
-    turn: Turn, words: Question, passages: tuple[Passage, ...], language: str, written: str, persona: Persona
+    turn: Turn,
+    words: Question,
+    passages: tuple[Passage, ...],
+    language: str,
+    written: str,
+    persona: Persona,
+    *,
+    unsure: bool = False,
 ) -> GenerationRequest:
     """Return what to answer.
 
@@ -191,6 +201,7 @@ def _task(
         words=words,
         passages=passages,
         language=wished if primary(wished) == primary(written) else written,
+        unsure=unsure,
         selected=turn.query.selected_text is not None,
         history=turn.conversation.messages,
         summary=turn.conversation.summary,

@@ -199,8 +199,8 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
     def generated(price: Price) -> float:
         return sum(price.of(read=_FRAME + read, written=written + prices.thoughts) for read, written in texts)
 
-    # The question is searched for with its mistakes corrected, and perhaps again behind the subject of the last turn, or
-    # as a model wrote it in full.
+    # The question is searched for with its mistakes corrected, and perhaps again behind earlier ones, or as a model
+    # wrote it in full.
     alone = own + _WIDEST * CORRECTED_WORDS
     subject = _WIDEST * SUBJECT_MOST if known else min(said + 2, _WIDEST * SUBJECT_MOST)
     asked = max(alone + subject, _WIDEST * REWRITTEN_LENGTH) if earlier else alone

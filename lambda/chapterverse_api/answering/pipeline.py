@@ -76,7 +76,8 @@ def answer_query(
     if not cited or verified.confidence < FLOOR:
         yield from turn.ended(refusal(context, turn, degraded))
         return
-    yield from turn.ended(answer(context, verified, degraded, turn))
+    quoted = failure is not None or turn.models.generator.name == Extractive.name
+    yield from turn.ended(answer(context, verified, degraded, turn, quoted=quoted))
 
 
 def _log_retrieval(turn: Turn, context: AnswerContext) -> None:

@@ -9,20 +9,24 @@ from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatResponse, Segment, Status
 from chapterverse_api.grounding import Verified
 
-#: Share of the question's words, by idf, that what is cited must hold; with less the answer is called partial.
-WHOLE = 0.6
 
+def answer(
+    context: AnswerContext, verified: Verified, degraded: str | None, turn: Turn, *, quoted: bool
+) -> ChatResponse:
+    """Return what the verified draft amounts to.
 
-def answer(context: AnswerContext, verified: Verified, degraded: str | None, turn: Turn) -> ChatResponse:
-    """Return what the verified draft amounts to."""
+    Args:
+        quoted: whether the draft is made of quotes, by no model.
+    """
     segments = [Segment(text=span.text, citations=list(span.citations)) for span in verified.spans]
     cut = any(span.cut for span in verified.spans)
     if cut:
         segments.append(Segment(text=f"\n\n{phrases.of(context.language).cut}"))
     cited = {i for span in verified.spans for i in span.citations}
     sources = [s for s in context.sources if s.id in cited] + [s for s in context.sources if s.id not in cited]
-    whole = context.coverage(cited) >= WHOLE and not (context.other_language or verified.flagged or cut)
-    status: Status = "answered" if whole else "partial"
+    # A model that answers from weak passages has read them; quotes have not.
+    unsure = context.task.unsure and quoted
+    status: Status = "partial" if unsure or context.other_language or verified.flagged or cut else "answered"
     return turn.response(
         response="".join(segment.text for segment in segments),
         source_chunks=sources,
@@ -35,6 +39,7 @@ def answer(context: AnswerContext, verified: Verified, degraded: str | None, tur
         follow_ups=[suggestion.text for suggestion in suggestions(context, cited, turn)],
         nearest=list(context.nearest) if context.mode == "selected_text" or status == "partial" else [],
         degraded_reason=degraded,
+        searched_as=context.searched_as,
     )
 
 
@@ -53,6 +58,7 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
         sources_cited=[],
         nearest=list(context.nearest),
         degraded_reason=degraded or missing,
+        searched_as=context.searched_as,
     )
 
 

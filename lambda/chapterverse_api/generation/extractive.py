@@ -53,9 +53,10 @@ class Extractive:
     name = "extractive"
 
     def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
-        spans = [Span(f"{phrases.of(task.language).quoted}\n\n", framing=True)]
+        ours = phrases.of(task.language)
+        spans = [Span(f"{ours.unsure if task.unsure else ours.quoted}\n\n", framing=True)]
         yield spans[0].text
-        chosen = _choose(task)
+        chosen = _choose(task)[: 1 if task.unsure else WINDOWS]
         shown = {u.text for window in chosen for u in window.units if u.code}
         for i, window in enumerate(chosen):
             before, after = chosen[i - 1] if i else None, chosen[i + 1] if i + 1 < len(chosen) else None

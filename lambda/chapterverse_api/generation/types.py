@@ -79,6 +79,7 @@ class GenerationRequest:
         words: its words as the index weighs them.
         passages: best first.
         language: BCP 47 tag of the answer.
+        unsure: whether the passages are only perhaps an answer.
         selected: whether the passage is what the reader selected, and not what was found.
         history: what was said before, oldest first, cut to what a prompt may hold.
         summary: of what was said before that.
@@ -92,6 +93,7 @@ class GenerationRequest:
     words: Question
     passages: tuple[Passage, ...]
     language: str
+    unsure: bool = False
     selected: bool = False
     history: tuple[ChatMessage, ...] = ()
     summary: str = ""

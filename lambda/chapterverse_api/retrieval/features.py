@@ -5,6 +5,7 @@
     file     share of the words of the file's path that it holds
     phrase   share of the question's pairs of neighboring words, by idf, that stand side by side in the text too
     code     share of the text that is code
+    defines  1 for the beginning of a section whose heading is just what the question wants defined, else 0
 
 A heading that the question says as a whole is what it asks for; a long one that it touches is not: so the share is of
 the heading's words and not of the question's. Their weights stand in `ranking`.
@@ -69,13 +70,14 @@ class Pair:
 class QueryFeatures:
     """A question as chunks in one language are compared with it."""
 
-    def __init__(self, question: str, language: str, idf: Mapping[int, float]) -> None:
+    def __init__(self, question: str, language: str, idf: Mapping[int, float], defined: str = "") -> None:
         words = list(lexical.words(question, language))
         self.language = language
         self.terms = frozenset(t for word in words for t in word.terms)
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
+        self._defined = _words(defined, language)[1] if defined else frozenset[int]()
         # Chunks of a page have its title and file in common.
         self._shares: dict[str, float] = {}
 
@@ -91,7 +93,13 @@ class QueryFeatures:
             "file": self._share(_names(chunk.source_file_path)),
             "phrase": self._phrase(chunk.text, held),
             "code": code_share(chunk.text),
+            "defines": float(bool(self._defined) and self._defines(chunk)),
         }
+
+    def _defines(self, chunk: Chunk) -> bool:
+        # The title of a page stands for its first chunk; a section's later chunks have its heading, too.
+        heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
+        return _words(heading, self.language)[1] == self._defined
 
     def _share(self, text: str) -> float:
         if text not in self._shares:

@@ -20,10 +20,20 @@ from typing import NamedTuple, TypeAlias
 from chapterverse.model import Chunk
 from chapterverse.store import Hit
 from chapterverse_api.index.addresses import page_of
+from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
 
 #: What each feature adds to the fused value, which is 1 for the best hit.
-WEIGHTS = {"page": 0.2, "title": 0.1, "heading": 0.15, "file": 0.17, "phrase": 0.12, "code": -0.05, "here": 0.1}
+WEIGHTS = {
+    "page": 0.2,
+    "title": 0.1,
+    "heading": 0.15,
+    "file": 0.17,
+    "phrase": 0.12,
+    "code": -0.05,
+    "here": 0.1,
+    "defines": 0.2,
+}
 #: The most that a value can reach, by which ranks are brought to 0..1.
 _MOST = 1 + sum(w for w in WEIGHTS.values() if w > 0)
 #: What a chunk loses for each one like it before it: maximal marginal relevance (Carbonell & Goldstein, 1998),
@@ -136,6 +146,32 @@ def varied(rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float
         else:
             shown.add(hit)
             yield Ranked(hit, left, {**parts, "again": left - value} if left < value else parts)
+
+
+def with_both_sides(candidates: Sequence[Candidate], sides: Sequence[str], idf: Mapping[int, float]) -> list[Candidate]:
+    """Return the candidates with the best one of each side of a comparison behind the first.
+
+    The best of a side speaks most of it, and least of the others, by its words, heading, title and file.
+    """
+    if not candidates:
+        return []
+    first, ahead = candidates[0], list[Candidate]()
+    for side in sides:
+        features = {language: QueryFeatures(side, language, idf) for language in {c.chunk.language for c in candidates}}
+        best = max(candidates, key=lambda c: _of_side(c, features[c.chunk.language], idf))
+        if all(section(best.chunk) != section(other.chunk) for other in (first, *ahead)):
+            ahead.append(best._replace(rank=first.rank))
+    moved = {c.chunk.chunk_id for c in ahead}
+    return [first, *ahead, *(c for c in candidates[1:] if c.chunk.chunk_id not in moved)]
+
+
+def _of_side(candidate: Candidate, side: QueryFeatures, idf: Mapping[int, float]) -> tuple[float, float]:
+    held = candidate.lexical.among(idf)
+    own = sum(weight * idf[term] for term, weight in held.items() if term in side.terms)
+    others = sum(weight * idf[term] for term, weight in held.items() if term not in side.terms)
+    parts = side.features(candidate.chunk, held.keys())
+    named = sum(WEIGHTS[name] * parts[name] for name in ("title", "heading", "file", "phrase"))
+    return own / (own + others) * named if own else 0.0, candidate.rank
 
 
 def section(chunk: Chunk) -> Section:

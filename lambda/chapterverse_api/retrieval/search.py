@@ -22,6 +22,7 @@ from chapterverse_api.retrieval import memories, ranking
 from chapterverse_api.retrieval.answerability import Verdict, answer_features, answerability, verdict
 from chapterverse_api.retrieval.candidates import Candidate as Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
+from chapterverse_api.retrieval.frames import Frame, frame_of
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.spelling import corrected
@@ -54,6 +55,7 @@ class Retrieval:
         timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
         vector: of the question, for a second search.
         searched: the question with its typing mistakes corrected.
+        frame: what kind of answer it asks for, where its words say so.
         answerability: how likely the docs answer the question, 0 to 1 (see `answerability`).
     """
 
@@ -66,6 +68,7 @@ class Retrieval:
     timings: Mapping[str, float] = field(default_factory=dict)
     vector: Sequence[float] | None = None
     searched: str = ""
+    frame: Frame | None = None
     answerability: float = 0.0
 
     @property
@@ -85,9 +88,9 @@ class Retrieval:
 
     @property
     def strong(self) -> tuple[Candidate, ...]:
-        """The candidates that may be answered from: those with evidence of their own, and those that rank with the best.
+        """The candidates that may be answered from: those with evidence, and those that rank near the best.
 
-        Where the answer is only perhaps there, the first one; where it is not, none.
+        They are few where the answer is only perhaps there, and none where it is not.
         """
         near = RELATED * max((c.rank for c in self.candidates), default=0.0)
         related = (c for c in self.candidates if c.evidence >= self.calibration.floor or c.rank >= near)
@@ -128,7 +131,9 @@ def retrieve(
         InputError: the vector is not of the index's size.
     """
     head = snapshot.head
-    asked = after.searched if after else corrected(question or "", snapshot)
+    meant = after.searched if after else corrected(question or "", snapshot)
+    frame = frame_of(meant, head.languages)
+    asked = frame.text if frame and frame.kind == "definition" else meant
     stages = _Stages(after.timings if after else {})
     failures: dict[str, ProviderError] = {**after.failures} if after else {}
     if after is not None:
@@ -137,7 +142,7 @@ def retrieve(
         _check_vector(vector, head.embedder.size)
     elif question is not None and embedder is not None:
         try:
-            vector = embedder.embed_query(asked)
+            vector = embedder.embed_query(meant)
         except ProviderError as error:
             failures["embedder"] = error
         stages.end("embed")
@@ -149,7 +154,10 @@ def retrieve(
 
     words, idf = read_question(asked, head.languages, snapshot)
     hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
-    wanted = {language: QueryFeatures(asked, language, idf) for language in {h.chunk.language for h in hits.values()}}
+    defined = frame.text if frame and frame.kind == "definition" else ""
+    wanted = {
+        language: QueryFeatures(asked, language, idf, defined) for language in {h.chunk.language for h in hits.values()}
+    }
     held = {i: h.lexical.among(idf) for i, h in hits.items()}
     fused = ranking.fuse(held, idf, by_meaning, head.fusion_weight if weight is None else weight)
     ranked = ranking.rank(hits, held, fused, wanted, here)
@@ -157,6 +165,8 @@ def retrieve(
 
     calibration = Calibration.from_json(head.calibration)
     candidates = memories.weigh(_weighed(ranked, held, calibration, words, idf, by_meaning), now)
+    if frame and frame.kind == "comparison":
+        candidates = ranking.with_both_sides(candidates, frame.subjects, idf)
     features = answer_features(candidates, words, calibration, head.chunks)
     stages.end("weigh")
     return Retrieval(
@@ -168,7 +178,8 @@ def retrieve(
         failures=failures,
         timings=stages.timings,
         vector=vector,
-        searched=asked,
+        searched=meant,
+        frame=frame,
         answerability=answerability(features),
     )
 

@@ -6,10 +6,9 @@ their terms at once returns chunks that hold those which exist. So every store c
 beside its vectors, and a question whose words are all known costs nothing.
 
 An edit is a letter that is swapped with the next, doubled, dropped, added or replaced, and a space that is missing or
-too many. Left alone is what the index knows, a common word that these docs happen to lack ("latex" is not "later"), what is
-quoted or looks like code, and what is shorter than four letters.
-Of several candidates the likeliest edit wins, then the more frequent word. Words of scripts without spaces are left
-alone, as nobody mistypes a letter there.
+too many. Of several candidates the likeliest edit wins, then the more frequent word. Left alone is what the index
+knows, a common word that these docs happen to lack ("latex" is not "later"), what is quoted or looks like code, what is
+shorter than four letters, and scripts without spaces.
 """
 
 from __future__ import annotations
@@ -40,8 +39,9 @@ _SWAPPED, _DOUBLED, _DROPPED, _ADDED, _NEAR, _REPLACED, _SPACE, _FIRST = 0.6, 0.
 #: How much likelier a common word is.
 _COMMON = 0.4
 
-# A plain word that stands alone: not in quotes or code, not part of an identifier, an option or an address.
-_PLAIN = re.compile(r"(?<![\w`\"“”«»./:@#$%&*=<>\\'’-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w`\"“”«»/:@#=<>\\-]|[.'’]\w)")
+# A plain word that stands alone: not part of an identifier, an option or an address.
+_PLAIN = re.compile(r"(?<![\w./:@#$%&*=<>\\'’-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/:@#=<>\\-]|[.'’]\w)")
+_QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|“[^”\n]*”|«[^»\n]*»')
 _CAPITAL_INSIDE = re.compile(r"(?<=\w)[A-ZÀ-ÖØ-ÞА-Я]")
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
@@ -95,7 +95,8 @@ class Edit:
 
 
 def _unknown(question: str, languages: Sequence[str], snapshot: Snapshot) -> Iterator[Mistyped]:
-    plain = [m for m in _PLAIN.finditer(question) if SHORTEST <= len(m.group()) <= LONGEST]
+    unquoted = _QUOTED.sub(lambda quoted: "`" * len(quoted.group()), question)
+    plain = [m for m in _PLAIN.finditer(unquoted) if SHORTEST <= len(m.group()) <= LONGEST]
     plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _letters(m.group().lower())]
     terms = [_wholes(m.group(), languages) for m in plain]
     asked = sorted({term for of_word in terms for term in of_word})

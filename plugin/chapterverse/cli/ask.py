@@ -63,6 +63,12 @@ def ask(
         str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
     ] = None,
     page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the text was selected on.")] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
+        ),
+    ] = None,
     as_json: Json = False,
     store: Store = None,
     site: Site = None,
@@ -76,10 +82,16 @@ def ask(
     if question is None and selected_text is None:
         raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
-    answer = service.answer(query=question, selected_text=selected_text, page_url=page_url)
+    earlier = _conversation(history) if history else None
+    answer = service.answer(
+        query=question, selected_text=selected_text, page_url=page_url, conversation_history=earlier
+    )
     if as_json:
         print_json(answer)
         return
+    if searched := answer["searched_as"]:
+        said = "Following up on" if searched["reason"] == "follow_up" else "Showing results for"
+        typer.echo(f"{said}: {searched['query']}\n")
     _print_markdown(answer["response"])
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
     for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
@@ -192,6 +204,21 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _name(place: dict[str, Any]) -> str:
     return " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
+
+
+def _conversation(file: Path) -> Any:
+    """Return the messages of a file; the service checks their form.
+
+    Raises:
+        InputError: the file can't be read, or is no JSON list.
+    """
+    try:
+        messages = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"--history {file} can't be read as JSON: {error}") from None
+    if not isinstance(messages, list):
+        raise InputError(f'--history {file} holds no JSON list: write [{{"role": "user", "content": …}}, …].')
+    return messages
 
 
 def _print_markdown(text: str) -> None:

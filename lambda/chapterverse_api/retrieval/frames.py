@@ -1,0 +1,66 @@
+"""Recognizes what kind of answer a question asks for by the words around its subject.
+
+"What is a leaf bundle" asks for a definition of "leaf bundle", "hydrate vs prerender" for both sides of a comparison.
+The words of the frame say nothing of the subject: "difference" would find sections about differences. So the subject
+alone is searched for. The patterns of each language are data, in `frames.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+#: Longer questions say more than their frame: characters.
+LONGEST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A question without the words that only say what kind of answer it wants.
+
+    Attributes:
+        subjects: what is defined, or the sides that are compared.
+    """
+
+    kind: Literal["definition", "comparison"]
+    subjects: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.subjects)
+
+
+def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
+    """Return the frame of a question; None where it has none.
+
+    Args:
+        languages: those of the docs, BCP 47; English is always understood besides.
+    """
+    asked = question.strip().rstrip("?!.。？！ ").replace("’", "'")
+    if len(asked) > LONGEST or "\n" in asked:
+        return None
+    tags = dict.fromkeys((*(tag.partition("-")[0].lower() for tag in languages), "en"))
+    patterns = _patterns()
+    for kind in ("comparison", "definition"):
+        for tag in tags:
+            for pattern in patterns[kind].get(tag, ()):
+                if match := pattern.fullmatch(asked):
+                    subjects = tuple(subject.strip(" ,;:") for subject in match.groups())
+                    if all(subjects):
+                        return Frame("comparison" if kind == "comparison" else "definition", subjects)
+    return None
+
+
+@cache
+def _patterns() -> Mapping[str, Mapping[str, tuple[re.Pattern[str], ...]]]:
+    text = files("chapterverse_api.retrieval").joinpath("frames.json").read_text(encoding="utf-8")
+    data: dict[str, dict[str, list[str]]] = json.loads(text)
+    return {
+        kind: {tag: tuple(re.compile(p, re.IGNORECASE) for p in patterns) for tag, patterns in of_kind.items()}
+        for kind, of_kind in data.items()
+    }
