@@ -251,6 +251,7 @@ def fused(alone: Retrieval, behind: Retrieval) -> Retrieval:
     return replace(
         alone,
         candidates=tuple(texts.values()),
+        question=behind.question,
         total=len(merged),
         failures={**alone.failures, **behind.failures},
         timings={stage: alone.timings.get(stage, 0.0) + seconds for stage, seconds in behind.timings.items()},

@@ -40,8 +40,9 @@ _SWAPPED, _DOUBLED, _DROPPED, _ADDED, _NEAR, _REPLACED, _SPACE, _FIRST = 0.6, 0.
 _COMMON = 0.4
 
 # A plain word that stands alone: not part of an identifier, an option or an address.
-_PLAIN = re.compile(r"(?<![\w./:@#$%&*=<>\\'’-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/:@#=<>\\-]|[.'’]\w)")
+_PLAIN = re.compile(r"(?<![\w./:@#$%&*=<>\\'’-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/:@#=<>(\\-]|[.'’]\w)")
 _QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|“[^”\n]*”|«[^»\n]*»')
+_NEXT = re.compile(r" ([^\W\d_]{2,24})(?![\w'’.-])")
 _CAPITAL_INSIDE = re.compile(r"(?<=\w)[A-ZÀ-ÖØ-ÞА-Я]")
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
@@ -160,7 +161,7 @@ def _edits(word: str) -> Iterator[Edit]:
 
 def _joins(mistyped: Mistyped, question: str) -> Iterator[Edit]:
     """Yield the word with the next one: "book mark" is "bookmark"."""
-    following = re.compile(r" ([^\W\d_]{2,})(?![\w'’.-]*\w)").match(question, mistyped.end)
+    following = _NEXT.match(question, mistyped.end)
     if following:
         yield Edit(mistyped.word + following.group(1).lower(), _SPACE, True, following.end())
 

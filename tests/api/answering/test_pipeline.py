@@ -17,7 +17,7 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
 from chapterverse_api.circuit_breaker import FAILURES
-from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.generation import Draft, GenerationRequest, Span
 from chapterverse_api.service import Service
@@ -106,10 +106,24 @@ def test_every_turn_has_its_own_id_and_keeps_the_readers_thread(service: Service
     assert first.execution_time > 0
 
 
-def test_half_a_question_answered_is_partial_and_says_where_to_look_on(service: Service) -> None:
-    answer = ask(service, "clear the cache of zebras")
+def test_an_uncertain_answer_is_one_quote_that_says_so_and_where_to_look_on(service: Service) -> None:
+    answer = ask(service, "How do I configure nginx as a reverse proxy for the cache?")
     assert answer.status == "partial"
+    assert answer.response.startswith(phrases.of("en").unsure)
+    assert [len(s.citations) for s in answer.segments] == [0, 1]
     assert answer.nearest[0].url == "https://quill.example.com/docs/cache/#clearing-the-cache"
+
+
+def test_what_was_searched_for_is_said_where_it_is_not_the_question(service: Service) -> None:
+    assert ask(service, QUESTION).searched_as is None
+    corrected = ask(service, "How do I clear the cahce?").searched_as
+    assert corrected == SearchedAs(
+        query="How do I clear the cache?", reason="corrected", original="How do I clear the cahce?"
+    )
+    history = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": "So."}]
+    led = ask(service, "and how is it done?", conversation_history=history)
+    assert led.searched_as == SearchedAs(query=QUESTION, reason="follow_up", original="and how is it done?")
+    assert led.source_chunks[0].section == "Clearing the cache"
 
 
 @pytest.mark.parametrize("question", ["What is the weather in Paris?", "Who won the world cup?", "zzzz", "the of and"])
@@ -122,7 +136,7 @@ def test_what_the_docs_do_not_hold_is_refused_without_asking_a_model(index: Path
 
 
 def test_a_refusal_points_to_the_nearest_pages(service: Service) -> None:
-    answer = ask(service, "How do I configure nginx as a reverse proxy for the cache?")
+    answer = ask(service, "Who won the cache world cup of 1966 in Paris?")
     assert answer.status == "not_in_docs"
     assert [(n.chapter, n.section) for n in answer.nearest] == [("Caching", "Clearing the cache")]
 

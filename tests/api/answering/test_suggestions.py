@@ -131,7 +131,7 @@ def test_beside_a_selection_nothing_is_suggested(service: Service) -> None:
 
 def test_a_late_answer_waits_for_none(service: Service) -> None:
     answer = quill.whole(service.chat(ChatQuery(query=QUESTION), deadline=Deadline(0)))
-    assert (answer.status, answer.follow_ups) == ("partial", [])
+    assert (answer.status, answer.follow_ups) == ("answered", [])
 
 
 def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:

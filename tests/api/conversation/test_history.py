@@ -1,19 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.history import (
-    REPORTED,
-    Condensed,
-    Conversation,
-    condense,
-    rewrite_follow_up,
-    standalone,
-)
+from chapterverse_api.conversation.follow_ups import leaning
+from chapterverse_api.conversation.history import REPORTED, SUBJECT_MOST, Conversation, Subject, subject
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, Writer
@@ -49,6 +45,14 @@ def kept(*pairs: tuple[str, str], summary: str = "", status: str = "answered") -
 
 
 # Follow-ups, by words
+
+
+def standalone(question: str, history: list[Message], languages: Sequence[str] = ("en",)) -> str:
+    """Return what is searched for besides a question that can't stand alone, and the question itself if it can."""
+    if leaning(question, languages) == "no":
+        return question
+    found = subject(question, talk(*history), None, Deadline(), languages)
+    return found.before(question) if found else question
 
 
 def test_a_question_that_stands_alone_is_left_alone() -> None:
@@ -130,9 +134,8 @@ def test_a_question_that_was_refused_leads_nobody_astray() -> None:
     assert standalone("And on Windows?", history[2:]) == f"{history[2].content}\nAnd on Windows?"
 
 
-def test_a_selection_of_earlier_does_not_drown_a_new_subject() -> None:
+def test_of_a_selection_only_the_beginning_is_searched_for() -> None:
     selection = "Caches are kept below .cache and hold renders. " * 40
-    assert standalone("How do I theme?", said(selection, "So.")) == "How do I theme?"
     words = standalone("why?", said(selection, "So."))
     assert words.startswith("Caches are kept below .cache and hold renders.")
     assert words.endswith("\nwhy?")
@@ -141,9 +144,11 @@ def test_a_selection_of_earlier_does_not_drown_a_new_subject() -> None:
 
 def test_earlier_questions_add_so_much_and_no_more() -> None:
     earlier = ["and " + "it " * 90] * 3 + ["so " + "that " * 50] * 3 + ["or " + "they " * 50]
-    assert len(rewrite_follow_up("and it?", [f"{n} {text}" for n, text in enumerate(earlier)], ["en"])) <= 900 + len(
-        "and it?"
-    )
+    conversation = Conversation(questions=tuple(f"{n} {text}" for n, text in enumerate(earlier)))
+    found = subject("and it?", conversation, None, Deadline())
+    assert found
+    assert 600 < len(found.text) < SUBJECT_MOST
+    assert found.question.startswith("6 or they")
 
 
 @pytest.mark.parametrize("text", [" " * 4000, "。" * 4000, "a" * 4000, "\n" * 4000, "?" * 4000])
@@ -232,14 +237,14 @@ def test_a_kept_question_that_was_refused_is_not_leaned_on() -> None:
 # Follow-ups, by a model
 
 
-def condensed(question: str, scribe: Writer | None, *texts: str, deadline: Deadline | None = None) -> Condensed:
-    return condense(question, talk(*signed(*texts)), scribe, deadline or Deadline())
+def subject_of(question: str, scribe: Writer | None, *texts: str, deadline: Deadline | None = None) -> Subject | None:
+    return subject(question, talk(*signed(*texts)), scribe, deadline or Deadline())
 
 
 def test_a_model_says_what_a_follow_up_means() -> None:
     scribe = Scribe(' "How do I install Quill with Docker on Windows?"\n')
-    found = condensed("And on Windows?", scribe, DOCKER, "Like so.")
-    assert found == Condensed("How do I install Quill with Docker on Windows?", "model")
+    found = subject_of("And on Windows?", scribe, DOCKER, "Like so.")
+    assert found == Subject("How do I install Quill with Docker on Windows?", DOCKER, whole=True)
     (asked,) = scribe.asked
     assert 1.0 < asked.seconds <= 1.5
     assert asked.tokens == 200
@@ -251,13 +256,13 @@ def test_a_model_says_what_a_follow_up_means() -> None:
 
 def test_a_turn_that_is_nearly_over_leaves_a_model_less_time() -> None:
     scribe = Scribe("How do I install Quill?")
-    condensed("And on Windows?", scribe, DOCKER, "a", deadline=Deadline(0.5))
+    subject_of("And on Windows?", scribe, DOCKER, "a", deadline=Deadline(0.5))
     assert scribe.asked[0].seconds <= 0.5
 
 
 def test_a_model_may_leave_a_question_as_it_is() -> None:
     question = "How do I clear the cache of old renders?"
-    assert condensed(question, Scribe(question), DOCKER, "a") == Condensed(question, "nothing")
+    assert subject_of(question, Scribe(question), DOCKER, "a") is None
 
 
 @pytest.mark.parametrize(
@@ -270,27 +275,18 @@ def test_a_model_may_leave_a_question_as_it_is() -> None:
     ids=ascii,
 )  # fmt: skip
 def test_a_reply_that_is_no_question_about_it_is_ignored(reply: str | Exception) -> None:
-    found = condensed("And on Windows?", Scribe(reply), DOCKER, "Like so.")
-    assert found == Condensed(f"{DOCKER}\nAnd on Windows?", "words")
+    assert subject_of("And on Windows?", Scribe(reply), DOCKER, "Like so.") == Subject(DOCKER, DOCKER)
 
 
 def test_an_address_that_was_spoken_of_may_be_searched_for() -> None:
-    reply = "Does https://quill.example/install work on Windows?"
-    found = condensed("And on Windows?", Scribe(reply), "Does https://quill.example/install work?", "Yes.")
-    assert found == Condensed(reply, "model")
+    reply, earlier = "Does https://quill.example/install work on Windows?", "Does https://quill.example/install work?"
+    assert subject_of("And on Windows?", Scribe(reply), earlier, "Yes.") == Subject(reply, earlier, whole=True)
 
 
 def test_without_history_no_model_is_asked() -> None:
     scribe = Scribe()
-    assert condensed("And on Windows?", scribe) == Condensed("And on Windows?", "nothing")
-    assert condensed("", scribe, DOCKER, "a") == Condensed("", "nothing")
+    assert subject_of("And on Windows?", scribe) is None
     assert scribe.asked == []
-
-
-def test_without_a_model_words_do() -> None:
-    assert condensed("And on Windows?", None, DOCKER, "a") == Condensed(f"{DOCKER}\nAnd on Windows?", "words")
-    question = "How do I clear the cache of old renders?"
-    assert condensed(question, None, DOCKER, "a") == Condensed(question, "nothing")
 
 
 def test_a_scribe_is_a_writer() -> None:

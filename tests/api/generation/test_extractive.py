@@ -74,11 +74,11 @@ def test_two_passages_are_quoted_each_with_its_own_citation() -> None:
     assert [s.citations for s in spans] == [(), ("1",), ("2",)]
 
 
-def test_what_speaks_most_of_the_question_stands_first_and_what_does_not_is_left_out() -> None:
+def test_quotes_stand_in_the_order_of_the_sources_and_what_does_not_speak_of_the_question_is_left_out() -> None:
     one, two = passage("Kettles sing.", "1"), passage("Teapots dance on ice.", "2", ("Teapots",))
     assert [s.citations for s in draft("Do teapots dance?", one, two)] == [(), ("2",)]
     three = passage("Teapots sing.", "3")
-    assert [s.citations for s in draft("Do teapots dance?", three, two)] == [(), ("2",), ("3",)]
+    assert [s.citations for s in draft("Do teapots dance?", three, two)] == [(), ("3",), ("2",)]
 
 
 def test_the_same_words_are_not_quoted_twice() -> None:

@@ -68,7 +68,9 @@ def results_for(service: Service, query: str, **fields: Any) -> ScopedResults:
     resources, question = service.resources, ChatQuery.model_validate({"query": query, **fields})
     snapshot = resources.index.snapshot(question.docs_version, question.page_url)
     models = resources.models
-    return search_in_scope(question, query, snapshot, resources.index, models.embedder, models.reranker, Deadline())
+    return search_in_scope(
+        question, "no", lambda: None, snapshot, resources.index, models.embedder, models.reranker, Deadline()
+    )
 
 
 def carriers(version: str) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from api import quill
+from chapterverse.store import Snapshot, only_scope, open_store
+from chapterverse_api.conversation.follow_ups import Leaning, leaning
+from chapterverse_api.conversation.history import Subject
+from chapterverse_api.retrieval.follow_up import search_follow_up
+from chapterverse_api.retrieval.search import Retrieval, retrieve
+
+CACHE = Subject("How do I clear the cache of old renders?", "How do I clear the cache of old renders?")
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    store = open_store(quill.publish(tmp_path_factory.mktemp("index")))
+    return store.snapshot(only_scope(store))
+
+
+def searched(
+    question: str, snapshot: Snapshot, subject: Subject | None = CACHE, leans: Leaning | None = None
+) -> tuple[Retrieval, Subject | None]:
+    return search_follow_up(
+        question, leans or leaning(question, ["en"]), lambda: subject, lambda text: retrieve(snapshot, None, text)
+    )
+
+
+def test_a_question_that_stands_alone_is_searched_as_if_nothing_was_said(snapshot: Snapshot) -> None:
+    for question in ("How do I uninstall Quill?", "uninstalling"):
+        found, leant = searched(question, snapshot)
+        assert leant is None
+        assert found.candidates == retrieve(snapshot, None, question).candidates
+
+
+def test_what_points_back_is_searched_behind_the_last_question(snapshot: Snapshot) -> None:
+    found, leant = searched("and how is it done?", snapshot)
+    assert leant == CACHE
+    assert found.candidates[0].chunk.section_heading == "Clearing the cache"
+    assert found.verdict == "yes"
+    ranks = [c.rank for c in found.candidates]
+    assert ranks == sorted(ranks, reverse=True)
+    assert len({c.chunk.chunk_id for c in found.candidates}) == len(ranks)
+
+
+def test_nothing_to_lean_on_changes_nothing(snapshot: Snapshot) -> None:
+    found, leant = searched("and how is it done?", snapshot, None)
+    assert leant is None
+    assert found.verdict == "no"
+
+
+@pytest.mark.parametrize("question", ["tell me a joke", "weather tomorrow"])
+def test_a_foreign_question_does_not_become_an_answer_by_what_was_asked_before(
+    question: str, snapshot: Snapshot
+) -> None:
+    found, leant = searched(question, snapshot, leans="short")
+    assert leant is None
+    assert found.verdict == "no"

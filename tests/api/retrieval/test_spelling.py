@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from api import quill
+from chapterverse.store import Snapshot, only_scope, open_store
+from chapterverse.text import common_words
+from chapterverse.text.tokens import ranks
+from chapterverse_api.retrieval.search import retrieve
+from chapterverse_api.retrieval.spelling import corrected
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    store = open_store(quill.publish(tmp_path_factory.mktemp("index")))
+    return store.snapshot(only_scope(store))
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("clear the cahce", "clear the cache"),
+        ("clear the cachhe", "clear the cache"),
+        ("uninstaling quill", "uninstalling quill"),
+        ("Unistalling quill", "Uninstalling quill"),
+        ("how do I cler the cache?", "how do I clear the cache?"),
+        ("why shouldnt the cache clear", "why shouldn't the cache clear"),
+    ],
+)
+def test_a_mistake_is_corrected(typed: str, meant: str, snapshot: Snapshot) -> None:
+    assert corrected(typed, snapshot) == meant
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "", "?", "c", "How do I clear the cache?", "clear the `cahce`", 'clear the "cahce"', "--cahce", "cahce.toml",
+        "my_cahce", "reCahce", "cahce()", "https://cahce.example/", "xyzzyplugh", "缓存怎么清", "🙂" * 100,
+        # Words of the language that these docs lack are no mistakes.
+        "tell me about latex", "who won the world cup",
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_what_is_no_mistake_is_left_alone(question: str, snapshot: Snapshot) -> None:
+    assert corrected(question, snapshot) == question
+
+
+def test_the_search_is_for_what_was_meant(snapshot: Snapshot) -> None:
+    found = retrieve(snapshot, None, "How do I clear the cahce?")
+    assert found.searched == "How do I clear the cache?"
+    assert found.candidates == retrieve(snapshot, None, "How do I clear the cache?").candidates
+
+
+@pytest.mark.parametrize("question", ["abcdefgh " * 440, "qwertzuiopasdfghjklyx " * 180, "a" * 4000, "é" * 4000])
+def test_nonsense_of_any_length_takes_a_bounded_time(question: str, snapshot: Snapshot) -> None:
+    started = time.process_time()
+    corrected(question[:4000], snapshot)
+    assert time.process_time() - started < 5
+
+
+def test_the_filter_of_common_words_is_made_of_the_tokenizers() -> None:
+    words = list(common_words.frequent_words(ranks()))
+    made = Path(common_words.__file__).with_name("common_words.bin").read_bytes()
+    assert made == common_words.made_of(words)
+    assert all(map(common_words.is_common, words))
+    strangers = [f"{word}{word[::-1]}" for word in words]
+    assert sum(map(common_words.is_common, strangers)) < len(strangers) * 0.015
