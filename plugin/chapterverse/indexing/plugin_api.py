@@ -1,6 +1,6 @@
-"""What a documentation generator's plugin calls: collect pages during a build, index them after a clean one.
+"""The interface for plugins of documentation generators: collect pages during a build, index them after a clean one.
 
-Reader and index are imported where they are used: a build that changes nothing pays for no reader.
+Readers and `sync` are imported inside functions, so a build that changes nothing doesn't load them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] = (), **about: str | None) -> Source:
-    """Return a page to index.
+    """Return a page as a source of the index.
 
     Args:
-        html: the page's content as rendered, without the theme around it; parsed only if it changed.
+        html: the rendered content without the theme; parsed only if it changed.
         about: further fields of `model.Page`.
     """
 
@@ -43,7 +43,7 @@ def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] 
 
 
 def stated(meta: Mapping[str, Any], theme: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a page's front matter and the theme say of it, as arguments of `source`."""
+    """Return the keyword arguments for `source` that a page's front matter and the theme state."""
     own, tags = meta.get("chapterverse"), meta.get("tags")
     return {
         "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
@@ -54,15 +54,15 @@ def stated(meta: Mapping[str, Any], theme: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def language(theme: Mapping[str, Any]) -> str:
-    """Return the language that a theme writes its own words in, as a BCP 47 tag."""
+    """Return the language of the theme's interface, as a BCP 47 tag."""
     return str(theme.get("language") or theme.get("locale") or "en").replace("_", "-")
 
 
 def widget(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a site's configuration decides of the chat, as options of `widget.assets`.
+    """Return the widget options of a site's configuration, as `widget.assets` takes them.
 
     Raises:
-        ConfigurationError: an option is unknown or can't have its value.
+        ConfigurationError: an option is unknown or has an invalid value.
     """
     if not given:
         return {}
@@ -72,10 +72,10 @@ def widget(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def starters(meta: Mapping[str, Any]) -> str:
-    """Return the HTML that gives a page the starter questions of its front matter, "" where it has none.
+    """Return a hidden HTML element with the starter questions of a page's front matter, "" if it has none.
 
     Raises:
-        ConfigurationError: they are no list of questions.
+        ConfigurationError: they are not a list of questions.
     """
     own = meta.get("chapterverse")
     if not isinstance(own, dict) or own.get("starters") is None:
@@ -86,32 +86,32 @@ def starters(meta: Mapping[str, Any]) -> str:
 
 
 def settings(root: Path, site_name: str, version: str | None, *, preview: bool, **chosen: Any) -> Settings:
-    """Return the environment's settings with the options of a site's configuration over them.
+    """Return the environment's settings, overridden by the options of a site's configuration.
 
     Args:
-        root: what relative paths are relative to.
-        chosen: options by name; those that are None are left to the environment.
+        root: the folder that relative paths are resolved against.
+        chosen: options by name; None leaves an option to the environment.
 
     Raises:
         ConfigurationError: a variable can't be read.
     """
-    found = Settings.from_environment(**chosen, docs_version=version)
-    found = found.override(site=found.site or slug(site_name))
+    settings = Settings.from_environment(**chosen, docs_version=version)
+    settings = settings.override(site=settings.site or slug(site_name))
     if preview:
-        # A preview holds drafts and local addresses: it never touches the published index, and cites itself.
-        version = found.docs_version or ""
-        found = found.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
-    return found.resolved(root)
+        # A preview contains drafts and local addresses, so it writes its own index and cites itself.
+        version = settings.docs_version or ""
+        settings = settings.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
+    return settings.resolved(root)
 
 
 def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
-    """Whether a site is being served while it is written: it is temporary, and at its server's own address."""
+    """Whether a live preview is being built: into a temporary folder, for the preview server's own address."""
     temporary = Path(site_dir).parent == Path(tempfile.gettempdir())
     return temporary and urlsplit(site_url or "").netloc == address
 
 
 def leaves(path: str | None, folder: str | None) -> bool:
-    """Whether a file's real path is outside the folder it was listed in; a generated file has neither."""
+    """Whether a file's real path is outside its folder. False for a generated file, which has neither."""
     if path is None or folder is None:
         return False
     return not Path(path).resolve().is_relative_to(Path(folder).resolve())
@@ -125,15 +125,15 @@ def index(
     persona: Path | None = None,
     docs: Path | None = None,
 ) -> Report:
-    """Make the index hold exactly these pages, and the persona.
+    """Make the index hold exactly these pages and the persona.
 
     Args:
-        persona: the file that holds it (see `knowledge.find_persona`).
+        persona: the persona's file (see `knowledge.persona_lookup.find_persona`).
         docs: the folder of the pages' sources.
 
     Raises:
-        ConfigurationError: the site has no address, or an option can't be used.
-        ChapterVerseError: as `sync.index` says; the index stays as it was.
+        ConfigurationError: the site has no address, or an option is invalid.
+        ChapterVerseError: as in `sync.index`; the index stays as it was.
     """
     from chapterverse import progress
     from chapterverse.indexing import publish_policy, sync
@@ -145,27 +145,27 @@ def index(
     if persona is not None:
         sources = [*sources, persona_source(persona, base_url, docs)]
     scope = Scope(settings.site, settings.docs_version or "")
-    left_out: list[str] = []
+    warnings: list[str] = []
     if settings.secrets_arn:
         from chapterverse.net.aws.secrets import resolved
 
-        settings = resolved(settings, left_out.append)
+        settings = resolved(settings, warnings.append)
     target = Target.open(settings, scope, base_url, chunk_tokens)
-    with contextlib.ExitStack() as shown:
+    with contextlib.ExitStack() as stack:
         bars: list[progress.Progress] = []
 
         def report(stage: str, done: int, total: int) -> None:
-            # Most builds find nothing to do in less time than it takes to load what draws a bar.
+            # Open the bar on first use: loading it takes longer than a build without changes.
             if not bars:
-                bars.append(shown.enter_context(progress.bar()))
+                bars.append(stack.enter_context(progress.bar()))
             bars[0](stage, done, total)
 
         done = sync.index(sources, target, report)
-        return replace(done, warnings=(*left_out, *done.warnings))
+        return replace(done, warnings=(*warnings, *done.warnings))
 
 
 def withheld(settings: Settings) -> str:
-    """Say why a build doesn't write a remote index that nobody told it to leave alone."""
+    """Return the reason why a build does not write to a remote index."""
     if settings.publish and settings.pull_request:
         return (
             "a pull request is being built, and its author may be a stranger; CHAPTERVERSE_PREVIEW_STORE names a store "
@@ -175,5 +175,5 @@ def withheld(settings: Settings) -> str:
 
 
 def explained(error: Exception) -> str:
-    """Return one sentence: ours as it is, a foreign one with its kind in front."""
+    """Return an error as one sentence; prefix the type's name if the error is not ours."""
     return str(error) if isinstance(error, ChapterVerseError) else f"{type(error).__name__}: {error}"
