@@ -1,4 +1,4 @@
-"""Collects findings by kind: counts all, keeps a readable number of each."""
+"""Collects findings by kind: counts all of them and keeps the first 1,000 of each kind."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-_KEPT = 1000
+_MOST_KEPT = 1000
 _SHOWN = 10
 
-#: Each kind with its heading and with what to do, in the order in which they are told.
+#: Title and advice for each kind, in the order of the report.
 KINDS = {
     "secret": ("Secrets in files", "Revoke each of them now, then take it out of what builds the site."),
     "link_out": ("Links that lead out of the site", "Put the file itself there, or remove the link."),
@@ -32,7 +32,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong; `file` is relative to the site, "" where it is the whole site."""
+    """One fault. `file` is relative to the site, "" for the whole site."""
 
     kind: str
     file: str
@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """All findings of a check; `pages` is how many pages were looked at."""
+    """All findings of a check; `pages` is the number of checked pages."""
 
     pages: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -49,19 +49,19 @@ class Findings:
 
     def add(self, kind: str, file: str, says: str) -> None:
         self.counts[kind] += 1
-        if self.counts[kind] <= _KEPT:
+        if self.counts[kind] <= _MOST_KEPT:
             self.kept.append(Finding(kind, file, says))
 
     def scrub(self, scrubbed: Callable[[str], str]) -> None:
-        """Put into the place of every text what `scrubbed` makes of it."""
+        """Replace the texts of all findings by `scrubbed(text)`."""
         self.kept = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.kept]
 
     def of(self, kind: str) -> list[Finding]:
         return [finding for finding in self.kept if finding.kind == kind]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that `check --json` prints; `count` is exact, of each kind up to 1,000 are listed."""
-        found = [
+        """Return the document that `check --json` prints: exact counts, and up to 1,000 examples of each kind."""
+        findings = [
             {
                 "kind": kind,
                 "title": title,
@@ -72,10 +72,10 @@ class Findings:
             for kind, (title, advice) in KINDS.items()
             if self.counts[kind]
         ]
-        return {"pages": self.pages, "count": self.counts.total(), "findings": found}
+        return {"pages": self.pages, "count": self.counts.total(), "findings": findings}
 
     def lines(self) -> Iterator[str]:
-        """Yield what a person reads: every kind with its number, what to do, and some examples."""
+        """Yield the report for people: each kind with its count, advice and some examples."""
         for kind, (title, advice) in KINDS.items():
             if count := self.counts[kind]:
                 yield f"{title}: {count:,}. {advice}"
@@ -83,5 +83,5 @@ class Findings:
                 if count > _SHOWN:
                     yield f"  … and {count - _SHOWN:,} more"
                 yield ""
-        told = f"{self.counts.total():,} found" if self.counts else "nothing wrong"
-        yield f"{self.pages:,} pages checked: {told}."
+        summary = f"{self.counts.total():,} found" if self.counts else "nothing wrong"
+        yield f"{self.pages:,} pages checked: {summary}."
