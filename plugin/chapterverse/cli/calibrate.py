@@ -1,4 +1,4 @@
-"""Command `calibrate`: fits to labelled questions when the chat refuses."""
+"""Command `calibrate`: fits refusals to labelled questions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from chapterverse.ledger import open_ledger
 from chapterverse.model import Head
 from chapterverse.store import open_store
 
-# What fits is loaded by the command that needs it.
+# Only the command itself loads the modules that fit.
 if TYPE_CHECKING:
     from chapterverse.calibration.fit import Figures
     from chapterverse.calibration.observations import CalibrationOutcome

@@ -1,4 +1,4 @@
-"""Command `eval`: measures how well questions are answered, against bars and an earlier run."""
+"""Command `eval`: measures results for labelled questions, against bars and an earlier run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from chapterverse.evaluation.questions import QuestionRow, read_judged
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace
 
-# What examines and measures is loaded by the command that needs it.
+# Only the command itself loads the modules that measure.
 if TYPE_CHECKING:
     from chapterverse.evaluation.bars import Bar
     from chapterverse.evaluation.comparison import Comparison
@@ -142,13 +142,13 @@ def eval_(
 
 
 def _document(done: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:
-    """Return what `--json` prints."""
+    """Return the document that `--json` prints."""
     document = {**done.to_json(), "bars": [bar.to_json(done.measured) for bar in bars]}
     return {**document, "comparison": comparison.to_json()} if comparison else document
 
 
 def _announce(questions: int, settings: Settings) -> None:
-    """Say what may be charged for before it is asked."""
+    """Warn before the first question about calls that may be charged."""
     if settings.generator != "extractive":
         typer.echo(
             f"Up to {questions} questions are going to {settings.generator}, which may charge for each.", err=True
@@ -171,7 +171,7 @@ def _bars(least: list[str], more: list[str], answers: bool) -> list[Bar]:
 
 
 def _check_outputs(files: list[Path], questions: Path) -> None:
-    """Refuse what could not be written, or would take the place of something else, before a question is asked."""
+    """Reject output files that can't be written or would overwrite each other, before the first question."""
     places = [file.resolve() for file in (questions, *files)]
     if len(set(places)) < len(places):
         raise typer.BadParameter("QUESTIONS, --report and --run must be different files.")
@@ -191,7 +191,7 @@ def _earlier(file: Path, asked: list[QuestionRow]) -> Run:
 
 
 def _save(file: Path, text: str) -> None:
-    """Write a file as a whole or not at all; into a pipe or a terminal as it comes."""
+    """Write a file atomically; write to a pipe or a terminal directly."""
     if file.exists() and not file.is_file():
         file.write_text(text, "utf-8")
     else:

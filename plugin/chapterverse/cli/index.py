@@ -1,4 +1,4 @@
-"""Commands `index` and `status`: update an index from its site, and show whether it is up to date."""
+"""Commands `index` and `status`: update an index from its site, and show the state of its files."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def index(
         publish_policy.check(settings)
     address = settings.base_url or None
     docs = path if source else None
-    spoken = find_persona(settings.persona, docs, Path())
-    reading = read_sources(path, address, slugs, no_pages(spoken, path)) if source else read_site(path, address)
-    sources = (*reading.sources, *([persona_source(spoken, reading.base_url, docs)] if spoken else []))
+    persona_file = find_persona(settings.persona, docs, Path())
+    reading = read_sources(path, address, slugs, no_pages(persona_file, path)) if source else read_site(path, address)
+    sources = (*reading.sources, *([persona_source(persona_file, reading.base_url, docs)] if persona_file else []))
     scope, others = _scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
@@ -98,7 +98,7 @@ def status(
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona)
     opened = open_store(settings)
     scope = only_scope(opened, settings.site, settings.docs_version)
-    report = states.derive(opened, open_ledger(settings), scope, _offered(path, settings) if path else None)
+    report = states.derive(opened, open_ledger(settings), scope, _site_sources(path, settings) if path else None)
     if as_json:
         print_json(report.to_json())
         return
@@ -107,20 +107,20 @@ def status(
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
 
 
-def _offered(site: Path, settings: Settings) -> list[Source]:
-    """Return what `index` would offer of a built site."""
+def _site_sources(site: Path, settings: Settings) -> list[Source]:
+    """Return the sources of a built site that `index` would read."""
     reading = read_site(site, settings.base_url or None)
-    spoken = find_persona(settings.persona, None, Path())
-    return [*reading.sources, *([persona_source(spoken, reading.base_url)] if spoken else [])]
+    persona_file = find_persona(settings.persona, None, Path())
+    return [*reading.sources, *([persona_source(persona_file, reading.base_url)] if persona_file else [])]
 
 
 def _scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
-    """Return what to index into, and the other sites of the store if this is a new one that nobody named.
+    """Return the scope to index, and the store's other sites if this is a new one without --site.
 
-    It is what --site says, else what holds the site at that address, else named by the address.
+    The site is --site, else the one indexed at that address, else named by the address.
     """
     heads: list[Head] = []
-    # A damaged head names nothing, and is replaced by what is about to be indexed.
+    # A damaged head has no name, and this run replaces it.
     with contextlib.suppress(IndexCorrupt):
         heads = open_store(settings).heads()
     known = {h.site for h in heads if h.base_url.rstrip("/") + "/" == reading.base_url}

@@ -1,4 +1,4 @@
-"""Commands `widget`, `inject` and `check`: put the chat into a built site and check it."""
+"""Commands `widget`, `inject` and `check`: add the chat to a built site and check the site."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def check(
 
 
 def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:
-    """Return the widget's files with what flags say of it, and where these say nothing, a file or the environment."""
+    """Return the widget's files, configured by flags, else by the file, else by the environment."""
     from chapterverse.widget.options import read_file, read_options
 
     settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version)

@@ -20,7 +20,7 @@ from chapterverse.model import EmbedderCard, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 
-# What checks an export is loaded by the commands that need it.
+# Only the commands themselves load the module that checks an export.
 if TYPE_CHECKING:
     from chapterverse.indexing import transfer
 
@@ -116,13 +116,13 @@ def repair(
     try:
         scope = only_scope(opened, settings.site, settings.docs_version)
     except IndexMissing:
-        # A first publication that was killed leaves no head, and still something to remove.
+        # A killed first publication leaves no head, but leftovers to remove.
         if not settings.site:
             raise
         scope = Scope(settings.site, settings.docs_version or "")
     done = maintenance.repair(Target(scope, opened, open_ledger(settings)))
-    told = f"rebuilt for {done.rebuilt} files" if done.rebuilt else "kept"
-    typer.echo(f"Removed {done.swept} leftovers, ledger {told}", err=True)
+    outcome = f"rebuilt for {done.rebuilt} files" if done.rebuilt else "kept"
+    typer.echo(f"Removed {done.swept} leftovers, ledger {outcome}", err=True)
     if as_json:
         head = done.head
         print_json(
@@ -154,7 +154,7 @@ def _card(settings: Settings, exported: transfer.ExportFile) -> EmbedderCard:
 
 
 def _write(file: Path, lines: Iterable[str]) -> None:
-    """Write a file as a whole or not at all; into a pipe or a terminal as it comes."""
+    """Write a file atomically; write to a pipe or a terminal directly."""
     if file.exists() and not file.is_file():
         with file.open("w", encoding="utf-8") as out:
             out.writelines(lines)
