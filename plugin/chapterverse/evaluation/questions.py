@@ -1,8 +1,8 @@
-"""Reads question files: JSON lines of `{"id", "question"}`, with a `history` for a follow-up. Other keys are free.
+"""Reads question files: JSON lines of `{"id", "question"}`, with a `history` for a follow-up. Other keys are ignored.
 
-A question that is to be measured by says what would answer it as well: `expected`, a list of addresses, each a page or
-a section of one (`url#anchor`), or `"answerable": false` where the documentation holds no answer. `nuggets` are facts
-that its answer must hold (see `evaluation.nuggets`).
+A judged question also states its answer: `expected`, a list of addresses of pages or sections (`url#anchor`), or
+`"answerable": false` if the documentation holds no answer. `nuggets` are facts that the answer must contain (see
+`evaluation.nuggets`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class QuestionRow:
 
     Attributes:
         history: messages before it, as in `ChatQuery.conversation_history`; unchecked.
-        place: where it was read, for an error to name.
-        expected: addresses of what answers it, as written and without repetitions; only `read_judged` reads them.
-        answerable: whether the documentation answers it; only `read_judged` reads that.
-        nuggets: what the answer must hold; only `read_judged` reads them.
+        place: file and line, for error messages.
+        expected: distinct addresses of its answer, as written; only `read_judged` reads them.
+        answerable: whether the documentation answers it; only `read_judged` reads it.
+        nuggets: facts of its answer; only `read_judged` reads them.
     """
 
     id: str
@@ -38,19 +38,19 @@ class QuestionRow:
 
 
 def read_questions(file: Path) -> list[QuestionRow]:
-    """Return the rows of a file in order; empty lines are skipped.
+    """Return the rows of a file in order, without empty lines.
 
     Raises:
-        InputError: it can't be read, holds no question, or a row is not what it should be; the message names its line.
+        InputError: the file can't be read, holds no question, or has an invalid row; the message names its line.
     """
     return [asked for asked, _ in _rows(file)]
 
 
 def read_judged(file: Path) -> list[QuestionRow]:
-    """Return the rows of a file in order, each with what is expected of it.
+    """Return the rows of a file in order, with what is expected of each.
 
     Raises:
-        InputError: as `read_questions`, or a row doesn't say what answers it, or two rows have one id.
+        InputError: as `read_questions`, or a row doesn't state its answer, or two rows have one id.
     """
     judged: dict[str, QuestionRow] = {}
     for asked, row in _rows(file):
@@ -104,6 +104,6 @@ def _judged(asked: QuestionRow, row: dict[str, Any]) -> QuestionRow:
 
 
 def _check_unicode(text: str, place: str) -> None:
-    # JSON can spell half of a surrogate pair, which can be neither printed nor sent.
+    # JSON can contain lone surrogates, which can be neither printed nor sent.
     if any("\ud800" <= c <= "\udfff" for c in text):
         raise InputError(f"{place}: this is not valid Unicode.")
