@@ -1,7 +1,7 @@
-"""Settings from the environment: one name for each, in every part of the system.
+"""Settings from the environment, with the same names in every part of the system.
 
-A flag or a line of mkdocs.yml overrides a variable; a secret comes from the environment, or from where `secrets_arn`
-says. A key that is present never switches a provider on: only `embedder`, `reranker` and `generator` do.
+A flag or a line of mkdocs.yml overrides a variable. A secret comes only from the environment or from `secrets_arn`. A
+key alone never enables a provider; `embedder`, `reranker` and `generator` do.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError
 
-#: Where the embedded index lives unless told otherwise: MkDocs plugins share `.cache/plugin/<name>` by convention.
+#: Default place of the embedded index; by convention MkDocs plugins use `.cache/plugin/<name>`.
 DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
 
-#: How build services say that they build a pull request, whose author may be a stranger.
+#: Variables by which CI services mark the build of a pull request, whose author may be a stranger.
 _PULL_REQUEST = {
     "GITHUB_EVENT_NAME": {"pull_request", "pull_request_target"},
     "BUILD_REASON": {"PullRequest"},
     "PULL_REQUEST": {"true"},
     "READTHEDOCS_VERSION_TYPE": {"external"},
 }
-#: These are set for nothing else.
+#: Variables that are set only for pull requests.
 _PULL_REQUEST_NUMBER = ("CI_MERGE_REQUEST_IID", "CIRCLE_PULL_REQUEST", "VERCEL_GIT_PULL_REQUEST_ID")
 
 _TRUE = {"1", "true", "yes", "on"}
@@ -114,31 +114,30 @@ class Settings:
 
     @property
     def may_publish(self) -> bool:
-        """Whether a build may write the index: by default the embedded one, and a remote one only when told to."""
+        """Whether a build may write the index: by default the embedded one, a remote one only if `publish` is true."""
         if self.store.startswith("edge:"):
             return self.publish is not False
         return self.publish is True and (not self.pull_request or bool(self.preview_of))
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Every secret that is set, by the name of its variable."""
-        held = {name: str(getattr(self, field)) for name, field in secret_fields().items()}
-        return {name: value for name, value in held.items() if value}
+        """Every secret that is set, by variable."""
+        values = {name: str(getattr(self, field)) for name, field in secret_fields().items()}
+        return {name: value for name, value in values.items() if value}
 
-    def with_secrets(self, held: Mapping[str, str]) -> Settings:
-        """Return a copy with these secrets, by the names of their variables, where there is none yet."""
-        missing = {field: held.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
-        return self.override(**missing)._in_its_place()
+    def with_secrets(self, secrets: Mapping[str, str]) -> Settings:
+        """Return a copy with these secrets, by variable, where none is set yet."""
+        missing = {field: secrets.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
+        return self.override(**missing)._for_pull_request()
 
     def resolved(self, root: Path) -> Settings:
-        """Return the settings with relative paths taken from `root` instead of the working directory."""
+        """Return the settings with relative paths resolved against `root` instead of the working directory."""
         kind, _, path = self.store.partition(":")
-        # An absolute path stays as it is.
         store = f"edge:{root / path}" if kind == "edge" and path else None
         return self.override(store=store, persona=str(root / self.persona) if self.persona else None)
 
     def override(self, **values: Any) -> Settings:
-        """Return a copy where every value that is not None replaces the setting of that name."""
+        """Return a copy with every value that is not None replaced."""
         current = {f.name: getattr(self, f.name) for f in fields(self)}
         return Settings(**{**current, **{k: v for k, v in values.items() if v is not None}})
 
@@ -153,27 +152,27 @@ class Settings:
         values: dict[str, Any] = {"pull_request": _is_pull_request(env)}
         for f in (f for f in fields(cls) if f.metadata):
             raw = env.get(f.metadata["env"])
-            # An empty variable is how CI systems spell "not set".
+            # CI systems set an empty variable for "not set".
             if raw:
                 values[f.name] = _switch(f.metadata["env"], raw) if "bool" in str(f.type) else raw
-        return cls(**values).override(**overrides)._in_its_place()
+        return cls(**values).override(**overrides)._for_pull_request()
 
-    def _in_its_place(self) -> Settings:
-        """Return what the build of a pull request uses instead; what nobody else can see stays as it is."""
+    def _for_pull_request(self) -> Settings:
+        """Return the settings for a pull request's build, which uses `preview_store` instead of a remote store."""
         if not (self.pull_request and self.preview_store) or self.store.startswith("edge:"):
             return self
-        # A server's rows would be the site's own.
+        # A ledger server's rows belong to the site's own index.
         ledger = self.ledger if self.ledger.startswith("sqlite:") else ""
         return self.override(store=self.preview_store, ledger=ledger, preview_of=self.preview_of or self.store)
 
 
 def secret_fields() -> dict[str, str]:
-    """Return the names of the settings that are secrets, by those of their variables."""
+    """Return the names of the secret settings by variable."""
     return {f.metadata["env"]: f.name for f in fields(Settings) if f.metadata.get("secret")}
 
 
 def _is_pull_request(env: Mapping[str, str]) -> bool:
-    return any(env.get(name) in said for name, said in _PULL_REQUEST.items()) or any(
+    return any(env.get(name) in values for name, values in _PULL_REQUEST.items()) or any(
         env.get(name) for name in _PULL_REQUEST_NUMBER
     )
 
