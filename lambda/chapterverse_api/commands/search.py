@@ -16,7 +16,7 @@ from chapterverse_api.validation import checked
 
 History = list[dict[str, str]] | None
 
-#: Results of which a fusion weight is judged.
+#: Results by which a fusion weight is judged.
 _WEIGHED = 10
 
 
@@ -26,75 +26,75 @@ def search(
     """Return the rows of `search --json` for one question: chunks unexpanded, best first.
 
     Raises:
-        InputError: the question, its history or a filter is out of contract.
-        IndexFault: there is no index that can be read.
+        InputError: the question, its history or a filter is invalid.
+        IndexFault: no index can be read.
     """
-    found, head = _found(resources, question, history, filters)
-    return _rows(resources.index, found, head, top_k)
+    retrieval, head = _search(resources, question, history, filters)
+    return _rows(resources.index, retrieval, head, top_k)
 
 
 def examine(resources: Resources, question: str, history: History, top_k: int) -> dict[str, Any]:
-    """Return the `results` of `search` for one question and how they came about, for `chapterverse eval`.
-
-    `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` says that
-    nothing reaches it; `seconds` by stage, with a `total` that leaves out the opening of the index; `degraded` why
-    not all went as configured, or None; `generation` that of the index.
+    """Return the `results` of `search` for one question and their figures; see `chapterverse.session.Session.examine`.
 
     Raises:
-        InputError: the question or its history is out of contract.
-        IndexFault: there is no index that can be read.
+        InputError: the question or its history is invalid.
+        IndexFault: no index can be read.
     """
     resources.index.snapshot()
     started = time.perf_counter()
-    found, head = _found(resources, question, history, {})
-    seconds = {**found.timings, "total": time.perf_counter() - started}
+    retrieval, head = _search(resources, question, history, {})
+    seconds = {**retrieval.timings, "total": time.perf_counter() - started}
     return {
-        "results": _rows(resources.index, found, head, top_k),
-        "evidence": round(found.evidence, 4),
-        "floor": found.calibration.floor,
-        "refused": not found.answerable,
+        "results": _rows(resources.index, retrieval, head, top_k),
+        "evidence": round(retrieval.evidence, 4),
+        "floor": retrieval.calibration.floor,
+        "refused": not retrieval.answerable,
         "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
-        "degraded": found.degraded,
+        "degraded": retrieval.degraded,
         "generation": head.generation,
     }
 
 
 def weigh(resources: Resources, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
-    """Return what `chapterverse calibrate` must know of one question.
-
-    `features` are those of every candidate (see `evidence.Features`); `urls` says for each fusion weight where the
-    best ten stand, best first.
+    """Return the `features` of every candidate (see `evidence.Features`) and the `urls` of the ten best for each
+    weight.
 
     Raises:
-        InputError: the question or its history is out of contract.
-        IndexFault: there is no index that can be read.
+        InputError: the question or its history is invalid.
+        IndexFault: no index can be read.
         ProviderError: the embedder failed.
     """
     query = checked(query=question, conversation_history=history or [])
     snapshot = resources.index.snapshot()
-    asked = standalone(question, query.conversation_history, snapshot.head.languages)
-    vector = resources.models.embedder.embed_query(asked) if resources.models.embedder else None
-    found = [retrieve(snapshot, None, asked, vector=vector, weight=weight) for weight in (None, *weights)]
+    standalone_question = standalone(question, query.conversation_history, snapshot.head.languages)
+    vector = resources.models.embedder.embed_query(standalone_question) if resources.models.embedder else None
+    retrievals = [
+        retrieve(snapshot, None, standalone_question, vector=vector, weight=weight) for weight in (None, *weights)
+    ]
     return {
-        "features": [c.features for c in found[0].candidates if c.features],
+        "features": [c.features for c in retrievals[0].candidates if c.features],
         "urls": {
             weight: [resources.index.public_url(c.chunk, snapshot.head) for c in one.candidates[:_WEIGHED]]
-            for weight, one in zip(weights, found[1:], strict=True)
+            for weight, one in zip(weights, retrievals[1:], strict=True)
         },
     }
 
 
-def _found(resources: Resources, question: str, history: History, filters: Mapping[str, Any]) -> tuple[Retrieval, Head]:
+def _search(
+    resources: Resources, question: str, history: History, filters: Mapping[str, Any]
+) -> tuple[Retrieval, Head]:
     query = checked(query=question, conversation_history=history or [], filters=filters)
     snapshot = resources.index.snapshot(query.docs_version)
-    asked = standalone(question, query.conversation_history, snapshot.head.languages)
+    standalone_question = standalone(question, query.conversation_history, snapshot.head.languages)
     where = readdressed(query.filters, lambda url: resources.index.published_url(url, snapshot.head))
-    found = retrieve(snapshot, resources.models.embedder, asked, filters=where)
+    retrieval = retrieve(snapshot, resources.models.embedder, standalone_question, filters=where)
     reranker = resources.models.reranker
-    return rerank(found, asked, reranker) if reranker and asked else found, snapshot.head
+    return rerank(
+        retrieval, standalone_question, reranker
+    ) if reranker and standalone_question else retrieval, snapshot.head
 
 
-def _rows(index: SiteIndex, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
+def _rows(index: SiteIndex, retrieval: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
     return [
         {
             "rank": rank,
@@ -107,5 +107,5 @@ def _rows(index: SiteIndex, found: Retrieval, head: Head, top_k: int) -> list[di
             "chunk_id": c.chunk.chunk_id,
             "text": c.chunk.text,
         }
-        for rank, c in enumerate(found.candidates[:top_k], 1)
+        for rank, c in enumerate(retrieval.candidates[:top_k], 1)
     ]
