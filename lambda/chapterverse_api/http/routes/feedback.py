@@ -1,4 +1,4 @@
-"""`POST /v1/feedback`: takes a rating, logs it, and keeps it where conversations are kept."""
+"""`POST /v1/feedback`: takes a rating, logs it, and stores it if conversations are stored."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def feedback(said: Feedback, request: Request) -> Response:
     try:
         service(request).rate(said)
     except RecordsFault as error:
-        # It is logged by now, but its owner reads the database: the reader may press again.
+        # It is logged, but the owner reads the database, so the reader may try again.
         raise unavailable() from error
     return Response(status_code=204)
