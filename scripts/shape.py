@@ -1,6 +1,6 @@
-"""Reports the shape of the code: the longest files and functions, lines by package.  shape.py [ROWS]
+"""Reports the shape of the code: lines by package, longest files and functions.  shape.py [ROWS]
 
-A report and no gate: a long file that holds one thought is better than two that hold half of it.
+It is a report and not a gate: one long file about one subject is better than two halves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_ap
 
 
 def functions(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the length in lines and the place of each function of a file."""
+    """Yield length in lines and place of each function in a file."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
