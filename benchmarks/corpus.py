@@ -1,4 +1,4 @@
-"""A folder of Markdown in every form that `chunking.py` measures: as source, as HTML, as blocks."""
+"""A folder of Markdown in the forms that `chunking.py` measures: source, HTML, blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCOPE = Scope("docs")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One page. `body` is its Markdown without front matter, `html` what a build would make of that."""
+    """One page: `body` is its Markdown without front matter, `html` a build's output for it."""
 
     path: str
     markdown: str

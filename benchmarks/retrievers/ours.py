@@ -1,4 +1,4 @@
-"""Ours, run as a user would: `chapterverse index PAGES --source`, then the service that `chapterverse search` asks."""
+"""Our retriever, run as by a user: `chapterverse index PAGES --source`, then the service behind `search`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BASE_URL = "https://docs.example/"
 
 @dataclass(frozen=True, slots=True)
 class ChapterVerse:
-    """One configuration of ours; everything that it doesn't name is at its default."""
+    """One configuration of ours; all other settings have their defaults."""
 
     name: str
     embedder: str = "none"
@@ -40,10 +40,10 @@ class ChapterVerse:
 
 def ours(embedder: str, rerankers: list[str], memory: Memory) -> list[ChapterVerse]:
     """Return our default first, then with a reranker, with the model, and with both."""
-    # A variable of the user's shell must not decide what "default" is.
+    # The user's environment must not change the defaults.
     for name in [name for name in os.environ if name.startswith("CHAPTERVERSE_")]:
         del os.environ[name]
-    # The only thing that differs from a user's run: vectors of an earlier run are not made again.
+    # The only difference to a user's run: cached vectors.
     fastembed.FastEmbedder = remembering(memory)  # type: ignore[misc]
     dense = [("", "none"), (" + MiniLM", embedder)] if embedder else [("", "none")]
     return [
