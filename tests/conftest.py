@@ -1,4 +1,4 @@
-"""What tests share: a folder in memory, a browser and a Node."""
+"""Shared fixtures: a folder in memory, a browser and a Node."""
 
 from __future__ import annotations
 

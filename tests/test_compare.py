@@ -1,4 +1,4 @@
-"""`benchmarks/compare.py`: a state is like itself, and one with a planted change differs where it was planted."""
+"""`benchmarks/compare.py`: a state equals itself, and a planted change is found where it was planted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The filter language: all that may be asked, all that is refused, and the answer against a look at every chunk."""
+"""The filter language: all valid and invalid filters, and the results against a scan of all chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real builds by MkDocs and ProperDocs, and what they leave in the index and in the site."""
+"""Real builds by MkDocs and ProperDocs, and their results in the index and in the site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example site: it builds, every trap in it is read as a reader sees it, and its questions are answered."""
+"""The example site: it builds, its traps are read as readers see them, and its questions are answered."""
 
 from __future__ import annotations
 

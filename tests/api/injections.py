@@ -1,4 +1,4 @@
-"""What attackers plant where a model may read it: orders in many voices, encodings and places, and what they order.
+"""Prompt injections that attackers plant in pages: orders in many voices, encodings and places.
 
 Each order holds, between « and », what the attacker wants the reader to see. `Obedient` is a model that reads every
 encoding that is known to work on some model, and does nothing but obey.

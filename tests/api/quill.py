@@ -1,4 +1,4 @@
-"""A small documentation, of a site builder called Quill, in a real index; an embedder that needs no model."""
+"""A small documentation of a site builder called Quill in a real index, and an embedder without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that answers from a queue and remembers what it was asked, and a client that needs no socket."""
+"""A service that answers from a queue and records its requests, and a client without a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cold start takes compiled from a file, by a recording that this Python makes of the checkout."""
+"""Precompiled code at a cold start, recorded by this Python from the checkout."""
 
 from __future__ import annotations
 

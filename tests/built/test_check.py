@@ -1,4 +1,4 @@
-"""What is wrong with built sites, planted one by one, and nothing else."""
+"""`check` on built sites: each planted fault is found, and nothing else."""
 
 from __future__ import annotations
 

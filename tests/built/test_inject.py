@@ -1,4 +1,4 @@
-"""The widget in built sites: one tag a page, no other byte changed, nothing outside of the folder touched."""
+"""The widget in built sites: one tag per page, no other byte changed, no file outside of the folder touched."""
 
 from __future__ import annotations
 

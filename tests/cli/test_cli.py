@@ -1,4 +1,4 @@
-"""Every command over real files; what a process of its own is needed for (signals, terminals, pipes) in one."""
+"""Every command over real files; signals, terminals and pipes in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`widget`, `inject` and `check` as commands: what they print, and how they end."""
+"""`widget`, `inject` and `check` as commands: their output and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site to visit and a browser to visit it with."""
+"""A site and a browser."""
 
 from __future__ import annotations
 

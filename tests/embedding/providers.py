@@ -1,4 +1,4 @@
-"""The embedders of paid services, each with the fake it talks to, opened alike."""
+"""The embedders of paid services, each with its fake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However a reply is damaged, no bad vector comes out of it."""
+"""A damaged reply never gives a bad vector."""
 
 from __future__ import annotations
 

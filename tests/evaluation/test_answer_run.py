@@ -1,4 +1,4 @@
-"""`chapterverse eval --answers`: from questions to figures of answers, and what becomes of it when it is broken off."""
+"""`chapterverse eval --answers`: from questions to figures of answers, and an interrupted run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as a document: parsed as XML, looked at as HTML, and opened in a browser."""
+"""The report as a document: parsed as XML and as HTML, and opened in a browser."""
 
 from __future__ import annotations
 

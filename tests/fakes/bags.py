@@ -1,4 +1,4 @@
-"""Vectors that depend on the words of a text alone: what the fakes of embedding models answer with."""
+"""Vectors computed from a text's words, the answers of fake embedding models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every request that costs money."""
+"""Invariants of every request that costs money."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cohere's `POST /v2/chat` as documented: what it takes and refuses, and the events of its stream in their order."""
+"""Cohere's `POST /v2/chat` as documented: its validation, and the events of its stream in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Cohere that runs on loopback and speaks the documented wire format of API v2.
+"""A Cohere on loopback that speaks the documented wire format of API v2.
 
 It refuses what the real one refuses: unknown fields, too many texts, empty or over-long ones, a size that a model
 doesn't have. A further endpoint is one more entry of `_ENDPOINTS`; the chat, which also streams, is in `cohere_chat`.

@@ -1,4 +1,4 @@
-"""Small documentation sites made up on the spot, and an embedder that counts what it is asked for."""
+"""Small generated documentation sites, and an embedder that counts its calls."""
 
 from __future__ import annotations
 

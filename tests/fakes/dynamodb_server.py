@@ -1,4 +1,4 @@
-"""moto's DynamoDB on loopback, with a front door that loses answers, doubles requests and refuses on demand.
+"""moto's DynamoDB on loopback, with a proxy that can lose answers, duplicate requests and reject them.
 
 moto is not DynamoDB, but here it keeps what counting rests on: a conditional write is checked and applied at once.
 """

@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that answers as told, misbehaves on demand, and remembers every request.
+"""An HTTP server on loopback that answers from a script, misbehaves on demand, and records every request.
 
 The fakes of paid APIs are this server with an `answer` each.
 """

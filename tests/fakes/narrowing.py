@@ -1,4 +1,4 @@
-"""Filters made up at random, and their answer by a look at every chunk: the reference for all stores."""
+"""Random filters, and their answer by a scan of all chunks: the reference for all stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rankings by shared words: what the fakes of reranking models answer with."""
+"""Rankings by shared words, the answers of fake reranking models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wire between a client and a server that can be listened to, and cut."""
+"""A relay between a client and a server that records and can be cut."""
 
 from __future__ import annotations
 

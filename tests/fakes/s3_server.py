@@ -1,4 +1,4 @@
-"""moto's S3 on loopback, with a front door that counts requests and misbehaves on demand.
+"""moto's S3 on loopback, with a proxy that counts requests and misbehaves on demand.
 
 moto is not S3, but here it keeps what the store's safety rests on: conditional writes are checked and applied at once.
 """

@@ -1,4 +1,4 @@
-"""Disks that are full or closed, and runs that are told to stop."""
+"""Full and read-only disks, and runs that are told to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sites that move, and deploys that are struck in the middle of a history and followed by another one."""
+"""Sites that change, with deployments killed in the middle of a history and repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishers that are killed at any moment, beside a reader that never stops.
+"""Publishers killed at any moment, beside a reader that never stops.
 
 CHAPTERVERSE_KILLS says how many kills must land in the slow test: 1,000 in a nightly run.
 """

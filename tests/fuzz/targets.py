@@ -1,4 +1,4 @@
-"""What must hold for every input, as functions of bytes: hypothesis calls them with few, a fuzzer with many."""
+"""Invariants for every input, as functions of bytes: hypothesis tries few inputs, a fuzzer many."""
 
 from __future__ import annotations
 

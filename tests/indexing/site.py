@@ -1,4 +1,4 @@
-"""A site that is edited and indexed again and again, and what its index must hold."""
+"""A site that is edited and indexed repeatedly, and the expected content of its index."""
 
 from __future__ import annotations
 

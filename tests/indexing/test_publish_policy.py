@@ -1,4 +1,4 @@
-"""Who may write a remote index: 0 writes by the build of a pull request, but to a preview's own."""
+"""The right to write a remote index: a pull request's build writes only to a preview's store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index was tuned to, on every store, through everything that happens to an index afterwards."""
+"""A calibration on every store, and through all later changes of an index."""
 
 from __future__ import annotations
 

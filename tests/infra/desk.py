@@ -1,4 +1,4 @@
-"""What an operator has: a terminal, credentials, a folder for the settings, and a stand-in for `sam`."""
+"""An operator's setting: a terminal, credentials, a folder for the configuration, and a stand-in for `sam`."""
 
 from __future__ import annotations
 

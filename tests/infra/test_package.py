@@ -1,4 +1,4 @@
-"""The package as Lambda runs it: one folder, the runtime's own Python, and nothing else that is installed."""
+"""The package on Lambda: one folder and the runtime's own Python, without any installed package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The template, as AWS would transform it: sound, sparing with rights, and of the names that the service reads."""
+"""The transformed template: valid, with few rights, and with the names that the service reads."""
 
 from __future__ import annotations
 

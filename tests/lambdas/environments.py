@@ -1,4 +1,4 @@
-"""Execution environments: a process of a Python runtime each, started and killed as Lambda does it."""
+"""Execution environments: one process of a Python runtime each, started and killed like Lambda does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Runtime API of AWS Lambda on loopback, for one process: it hands out invocations and takes what is answered.
+"""Lambda's Runtime API on loopback for one process: it sends invocations and receives responses.
 
 Written from "Using the Lambda runtime API" and "Building a custom runtime" in the AWS Lambda developer guide.
 """

@@ -1,4 +1,4 @@
-"""Events of every kind that comes from AWS, broken in every way: an answer, never an exception, and nothing asked."""
+"""Malformed events of every kind from AWS: an answer, never an exception or a call to a model."""
 
 from __future__ import annotations
 

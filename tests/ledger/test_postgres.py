@@ -1,4 +1,4 @@
-"""What only the Postgres ledger has: a server that can be far, closed, asleep, shared, or gone in the middle."""
+"""Behavior of the Postgres ledger alone: a server that is remote, closed, asleep, shared, or lost midway."""
 
 from __future__ import annotations
 

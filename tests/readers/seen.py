@@ -1,4 +1,4 @@
-"""An independent look at a page, by the standard library's parser: the oracle for what a reader of HTML must find.
+"""An independent reading of a page with the standard library's parser: the oracle for the HTML reader.
 
 Only for markup that is well formed; the library's parser is neither linear nor the same in all patch releases.
 """

@@ -1,4 +1,4 @@
-"""The tree: how elements end, what is left out, what hostile markup costs."""
+"""The DOM: ends of elements, dropped content, and the cost of hostile markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What S3, or whatever an endpoint is, may answer: XML of every kind, other regions, other clocks, half a file."""
+"""Possible responses of S3 and compatible servers: all kinds of XML, other regions, other clocks, half a file."""
 
 from __future__ import annotations
 

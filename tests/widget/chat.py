@@ -1,4 +1,4 @@
-"""What a reader does in the chat."""
+"""A reader's actions in the chat."""
 
 from __future__ import annotations
 

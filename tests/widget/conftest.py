@@ -1,4 +1,4 @@
-"""A page with the chat on it, and the watch that every test of the widget keeps."""
+"""A page with the chat, and the checks that every test of the widget makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loopback server that stands in for a docs site and for its API, speaking the API's wire format."""
+"""A loopback server for a docs site and its API, in the API's wire format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The security and the session of the widget in Firefox."""
+"""The widget's security and session in Firefox."""
 
 from __future__ import annotations
 

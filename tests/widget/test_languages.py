@@ -1,4 +1,4 @@
-"""The interface's languages: ten translations that say what the English one says, and the page's that is shown."""
+"""The interface's languages: complete translations of the English one, and the choice of the page's language."""
 
 from __future__ import annotations
 

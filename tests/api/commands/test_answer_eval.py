@@ -1,4 +1,4 @@
-"""What is measured of one answer: of honest ones, and of some that a broken service might give."""
+"""The measured counts of an answer, for honest answers and those of a broken service."""
 
 from __future__ import annotations
 

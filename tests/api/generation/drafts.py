@@ -1,4 +1,4 @@
-"""A task with two passages, drafts read to their end, and streams damaged on their way."""
+"""A task with two passages, drafts read to their end, and damaged streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told, and that nothing which others wrote passes for a part of it."""
+"""The prompt, and that text by others can't pass for a part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences as a language model writes them of documentation, and what becomes of them when it lies.
+"""Sentences as a language model writes them about documentation, and lies made of them.
 
 `faithful.json` holds sections of documentation, each with sentences that say what it says in other words. They were
 written by hand, to be true: reordered, shortened, with other words, two facts in one.

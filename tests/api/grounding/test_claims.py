@@ -1,4 +1,4 @@
-"""Sentences that an adversary hid from the verifier, and true ones that it had refused, over the pages they were of."""
+"""False sentences that once passed the verifier, and true ones that it once rejected, over their pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code guarantees when a model obeys every attacker: it is run on each attack through the whole service."""
+"""Guarantees of the code while a model obeys every attack, over the whole service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that lies on purpose, over real passages: what is shown as cited is what its source says.
+"""A model that lies on purpose, over real passages: shown citations agree with their sources.
 
 The oracle knows nothing of the verifier: it reads the section of the passage that a sentence cites, and looks there for
 every number and most of the words.

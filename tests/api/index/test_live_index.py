@@ -1,4 +1,4 @@
-"""What serves while the index moves, breaks or is out of reach: the S3 store against moto's server."""
+"""The live index while its store changes, breaks or is unreachable: the S3 store against moto's server."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.store.shard import Shard
 from chapterverse_api.index.live_index import LiveIndex, _CachedHeads
+from fakes.clocks import Clock
 from fakes.docs import SCOPE, point, prose
 from fakes.s3_server import S3Server, refused, shared, unanswered, well
 
@@ -51,14 +52,6 @@ PLACE = "docs/@"
 def slow(value: object) -> Any:
     """Leave a further case to the nightly run: each publishes twice."""
     return pytest.param(value, marks=pytest.mark.slow)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -80,7 +73,7 @@ def reader(bucket: Bucket, tmp_path: Path) -> S3Store:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_800_000_000.0)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Clients that are processes, and die: what one does, and what its journal says of it afterwards.
+"""Clients of limiters that are processes and may die, and the journal that shows what each one did.
 
 `python -m api.limits.processes FOLDER SEED...` runs schedules: each client is a fork of that process, which has
 everything imported and nothing open.

@@ -1,4 +1,4 @@
-"""Random schedules of clients that spend at the same time, and what must be true of every one of them.
+"""Random schedules of clients that spend concurrently, and the invariants of each.
 
 A client sets aside the worst case, calls a model, settles what the call cost, and may be killed after any of these.
 """

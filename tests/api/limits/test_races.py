@@ -1,4 +1,4 @@
-"""Limiters under races, kills, double settlings and requests that arrive twice."""
+"""Limiters under races, kills, double settlements and duplicate requests."""
 
 from __future__ import annotations
 

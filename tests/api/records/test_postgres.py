@@ -1,4 +1,4 @@
-"""What is Postgres's own: connections that rest and are dropped, servers that are gone, and rights that are missing."""
+"""Behavior of Postgres alone: idle and dropped connections, missing servers, missing rights."""
 
 from __future__ import annotations
 

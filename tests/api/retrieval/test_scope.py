@@ -1,4 +1,4 @@
-"""Two versions in two languages: what is asked in one of them is answered from no other, or the answer says so."""
+"""Two versions in two languages: an answer comes from the requested one, or says that it doesn't."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets in moto's Secrets Manager and Parameter Store, asked for over real HTTP."""
+"""Secrets in moto's Secrets Manager and Parameter Store, over real HTTP."""
 
 from __future__ import annotations
 
