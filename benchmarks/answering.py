@@ -161,7 +161,7 @@ def _ms(seconds: Sequence[float], share: float) -> str:
 
 def made(folder: Path, chunks: int, questions: int) -> list[str]:
     """Write pages with sections of one chunk each, and return `questions` questions about them."""
-    chance, asked = random.Random(0), []
+    chance, all_questions = random.Random(0), []
     pages = max(1, chunks // (SECTIONS + 1))
     folder.mkdir()
     words = ["".join(chance.choice(_SYLLABLES) for _ in range(chance.choice((2, 2, 3)))) for _ in range(_VOCABULARY)]
@@ -172,9 +172,9 @@ def made(folder: Path, chunks: int, questions: int) -> list[str]:
         for _ in range(SECTIONS):
             heading, text = _phrase(chance, own, 3), _prose(chance, own, 8)
             parts.append(f"## {heading}\n\n{text}")
-            asked.append(f"How does {heading.lower()} work with {' '.join(text.lower().split()[1:5])}?")
+            all_questions.append(f"How does {heading.lower()} work with {' '.join(text.lower().split()[1:5])}?")
         (folder / f"page-{number}.md").write_text("\n\n".join(parts), "utf-8")
-    return chance.sample(asked, questions)
+    return chance.sample(all_questions, questions)
 
 
 def _phrase(chance: random.Random, own: Sequence[str], words: int) -> str:
@@ -193,8 +193,8 @@ def started(command: Sequence[str], folder: str, **environment: str) -> Iterator
     try:
         assert process.stderr
         for line in process.stderr:
-            if found := re.search(r"127\.0\.0\.1:(\d+)", line):
-                yield int(found[1])
+            if port := re.search(r"127\.0\.0\.1:(\d+)", line):
+                yield int(port[1])
                 break
         else:
             sys.exit(f"{' '.join(command)} did not start.")

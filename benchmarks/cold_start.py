@@ -167,8 +167,8 @@ class Function:
         ]
         subprocess.run([*compiling, folder], check=True)
         # The real interpreter: an environment's would find this project's folders, and a shim starts twice.
-        said = subprocess.run([python, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
-        return cls(folder / "lambda", os.path.realpath(said.stdout.strip()), client)
+        answer = subprocess.run([python, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
+        return cls(folder / "lambda", os.path.realpath(answer.stdout.strip()), client)
 
     def command(self, runtime: str, handler: str) -> list[str]:
         if runtime == "awslambdaric":
@@ -176,10 +176,10 @@ class Function:
         return ["sh", str(self.folder / "bootstrap"), self.python, "bootstrap.py"]
 
     def variables(self, settings: Mapping[str, str]) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         path = {"PYTHONPATH": f"{self.folder}:{self._beside}", "LAMBDA_TASK_ROOT": str(self.folder)}
         # On Lambda the code's folder is read-only.
-        return {**kept, **path, "PYTHONDONTWRITEBYTECODE": "1", **settings}
+        return {**inherited, **path, "PYTHONDONTWRITEBYTECODE": "1", **settings}
 
 
 @contextmanager
@@ -216,19 +216,19 @@ def compared(
         for runtime in ("awslambdaric", "streaming")
         for store, settings in stores.items()
     }
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
+    times_by_case: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
     # The first round warms the disk cache and doesn't count.
     for counts in [False, *[True] * rounds]:
         for name, (runtime, of, settings, request) in cases.items():
             times = start(function, function.command(runtime, of), settings, event(*request) if request else None)
             if counts:
-                taken[name].append(times)
-    hellos = [processor for _, processor in taken["hello"]]
+                times_by_case[name].append(times)
+    hellos = [processor for _, processor in times_by_case["hello"]]
     worst = dict.fromkeys(stores, 0.0)
     print(
         f"{what}, {rounds} rounds: processor's ms, times the hello (smallest and largest of a round), ms by the clock"
     )
-    for name, times in taken.items():
+    for name, times in times_by_case.items():
         clock, processor = (statistics.median(column) for column in zip(*times, strict=True))
         ratio = processor / statistics.median(hellos)
         ratios = [one / hello for (_, one), hello in zip(times, hellos, strict=True)]
@@ -262,9 +262,9 @@ def start(
 def answer(api: RuntimeApi, request: bytes, command: list[str]) -> None:
     """Have a process answer a request and ask for the next invocation."""
     api.asked.clear()
-    said = api.invoke(request, SECONDS).body(SECONDS)
-    if b'"statusCode": 200' not in said or b"not_in_docs" in said:
-        sys.exit(f"{command} answered {said[:500]!r}.")
+    reply = api.invoke(request, SECONDS).body(SECONDS)
+    if b'"statusCode": 200' not in reply or b"not_in_docs" in reply:
+        sys.exit(f"{command} answered {reply[:500]!r}.")
     if not api.asked.wait(SECONDS):
         sys.exit(f"{command} asked for no second invocation.")
 

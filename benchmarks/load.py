@@ -148,8 +148,8 @@ def main() -> int:
 
 
 def environment(provider: str) -> dict[str, str]:
-    named = {f"CHAPTERVERSE_{name}": value for name, value in (_MODELS | _OPEN).items()}
-    return {**named, "CHAPTERVERSE_COHERE_URL": provider, "COHERE_API_KEY": "stand-in"}
+    variables = {f"CHAPTERVERSE_{name}": value for name, value in (_MODELS | _OPEN).items()}
+    return {**variables, "CHAPTERVERSE_COHERE_URL": provider, "COHERE_API_KEY": "stand-in"}
 
 
 @contextmanager
@@ -180,22 +180,22 @@ def listens(host: str, port: str) -> bool:
 
 def check(service: Server, bodies: Sequence[str]) -> None:
     """Warm the processes up with some questions, and verify that models answer them."""
-    models, asked = 0, list(product(service.addresses, bodies))
-    for address, body in asked:
+    models, requests = 0, list(product(service.addresses, bodies))
+    for address, body in requests:
         headers = {"Content-Type": "application/json"}
         with urlopen(Request(f"{address}/v1/chat", body.encode(), headers), timeout=60) as reply:
             answer = json.load(reply)
         models += answer["status"] in ("answered", "partial") and answer["degraded_reason"] is None
-    if models < 0.9 * len(asked):
-        sys.exit(f"Only {models} of {len(asked)} questions were answered by a model; the last one so: {answer}")
+    if models < 0.9 * len(requests):
+        sys.exit(f"Only {models} of {len(requests)} questions were answered by a model; the last one so: {answer}")
 
 
 def wrk(folder: Path, service: Server, connections: int, seconds: int, *, origin: str = "") -> Load:
     script = folder / "script.lua"
     header = f', ["Origin"] = "{origin}"' if origin else ""
     ports = ", ".join(f'"{address.rpartition(":")[2]}"' for address in service.addresses)
-    named = {"BODIES": str(folder / "bodies"), "PORTS": ports, "ORIGIN": header}
-    script.write_text(re.sub("|".join(named), lambda name: named[name[0]], _SCRIPT))
+    replacements = {"BODIES": str(folder / "bodies"), "PORTS": ports, "ORIGIN": header}
+    script.write_text(re.sub("|".join(replacements), lambda name: replacements[name[0]], _SCRIPT))
     command = [
         "wrk",
         f"-t{len(service.addresses)}",

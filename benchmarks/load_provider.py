@@ -45,8 +45,8 @@ def reply(path: str, body: Any) -> bytes:
     if path == "/v2/chat":
         events = b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in answer(body["documents"]))
         return response("text/event-stream", events)
-    made = embedded(body["texts"]) if path == "/v2/embed" else ranked(len(body["documents"]))
-    return response("application/json", json.dumps(made).encode())
+    document = embedded(body["texts"]) if path == "/v2/embed" else ranked(len(body["documents"]))
+    return response("application/json", json.dumps(document).encode())
 
 
 def response(kind: str, body: bytes) -> bytes:

@@ -81,10 +81,12 @@ class Run:
             indexes: dict[str, Index] = {}
             for number, retriever in enumerate(retrievers):
                 print(f"{question_set.name}: indexing, {retriever.name}", file=sys.stderr)
-                index, run.indexing[retriever.name] = _indexed(retriever, question_set, Path(temporary) / str(number))
+                index, run.indexing[retriever.name] = _build_index(
+                    retriever, question_set, Path(temporary) / str(number)
+                )
                 indexes[retriever.name] = index
                 run.sizes[retriever.name] = index.size()
-            results_by_name, seconds = _asked_in_turns(question_set, indexes)
+            results_by_name, seconds = _ask_in_turns(question_set, indexes)
         for name, results in results_by_name.items():
             run.values[name] = np.array([q.score(r) for q, r in zip(question_set.questions, results, strict=True)])
             run.searching[name] = 1000 * statistics.median(seconds[name])
@@ -93,26 +95,26 @@ class Run:
         return run
 
 
-def _indexed(retriever: Retriever, asked: QuestionSet, folder: Path) -> tuple[Index, float]:
+def _build_index(retriever: Retriever, question_set: QuestionSet, folder: Path) -> tuple[Index, float]:
     """Return an index and the CPU seconds of its second build, when libraries are loaded and vectors cached."""
     for attempt in ("first", "again"):
         place = folder / attempt
         place.mkdir(parents=True)
         started = sum(os.times()[:4])
-        index = retriever.index(asked.pages, place)
+        index = retriever.index(question_set.pages, place)
         seconds = sum(os.times()[:4]) - started
     return index, seconds
 
 
-def _asked_in_turns(
-    asked: QuestionSet, indexes: dict[str, Index]
+def _ask_in_turns(
+    question_set: QuestionSet, indexes: dict[str, Index]
 ) -> tuple[dict[str, list[Sequence[Result]]], dict[str, list[float]]]:
     """Return each retriever's results and seconds by question; every question goes to all in turn."""
     results_by_name: dict[str, list[Sequence[Result]]] = {name: [] for name in indexes}
     seconds: dict[str, list[float]] = {name: [] for name in indexes}
     for index in indexes.values():
-        index.search(asked.questions[0].text)
-    for question in asked.questions:
+        index.search(question_set.questions[0].text)
+    for question in question_set.questions:
         for name, index in indexes.items():
             started = time.perf_counter()
             results = index.search(question.text)
@@ -121,10 +123,10 @@ def _asked_in_turns(
     return results_by_name, seconds
 
 
-def _save(file: Path, asked: QuestionSet, results: Sequence[Sequence[Result]]) -> None:
+def _save(file: Path, question_set: QuestionSet, results: Sequence[Sequence[Result]]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as out:
-        for question, results_of_question in zip(asked.questions, results, strict=True):
+        for question, results_of_question in zip(question_set.questions, results, strict=True):
             rows = [{"page": r.page, "text": r.text, "heading_path": r.heading_path} for r in results_of_question]
             out.write(json.dumps({"id": question.id, "results": rows}, ensure_ascii=False) + "\n")
 

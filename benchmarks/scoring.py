@@ -65,11 +65,11 @@ class Question:
     def score(self, results: Sequence[Result]) -> list[float]:
         """Return this question's value of each of `METRICS` for results in order, best first."""
         on_page = [_page(result.page) in self.pages for result in results]
-        found = [
+        sections = [
             frozenset(at for at, section in enumerate(self.sections) if on and section.holds(result))
             for on, result in zip(on_page, results, strict=True)
         ]
-        judged = _Judged(on_page, found, len(self.sections), _fitting(results))
+        judged = _Judged(on_page, sections, len(self.sections), _fitting(results))
         return [metric(judged) for metric in METRICS.values()]
 
 
@@ -118,23 +118,23 @@ def read_sets(folder: Path, neutral: bool = False) -> list[QuestionSet]:
     return [QuestionSet.read(one, neutral) for one in folders]
 
 
-def _hit(found: Sequence[object], depth: int) -> float:
-    return float(any(found[:depth]))
+def _hit(matches: Sequence[object], depth: int) -> float:
+    return float(any(matches[:depth]))
 
 
-def _reciprocal_rank(found: Sequence[object]) -> float:
-    return next((1 / rank for rank, hit in enumerate(found, 1) if hit), 0.0)
+def _reciprocal_rank(matches: Sequence[object]) -> float:
+    return next((1 / rank for rank, hit in enumerate(matches, 1) if hit), 0.0)
 
 
 def _ndcg(judged: _Judged) -> float:
     """Return nDCG@10, where a result gains 1 if it is the first in any gold section."""
     seen: set[int] = set()
-    gained = 0.0
-    for rank, found in enumerate(judged.sections[:_DEEP], 1):
-        if found - seen:
-            gained += 1 / math.log2(rank + 1)
-            seen |= found
-    return gained / sum(1 / math.log2(rank + 1) for rank in range(1, min(judged.gold, _DEEP) + 1))
+    gain = 0.0
+    for rank, sections in enumerate(judged.sections[:_DEEP], 1):
+        if sections - seen:
+            gain += 1 / math.log2(rank + 1)
+            seen |= sections
+    return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(judged.gold, _DEEP) + 1))
 
 
 METRICS: Mapping[str, Callable[[_Judged], float]] = {

@@ -42,10 +42,10 @@ class Browser:
     def path(self) -> str:
         """Return the path of one that starts; exit with one sentence if there is none."""
         variable = f"CHAPTERVERSE_{self.name.upper()}"
-        if named := os.environ.get(variable):
-            path = shutil.which(named) or named
+        if chosen := os.environ.get(variable):
+            path = shutil.which(chosen) or chosen
             if not self._starts(path):
-                sys.exit(f"{variable}={named} is no {self.name} that starts: name another, or leave it unset.")
+                sys.exit(f"{variable}={chosen} is no {self.name} that starts: name another, or leave it unset.")
             return path
         return self._find() or self._install(variable)
 

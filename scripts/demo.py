@@ -63,9 +63,9 @@ def _port(arguments: list[str]) -> int:
 
 def _variables() -> dict[str, str]:
     """Return the environment without settings of another site and without Material's note on MkDocs 2."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CHAPTERVERSE_")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CHAPTERVERSE_")}
     store = environment.ROOT / ".cache" / "demo"
-    return {**kept, "CHAPTERVERSE_STORE": f"edge:{store}", "NO_MKDOCS_2_WARNING": "1"}
+    return {**inherited, "CHAPTERVERSE_STORE": f"edge:{store}", "NO_MKDOCS_2_WARNING": "1"}
 
 
 def _build() -> None:

@@ -68,8 +68,8 @@ def _usable() -> bool:
     except (OSError, subprocess.CalledProcessError):
         return False
     version = (int(answer[0]), int(answer[1]))
-    wanted = version == sys.version_info[:2] if os.environ.get("PYTHON") else version >= (3, 11)
-    return wanted and (answer[2] == "True" or UV.exists())
+    fits = version == sys.version_info[:2] if os.environ.get("PYTHON") else version >= (3, 11)
+    return fits and (answer[2] == "True" or UV.exists())
 
 
 def _whole() -> bool:

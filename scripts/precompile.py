@@ -48,7 +48,7 @@ def main(folder: str, file: str) -> None:
 
     precompiled.replace(compiled, executed)
     import_all("chapterverse_api", "chapterverse")
-    known = [dict(sorted(found.items(), key=repr)) for found in (patterns, sources)]
+    known = [dict(sorted(entries.items(), key=repr)) for entries in (patterns, sources)]
     Path(file).write_bytes(marshal.dumps((precompiled.MAGIC, *known), VERSION))
 
 

@@ -29,7 +29,7 @@ def report(rows: int) -> Iterator[str]:
     folders = Counter[str]()
     for file, lines in files.items():
         folders["/".join(file.relative_to(ROOT).parts[1:3])] += lines
-    lengths = sorted((found for file in files for found in functions(file)), reverse=True)
+    lengths = sorted((function for file in files for function in functions(file)), reverse=True)
     sizes = [length for length, _ in lengths]
     yield f"{sum(files.values())} lines in {len(files)} files; functions: median {statistics.median(sizes):.0f} lines, "
     yield f"  nine in ten at most {statistics.quantiles(sizes, n=10)[-1]:.0f}"

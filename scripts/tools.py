@@ -48,7 +48,7 @@ def _make(home: Path, lock: Path) -> None:
     uv = (environment.UV, "pip", "install", "--python", python)
     # Slower, but it reads pip's own configuration.
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install")
-    # A lock names all that is needed; what it leaves out of a name, such as extras, pip would look for.
+    # The lock is complete; pip would look for missing parts such as extras.
     how = ("--quiet", "--no-deps", "--require-hashes", "-r", lock)
     if not any(_try([*install, *how]) for install in (uv, pip)):
         sys.exit("The tools could not be installed: the lines above say why; check the network and run make again.")

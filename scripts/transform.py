@@ -21,29 +21,29 @@ from samtranslator.yaml_helper import yaml_parse
 UPLOADED = "s3://deployment/package.zip"
 
 
-def transformed(template: Path) -> str:
+def transform(template: Path) -> str:
     session = boto3.session.Session(region_name="eu-central-1")
     document = yaml_parse(template.read_text("utf-8"))
     for resource in document["Resources"].values():
         if "CodeUri" in resource.get("Properties", {}):
             resource["Properties"]["CodeUri"] = UPLOADED
     # No managed policies by name: the role is written out.
-    made = Translator({}, Parser(), boto_session=session).translate(sam_template=document, parameter_values={})
-    return json.dumps(_explained(made, document), indent=2)
+    output = Translator({}, Parser(), boto_session=session).translate(sam_template=document, parameter_values={})
+    return json.dumps(_with_metadata(output, document), indent=2)
 
 
-def _explained(made: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+def _with_metadata(output: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
     """Copy each resource's metadata to the resources made of it, where checkov looks for reasons of exceptions.
 
     AWS neither copies nor reads them.
     """
     written = document["Resources"]
-    for name, resource in made["Resources"].items():
+    for name, resource in output["Resources"].items():
         if name not in written:
             origin = max((known for known in written if name.startswith(known)), key=len)
             resource["Metadata"] = written[origin].get("Metadata", {})
-    return made
+    return output
 
 
 if __name__ == "__main__":
-    print(transformed(Path(sys.argv[1])))
+    print(transform(Path(sys.argv[1])))

@@ -56,8 +56,8 @@ class _Index:
 
     def search(self, question: str) -> list[Result]:
         return [
-            headed(found.node.metadata["file_path"], found.node.text, *found.node.metadata["header_path"].split("/"))
-            for found in self.retriever.retrieve(question)
+            headed(hit.node.metadata["file_path"], hit.node.text, *hit.node.metadata["header_path"].split("/"))
+            for hit in self.retriever.retrieve(question)
         ]
 
     def size(self) -> int:

@@ -70,9 +70,9 @@ class MiniLM:
 
     def question(self, text: str) -> Vector:
         read = self._tokenizer.encode(text)
-        given = {"input_ids": read.ids, "attention_mask": read.attention_mask, "token_type_ids": read.type_ids}
-        wanted = {node.name for node in self._session.get_inputs()}
-        (answer, *_) = self._session.run(None, {k: np.array([v], np.int64) for k, v in given.items() if k in wanted})
+        inputs = {"input_ids": read.ids, "attention_mask": read.attention_mask, "token_type_ids": read.type_ids}
+        names = {node.name for node in self._session.get_inputs()}
+        (answer, *_) = self._session.run(None, {k: np.array([v], np.int64) for k, v in inputs.items() if k in names})
         return tuple((answer[0] / np.linalg.norm(answer[0])).tolist())
 
 
@@ -93,16 +93,16 @@ def remembering(memory: Memory) -> type[FastEmbedder]:
 
     class Remembering(FastEmbedder):
         def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-            asked: list[str] = []
+            new_texts: list[str] = []
 
             def make(new: list[str]) -> list[Vector]:
-                asked[:] = new
+                new_texts[:] = new
                 return FastEmbedder.embed_documents(self, new)
 
             try:
                 return memory.vectors(self.card.space, texts, make)
             except TextTooLong as error:
                 # Map the position among the new texts to one among all.
-                raise TextTooLong(str(error), position=list(texts).index(asked[error.position])) from error
+                raise TextTooLong(str(error), position=list(texts).index(new_texts[error.position])) from error
 
     return Remembering

@@ -69,8 +69,8 @@ class _Index:
     folder: Path
 
     def search(self, question: str) -> list[Result]:
-        found = self.service.search(question, DEPTH, {})
-        return [Result(row["source_file_path"], row["text"], tuple(row["heading_path"])) for row in found]
+        hits = self.service.search(question, DEPTH, {})
+        return [Result(row["source_file_path"], row["text"], tuple(row["heading_path"])) for row in hits]
 
     def size(self) -> int:
         return on_disk(self.folder)
@@ -81,11 +81,11 @@ def _index(pages: Path, store: str, embedder: str) -> None:
 
 
 def _run(*arguments: str) -> None:
-    """Run the command line here, where the start of Python counts for nobody; say what it said only if it failed."""
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+    """Run the command line in this process, without the start of Python; print its output only if it failed."""
+    output = io.StringIO()
+    with contextlib.redirect_stderr(output), contextlib.redirect_stdout(output):
         try:
             cli.main(arguments)
         except SystemExit as end:
             if end.code:
-                raise SystemExit(said.getvalue()) from None
+                raise SystemExit(output.getvalue()) from None

@@ -187,7 +187,7 @@ def _rating_word(rating: object) -> object:
 
 
 class Feedback(RequestModel):
-    """What a reader says of an answer: 1 and -1 are "up" and "down"."""
+    """A reader's rating of an answer: 1 and -1 are "up" and "down"."""
 
     turn_id: TurnId
     rating: Annotated[
@@ -340,7 +340,7 @@ class Health(ResponseModel):
 
 
 class IndexStatus(ResponseModel):
-    """What the service answers from."""
+    """An index that the service answers from."""
 
     site: str
     version: str
@@ -351,7 +351,7 @@ class IndexStatus(ResponseModel):
 
 
 class ServiceStatus(ResponseModel):
-    """What the service is made of, and how it is. `version` is that of this package, which OpenAPI says as well."""
+    """The service's indexes and models, and whether they work. `version` is that of this package, as in OpenAPI."""
 
     version: str = __version__
     status: Literal["ok", "degraded"]

@@ -106,9 +106,9 @@ class Service:
             ranking_algorithm=retrieval.algorithm,
         )
 
-    def rate(self, said: Feedback) -> None:
+    def rate(self, rating: Feedback) -> None:
         """Log a reader's rating, and store it if turns are stored; see `feedback.take`."""
-        feedback.take(said, self.resources.threads, log_comment=self.settings.log_questions)
+        feedback.take(rating, self.resources.threads, log_comment=self.settings.log_questions)
 
     def status(self) -> ServiceStatus:
         """Return the state of indexes, models and budget. A broken index is reported, not raised."""

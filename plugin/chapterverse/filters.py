@@ -190,9 +190,9 @@ def _of_field(field: str, value: object) -> Asked:
 def _condition(field: str, name: object, operand: object) -> Asked:
     if name not in OPERATORS:
         raise _unknown_operator()
-    taken = (*_EQUAL, *(_ORDER if field in (_NUMBER, _DATE) else _TEXT))
-    if name not in taken:
-        raise InputError(f"The filter on {field} takes no {name}, only {', '.join(taken)}.", field="filters")
+    allowed = (*_EQUAL, *(_ORDER if field in (_NUMBER, _DATE) else _TEXT))
+    if name not in allowed:
+        raise InputError(f"The filter on {field} takes no {name}, only {', '.join(allowed)}.", field="filters")
     values = operand if name == "$in" else [operand]
     if not _is_list(values):
         raise InputError(f"The filter on {field} needs a list in $in.", field="filters")
@@ -213,19 +213,19 @@ def _made(field: str, name: str, values: Sequence[object]) -> Asked:
 
 
 def _operand(field: str, value: object) -> Any:
-    made = _instant(value) if field == _DATE else value
-    if type(made) is not (datetime if field == _DATE else int if field == _NUMBER else str):
+    operand = _instant(value) if field == _DATE else value
+    if type(operand) is not (datetime if field == _DATE else int if field == _NUMBER else str):
         raise _of_other_kind(field)
-    return made
+    return operand
 
 
 def _instant(value: object) -> datetime | None:
     """Return the instant of an ISO 8601 date, UTC by default; a day is its first second."""
     try:
-        made = datetime.fromisoformat(value) if isinstance(value, str) else None
+        instant = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return made if made is None or made.tzinfo else made.replace(tzinfo=UTC)
+    return instant if instant is None or instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 def _joined(parts: Sequence[Asked]) -> Asked:
@@ -237,9 +237,9 @@ def _resolved(asked: Asked, index: FieldValues) -> Filter:
         return asked
     if isinstance(asked, Condition):
         values = index.values(asked.field)
-        held = asked.among(values)
+        matching = asked.among(values)
         # Every chunk has a value of a field that is not a list, and a list of thousands would slow the store down.
-        return EVERYTHING if len(held) == len(values) and asked.field != _LIST else In(asked.field, held)
+        return EVERYTHING if len(matching) == len(values) and asked.field != _LIST else In(asked.field, matching)
     parts = tuple(_resolved(part, index) for part in asked.parts)
     return And(parts) if isinstance(asked, And) else Or(parts)
 

@@ -1,4 +1,4 @@
-"""What the command line calls on the service, which is another package and is never imported from here."""
+"""The service's interface for the command line. The service is another package, which is never imported from here."""
 
 from __future__ import annotations
 

@@ -41,37 +41,36 @@ def _setting(default: Any, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that is configurable at run time; secrets are left out of `repr`.
+    """All run-time settings; secrets are left out of `repr`.
 
     Attributes:
         store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
-        ledger: `sqlite:PATH` or `postgresql://…`; empty means a file of its own for each store.
-        persona: file that tells the chat how to speak; empty looks for `persona.md`.
-        base_url: address of the published site; rewrites citations when it differs from the index's own.
+        ledger: `sqlite:PATH` or `postgresql://…`; empty means a separate file for each store.
+        persona: file with the chat's name, language and tone; empty looks for `persona.md`.
+        base_url: address of the published site; citations are rewritten to it if it differs from the index's own.
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
         publish: whether a build may write the index; None means yes for the embedded store, no for a remote one.
-        preview_store: remote store that the build of a pull request uses in place of the site's; empty means that such
-            a build writes none.
-        pull_request: whether this is the build of a pull request, which never writes the site's own remote index.
-        preview_of: the store whose place `preview_store` took; empty where it took none.
+        preview_store: remote store for builds of pull requests instead of the site's; empty means that they write none.
+        pull_request: whether a pull request is being built, which never writes the site's own remote index.
+        preview_of: the store that `preview_store` replaced; empty if none.
         endpoint: address of the API that the widget calls.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
-        records: `sqlite:PATH` or `postgresql://…`, where conversations are kept; empty means that none is.
-        records_days: days after which a conversation is forgotten.
-        signing_key: marks our answers in a conversation that the browser keeps; several, comma-separated, newest first.
-        limiter: `memory`, `sqlite:PATH` or `dynamodb:TABLE`, where requests and money are counted.
-        rates: requests that one client may make, such as "10/min,60/h,200/day"; "off" for as many as it likes.
-        daily_budget_usd: the most that models may cost a site in a day (UTC), in US dollars; "off" for no limit.
-        prices: what a model costs where its name is not known, or another price was agreed, such as
-            "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars for a million tokens, or a thousand searches.
-        economy_generator: the cheaper model that answers when four fifths of the budget are gone.
-        proof_of_work: whether a client that has used half of one of its `rates` has to compute something, a fifth of
-            a second in a browser, before it may ask on.
-        secrets_arn: secrets of Secrets Manager, or parameters of Parameter Store, comma-separated, that hold secrets as
-            JSON by name (see `chapterverse.net.aws.secrets`).
-        qdrant_url: the server that the store `qdrant:` without an address means.
+        records: `sqlite:PATH` or `postgresql://…` for conversations; empty stores none.
+        records_days: days after which a conversation is removed.
+        signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
+        limiter: `memory`, `sqlite:PATH` or `dynamodb:TABLE`, which counts requests and costs.
+        rates: requests allowed per client, such as "10/min,60/h,200/day"; "off" for no limit.
+        daily_budget_usd: most US dollars that a site's models may cost per day (UTC); "off" for no limit.
+        prices: prices of models with unknown names or with other agreed prices, such as
+            "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars per million tokens, or per thousand searches.
+        economy_generator: cheaper model that answers after four fifths of the budget.
+        proof_of_work: whether a client that has used half of one of its `rates` must compute a proof of work, a fifth
+            of a second in a browser, before each further question.
+        secrets_arn: secrets of Secrets Manager or parameters of Parameter Store, comma-separated, with secrets as JSON
+            by name (see `chapterverse.net.aws.secrets`).
+        qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
     """
 

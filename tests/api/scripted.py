@@ -79,8 +79,8 @@ class Scripted:
             raise step
         return FOUND
 
-    def rate(self, said: Feedback) -> None:
-        self.rated.append(said)
+    def rate(self, rating: Feedback) -> None:
+        self.rated.append(rating)
         for step in self._next(()):
             assert isinstance(step, Exception)
             raise step

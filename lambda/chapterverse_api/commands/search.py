@@ -49,7 +49,7 @@ def examine(resources: Resources, question: str, history: History, top_k: int) -
         "evidence": round(retrieval.evidence, 4),
         "floor": retrieval.calibration.floor,
         "refused": not retrieval.answerable,
-        "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
+        "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
         "degraded": retrieval.degraded,
         "generation": head.generation,
     }

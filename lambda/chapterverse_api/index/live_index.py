@@ -125,8 +125,8 @@ class LiveIndex:
 
     def serving(self) -> list[Head]:
         """Return the heads of open snapshots, and the store's heads for scopes that are not open. Raises as `heads`."""
-        opened = {s.head.scope: s.head for s in [*self._open.values()]} if self._store.max_age else {}
-        return [opened.get(head.scope, head) for head in self.heads()]
+        heads = {s.head.scope: s.head for s in [*self._open.values()]} if self._store.max_age else {}
+        return [heads.get(head.scope, head) for head in self.heads()]
 
     def snapshot(self, head: Head) -> Snapshot:
         """Return the snapshot for a head; with a remote store it may be another generation of the scope.
@@ -134,13 +134,13 @@ class LiveIndex:
         Raises:
             IndexFault: it can't be opened, and there is no other.
         """
-        opened = self._open.get(head.scope)
-        if opened is None or self._is_old(opened, head):
+        snapshot = self._open.get(head.scope)
+        if snapshot is None or self._is_old(snapshot, head):
             with self._turn():
-                opened = self._open.get(head.scope)
-                if opened is None or self._is_old(opened, head):
-                    opened = self._open[head.scope] = self._open_snapshot(head)
-        return opened
+                snapshot = self._open.get(head.scope)
+                if snapshot is None or self._is_old(snapshot, head):
+                    snapshot = self._open[head.scope] = self._open_snapshot(head)
+        return snapshot
 
     def intact(self, heads: Sequence[Head]) -> bool:
         """Return whether the store is known to hold these generations undamaged.
@@ -188,8 +188,8 @@ class LiveIndex:
         finally:
             self._opening.release()
 
-    def _is_old(self, opened: Snapshot, head: Head) -> bool:
-        return not self._store.max_age and opened.head != head
+    def _is_old(self, snapshot: Snapshot, head: Head) -> bool:
+        return not self._store.max_age and snapshot.head != head
 
     def _look(self) -> list[Head]:
         if self._pinned is None:
@@ -247,14 +247,14 @@ class LiveIndex:
         if failure and rejected == head and 0 <= self._clock() - since < _AGAIN:
             raise failure.with_traceback(None)
         try:
-            opened = self._store.snapshot(head.scope)
-            self._check(opened.head)
+            snapshot = self._store.snapshot(head.scope)
+            self._check(snapshot.head)
         except Exception as error:
             lasting = isinstance(error, IndexCorrupt | IndexMismatch) or not isinstance(error, ChapterVerseError)
             if lasting and self._store.max_age:
                 self._rejected[head.scope] = head, self._clock(), error
             raise
-        return opened
+        return snapshot
 
     def _cached_snapshots(self) -> list[Snapshot]:
         """Return the cached snapshots of earlier processes that fit."""
@@ -284,24 +284,24 @@ class LiveIndex:
             if self._heads is None:
                 self._look_first()
                 return
-            served = {head.scope: head for head in self._look()}
-            for scope, opened in [*self._open.items()]:
+            heads = {head.scope: head for head in self._look()}
+            for scope, snapshot in [*self._open.items()]:
                 try:
-                    self._follow(opened, served.get(scope))
+                    self._follow(snapshot, heads.get(scope))
                 except Exception as error:
                     trouble = error
-                served[scope] = self._open[scope].head
-            self._heads = sorted(served.values(), key=lambda h: h.scope)
+                heads[scope] = self._open[scope].head
+            self._heads = sorted(heads.values(), key=lambda h: h.scope)
         # An error raised in this thread would be lost.
         except Exception as error:
             trouble = error
         self._report_trouble(trouble)
 
-    def _follow(self, opened: Snapshot, head: Head | None) -> None:
-        scope = opened.head.scope
+    def _follow(self, snapshot: Snapshot, head: Head | None) -> None:
+        scope = snapshot.head.scope
         if head is None:
             raise _gone(scope)
-        if head != opened.head:
+        if head != snapshot.head:
             self._fetching = True
             try:
                 self._open[scope] = self._fetch(head)

@@ -69,9 +69,9 @@ class SiteIndex:
         heads = self._live.heads(version)
         if version is not None:
             self._check_version(version, heads)
-        wanted = version if version is not None else self._version
+        requested = version if version is not None else self._version
         at = addresses.version_at(page_url, self._of_site(heads)) if page_url else None
-        return self._live.snapshot(at if wanted is None and at else only_head(heads, self._site, wanted))
+        return self._live.snapshot(at if requested is None and at else only_head(heads, self._site, requested))
 
     def persona(self, snapshot: Snapshot | None) -> Persona:
         """Return the owner's persona, read once per generation."""
@@ -108,7 +108,7 @@ class SiteIndex:
         return [h for h in heads if self._site in ("", h.site)]
 
     def _check_version(self, version: str, heads: Sequence[Head]) -> None:
-        known = {h.version for h in self._of_site(heads)}
-        if known and version not in known:
-            names = ", ".join(sorted(filter(None, known))) or "none by name"
+        versions = {h.version for h in self._of_site(heads)}
+        if versions and version not in versions:
+            names = ", ".join(sorted(filter(None, versions))) or "none by name"
             raise InputError(f"These docs have no such version; there are {names}.", field="version")

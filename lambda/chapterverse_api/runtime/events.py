@@ -118,7 +118,7 @@ def answer(rejection: Rejection) -> dict[str, Any]:
 
 def _check(scope: Any) -> None:
     """Raise `TypeError` for values that Mangum doesn't check and no middleware expects."""
-    named = {name: scope[name] for name in ("method", "path", "scheme")} | {"client": scope["client"][0] or ""}
-    wrong = [name for name, value in named.items() if not isinstance(value, str)]
+    values = {name: scope[name] for name in ("method", "path", "scheme")} | {"client": scope["client"][0] or ""}
+    wrong = [name for name, value in values.items() if not isinstance(value, str)]
     if wrong:
         raise TypeError(f"no string: {', '.join(wrong)}")

@@ -81,8 +81,8 @@ def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tu
     """Return a question weighted by one index, and the idf of each of its terms."""
     words, counts = _look_up(text, languages, snapshot)
     question, idf = weigh(words, counts, snapshot.head.chunks)
-    named = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
-    names = tuple(word for word in question.words if any(terms[0] in named for terms in word))
+    name_terms = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
+    names = tuple(word for word in question.words if any(terms[0] in name_terms for terms in word))
     return replace(question, names=names), idf
 
 

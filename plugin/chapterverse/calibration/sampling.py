@@ -51,7 +51,7 @@ def fit(snapshot: Snapshot) -> Calibration:
     sample = [terms for c in chunks if (terms := sorted({w.terms for w in words(plain(c.embed_text), c.language)}))]
     if not sample:
         return Calibration()
-    pairs = list(_made_questions(sample))
+    pairs = list(_make_questions(sample))
     labels = [label for _ in pairs for label in (1, 0)]
     features = _all_features([made for pair in pairs for made in pair], snapshot)
     fitted = Weights(*regress([(1.0, f.coverage, f.strength, f.length) for f in features], labels, _RIDGE))
@@ -62,16 +62,16 @@ def fit(snapshot: Snapshot) -> Calibration:
     return Calibration(replace(fitted, bias=fitted.bias - _NAMES, names=_NAMES, title=_TITLE), floor=floor)
 
 
-def _made_questions(sample: Sequence[Sequence[Terms]]) -> Iterator[tuple[list[Terms], list[Terms]]]:
+def _make_questions(sample: Sequence[Sequence[Terms]]) -> Iterator[tuple[list[Terms], list[Terms]]]:
     """Yield 160 pairs: a question that a chunk of the sample answers, and one about something else."""
     chance = random.Random(0)  # noqa: S311  (a sample, not a secret)
     for i in range(_SAMPLE):
         chunk = sample[i % len(sample)]
         others = [sample[chance.randrange(len(sample))] for _ in range(_LENGTHS[i % len(_LENGTHS)])]
-        asked = [chance.choice(other if chance.random() < _MISSED else chunk) for other in others]
+        answerable = [chance.choice(other if chance.random() < _MISSED else chunk) for other in others]
         # No term has a negative hash, so such a word is unknown to the index.
         foreign = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(others)]
-        yield asked, foreign
+        yield answerable, foreign
 
 
 def _all_features(questions: Sequence[Sequence[Terms]], snapshot: Snapshot) -> list[Features]:

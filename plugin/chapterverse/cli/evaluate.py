@@ -113,37 +113,37 @@ def eval_(
     from chapterverse.evaluation.text_report import lines, of_answers, printable
 
     bars = _bars(least or [], more or [], answers)
-    asked = read_judged(questions)
+    rows = read_judged(questions)
     _check_outputs([file for file in (report, run) if file], questions)
-    before = _earlier(compare, asked) if compare else None
+    before = _earlier(compare, rows) if compare else None
     template = html.load_template() if report else None
     settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
     service = entry_points.open_session(settings)
     with progress.bar() as shown:
-        done = examine(asked, service, settings, shown)
+        measured_run = examine(rows, service, settings, shown)
         if answers:
-            _announce(len(asked), settings)
-            done = answer(done, asked, service, settings, shown)
-        comparison = compared(done, before, shown) if before else None
-    document = _document(done, bars, comparison)
+            _announce(len(rows), settings)
+            measured_run = answer(measured_run, rows, service, settings, shown)
+        comparison = compared(measured_run, before, shown) if before else None
+    document = _document(measured_run, bars, comparison)
     if run:
         _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     if report and template:
-        _save(report, html.render(template, done, bars, comparison))
-    for warning in (*done.warnings, *of_answers(done)):
+        _save(report, html.render(template, measured_run, bars, comparison))
+    for warning in (*measured_run.warnings, *of_answers(measured_run)):
         typer.echo(f"Warning: {printable(warning)}", err=True)
     if as_json:
         print_json(document)
     else:
-        typer.echo("\n".join(lines(done, comparison)))
-    _hold_to(bars, done)
-    if done.interrupted:
+        typer.echo("\n".join(lines(measured_run, comparison)))
+    _hold_to(bars, measured_run)
+    if measured_run.interrupted:
         raise typer.Exit(1)
 
 
-def _document(done: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:
+def _document(measured_run: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:
     """Return the document that `--json` prints."""
-    document = {**done.to_json(), "bars": [bar.to_json(done.measured) for bar in bars]}
+    document = {**measured_run.to_json(), "bars": [bar.to_json(measured_run.measured) for bar in bars]}
     return {**document, "comparison": comparison.to_json()} if comparison else document
 
 
@@ -180,12 +180,12 @@ def _check_outputs(files: list[Path], questions: Path) -> None:
             raise InputError(f"{file} can't be written: name a file in a folder that exists.")
 
 
-def _earlier(file: Path, asked: list[QuestionRow]) -> Run:
+def _earlier(file: Path, rows: list[QuestionRow]) -> Run:
     from chapterverse.evaluation.comparison import shares
     from chapterverse.evaluation.runs import read_run
 
     before = read_run(file)
-    if not shares(asked, before):
+    if not shares(rows, before):
         raise InputError(f"{file} holds none of these questions, so there is nothing to compare.")
     return before
 

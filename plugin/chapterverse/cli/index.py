@@ -64,21 +64,21 @@ def index(
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
-        done = run(sources, target, report)
+        result = run(sources, target, report)
     if others:
         typer.echo(
             f"Warning: the store holds {', '.join(sorted(others))} too. If that is this site at another address, index "
             "it with --site; from now on every command needs --site.",
             err=True,
         )
-    done = done.after(reading.warnings, len(reading.skipped))
-    for warning in done.warnings:
+    result = result.after(reading.warnings, len(reading.skipped))
+    for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
-    for line in done.plan_lines() if dry_run else ():
+    for line in result.plan_lines() if dry_run else ():
         typer.echo(line, err=True)
-    typer.echo(f"{'Would index' if dry_run else 'Indexed'} {done}", err=True)
+    typer.echo(f"{'Would index' if dry_run else 'Indexed'} {result}", err=True)
     if as_json:
-        print_json({**done.to_json(), "plan": done.plan_json()} if dry_run else done.to_json())
+        print_json({**result.to_json(), "plan": result.plan_json()} if dry_run else result.to_json())
 
 
 def status(
@@ -96,9 +96,9 @@ def status(
     With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
     """
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona)
-    opened = open_store(settings)
-    scope = only_scope(opened, settings.site, settings.docs_version)
-    report = states.derive(opened, open_ledger(settings), scope, _site_sources(path, settings) if path else None)
+    index_store = open_store(settings)
+    scope = only_scope(index_store, settings.site, settings.docs_version)
+    report = states.derive(index_store, open_ledger(settings), scope, _site_sources(path, settings) if path else None)
     if as_json:
         print_json(report.to_json())
         return

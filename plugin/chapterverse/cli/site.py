@@ -66,13 +66,13 @@ def inject(
     """
     files = _files(endpoint, title, config, docs_version)
     with progress.bar() as report:
-        done = inject_into(site_dir, files, report)
-    for warning in done.warnings:
+        result = inject_into(site_dir, files, report)
+    for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     if as_json:
-        print_json(done.to_json())
+        print_json(result.to_json())
         return
-    typer.echo(f"{done.changed} pages changed, {done.unchanged} unchanged, {done.skipped} skipped.", err=True)
+    typer.echo(f"{result.changed} pages changed, {result.unchanged} unchanged, {result.skipped} skipped.", err=True)
 
 
 def check(
@@ -96,13 +96,13 @@ def check(
     """
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
     with progress.bar() as report:
-        found = check_site(site_dir, settings, with_index=not no_index, exclude=exclude or (), progress=report)
+        findings = check_site(site_dir, settings, with_index=not no_index, exclude=exclude or (), progress=report)
     if as_json:
-        print_json(found.to_json())
+        print_json(findings.to_json())
     else:
-        for line in found.lines():
+        for line in findings.lines():
             typer.echo(line)
-    if found.counts:
+    if findings.counts:
         raise typer.Exit(3)
 
 
@@ -114,8 +114,8 @@ def _files(endpoint: str | None, title: str | None, config: Path | None, docs_ve
     if not settings.endpoint:
         raise typer.BadParameter("Give --endpoint URL, or --endpoint / where the API is at the site's own origin.")
     try:
-        given = read_file(config) if config else {}
-        options = read_options({**given, "title": title or given.get("title")})
+        file_options = read_file(config) if config else {}
+        options = read_options({**file_options, "title": title or file_options.get("title")})
         return widget_files(settings.endpoint, options.config(), settings.docs_version or "")
     except (ConfigurationError, InputError) as error:
         raise typer.BadParameter(str(error)) from None

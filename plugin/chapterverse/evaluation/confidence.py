@@ -52,11 +52,11 @@ def bins(outcomes: Sequence[AnswerOutcome]) -> list[Bin]:
         by_bin[min(_BINS - 1, int(outcome.confidence * _BINS))].append(outcome)
     return [
         Bin(
-            math.fsum(o.confidence for o in held) / len(held),
-            sum(o.right for o in held) / len(held),
-            len(held),
+            math.fsum(o.confidence for o in group) / len(group),
+            sum(o.right for o in group) / len(group),
+            len(group),
         )
-        for _, held in sorted(by_bin.items())
+        for _, group in sorted(by_bin.items())
     ]
 
 
@@ -68,7 +68,7 @@ def risks(outcomes: Sequence[AnswerOutcome]) -> list[Risk]:
     """Return the risk at each tenth of the answers. Answers of equal confidence count with their mean."""
     shares = _smoothed(outcomes)
     tenths = (max(1, round(len(shares) * tenth / _BINS)) for tenth in range(1, _BINS + 1)) if shares else ()
-    return [Risk(taken / len(shares), 1 - math.fsum(shares[:taken]) / taken) for taken in dict.fromkeys(tenths)]
+    return [Risk(count / len(shares), 1 - math.fsum(shares[:count]) / count) for count in dict.fromkeys(tenths)]
 
 
 def _smoothed(outcomes: Sequence[AnswerOutcome]) -> list[float]:
@@ -76,4 +76,4 @@ def _smoothed(outcomes: Sequence[AnswerOutcome]) -> list[float]:
     tied: defaultdict[float, list[bool]] = defaultdict(list)
     for outcome in outcomes:
         tied[outcome.confidence].append(outcome.right)
-    return [sum(held) / len(held) for _, held in sorted(tied.items(), reverse=True) for _ in held]
+    return [sum(results) / len(results) for _, results in sorted(tied.items(), reverse=True) for _ in results]

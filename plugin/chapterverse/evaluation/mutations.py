@@ -39,12 +39,12 @@ def mutations(claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
     """Yield (kind, false claim). A claim without a number, or without a verb to negate, has no such mutation."""
     chance = random.Random(_SEED)  # noqa: S311  (a sample, not a secret)
     for claim in claims if len(claims) <= _MOST else chance.sample(list(claims), _MOST):
-        made = {
+        texts = {
             "foreign": _foreign(claim, claims, chance),
             "number": _renumbered(claim["text"], chance),
             "negation": negated(claim["text"]),
         }
-        yield from ((kind, {**claim, "text": text}) for kind, text in made.items() if text is not None)
+        yield from ((kind, {**claim, "text": text}) for kind, text in texts.items() if text is not None)
 
 
 def _foreign(claim: Claim, claims: Sequence[Claim], chance: random.Random) -> str | None:

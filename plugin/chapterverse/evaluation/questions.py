@@ -43,7 +43,7 @@ def read_questions(file: Path) -> list[QuestionRow]:
     Raises:
         InputError: the file can't be read, holds no question, or has an invalid row; the message names its line.
     """
-    return [asked for asked, _ in _rows(file)]
+    return [question for question, _ in _rows(file)]
 
 
 def read_judged(file: Path) -> list[QuestionRow]:
@@ -53,10 +53,12 @@ def read_judged(file: Path) -> list[QuestionRow]:
         InputError: as `read_questions`, or a row doesn't state its answer, or two rows have one id.
     """
     judged: dict[str, QuestionRow] = {}
-    for asked, row in _rows(file):
-        if asked.id in judged:
-            raise InputError(f"{asked.place}: the id {asked.id!r} is taken already, by {judged[asked.id].place}.")
-        judged[asked.id] = _judged(asked, row)
+    for question, row in _rows(file):
+        if question.id in judged:
+            raise InputError(
+                f"{question.place}: the id {question.id!r} is taken already, by {judged[question.id].place}."
+            )
+        judged[question.id] = _judged(question, row)
     return list(judged.values())
 
 
@@ -82,25 +84,25 @@ def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
     return QuestionRow(row["id"], row["question"], row.get("history"), place), row
 
 
-def _judged(asked: QuestionRow, row: dict[str, Any]) -> QuestionRow:
+def _judged(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     expected, answerable = row.get("expected", []), row.get("answerable", True)
     if not isinstance(expected, list) or not all(isinstance(a, str) and a.strip() for a in expected):
-        raise InputError(f'{asked.place}: "expected" must be a list of addresses.')
+        raise InputError(f'{question.place}: "expected" must be a list of addresses.')
     if not isinstance(answerable, bool):
-        raise InputError(f'{asked.place}: "answerable" must be true or false.')
+        raise InputError(f'{question.place}: "answerable" must be true or false.')
     if answerable and not expected:
-        raise InputError(f'{asked.place}: a row needs an address in "expected", or "answerable": false.')
+        raise InputError(f'{question.place}: a row needs an address in "expected", or "answerable": false.')
     if expected and not answerable:
-        raise InputError(f'{asked.place}: a row that is not answerable has nothing in "expected".')
-    _check_unicode("".join(expected), asked.place)
+        raise InputError(f'{question.place}: a row that is not answerable has nothing in "expected".')
+    _check_unicode("".join(expected), question.place)
     try:
         nuggets = read_nuggets(row.get("nuggets", []))
     except ValueError as error:
-        raise InputError(f"{asked.place}: {error}") from None
+        raise InputError(f"{question.place}: {error}") from None
     if nuggets and not answerable:
-        raise InputError(f'{asked.place}: a row that is not answerable has nothing in "nuggets".')
+        raise InputError(f'{question.place}: a row that is not answerable has nothing in "nuggets".')
     places = tuple(dict.fromkeys(a.strip() for a in expected))
-    return replace(asked, expected=places, answerable=answerable, nuggets=nuggets)
+    return replace(question, expected=places, answerable=answerable, nuggets=nuggets)
 
 
 def _check_unicode(text: str, place: str) -> None:

@@ -179,8 +179,8 @@ class Run:
     @property
     def outcomes(self) -> list[AnswerOutcome]:
         """Confidence and correctness of the answers."""
-        made = (row.answer.outcome(row.answerable) for row in self.answered if row.answer)
-        return [outcome for outcome in made if outcome]
+        outcomes = (row.answer.outcome(row.answerable) for row in self.answered if row.answer)
+        return [outcome for outcome in outcomes if outcome]
 
     @property
     def false_refusals(self) -> list[Row]:

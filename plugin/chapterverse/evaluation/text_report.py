@@ -66,16 +66,16 @@ def of_answers(run: Run) -> list[str]:
     if run.generator is None:
         return []
     warnings = []
-    given = [row.answer for row in run.rows if row.answer]
-    if run.interrupted and len(given) < len(run.rows):
-        warnings.append(f"Interrupted: the figures of answers are those of the first {len(given)} questions.")
+    answers = [row.answer for row in run.rows if row.answer]
+    if run.interrupted and len(answers) < len(run.rows):
+        warnings.append(f"Interrupted: the figures of answers are those of the first {len(answers)} questions.")
     elif run.interrupted:
         warnings.append("Interrupted: the verifier was not tested.")
-    reasons = sorted({answer.degraded for answer in given if answer.degraded})
+    reasons = sorted({answer.degraded for answer in answers if answer.degraded})
     if reasons:
-        count = len(given) - len(run.answered)
+        count = len(answers) - len(run.answered)
         warnings.append(
-            f"{count} of {len(given)} answers were not made as configured and count for nothing: {reasons[0]}"
+            f"{count} of {len(answers)} answers were not made as configured and count for nothing: {reasons[0]}"
         )
     return warnings
 

@@ -237,7 +237,7 @@ def _cut(block: Block, cap: int, depth: int) -> Iterator[str]:
 
 
 def _cut_container(block: Block, cap: int, depth: int) -> Iterator[str]:
-    """Cut between a container's parts and repeat its title before each piece; a long title stands only once."""
+    """Cut between a container's parts and repeat its title before each piece; a long title appears only once."""
     head = block.head.strip()
     if head and not _repeats(head, cap):
         yield from _cut_leaf(Block(block.kind, head), cap)

@@ -126,8 +126,8 @@ def _estimated(report: Report, changes: _Changes) -> Report:
     """Return the report with the number of texts left to embed, less those paid for by an unfinished run."""
     chunks = {c.embed_hash: c for c in changes.diff.write if c.embed_hash in changes.diff.embed}
     paid = UnfinishedVectors(changes.target.unfinished).read(chunks).keys()
-    left = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
-    return replace(report, embedded=len(left), tokens=estimate(left) if report.price else 0)
+    unpaid = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
+    return replace(report, embedded=len(unpaid), tokens=estimate(unpaid) if report.price else 0)
 
 
 def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
@@ -186,9 +186,9 @@ class _Changes:
         self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)
 
     def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
-        wanted = list(embed_hashes)
-        for at in range(0, len(wanted), _WRITE_BATCH):
-            self.vectors.reuse(snapshot.vectors(wanted[at : at + _WRITE_BATCH]))
+        hashes = list(embed_hashes)
+        for at in range(0, len(hashes), _WRITE_BATCH):
+            self.vectors.reuse(snapshot.vectors(hashes[at : at + _WRITE_BATCH]))
 
     def _reuse_of_others(self, lacking: set[str]) -> None:
         """Reuse vectors of the store's other indexes: most texts of one docs version recur in the next."""

@@ -216,19 +216,19 @@ class _Check:
 
     def note_links(self, progress: Progress) -> None:
         """Check the ids that other pages link to."""
-        wanted = self.links.by_file()
-        for target, link in wanted.pop("", {}).items():
+        links_by_file = self.links.by_file()
+        for target, link in links_by_file.pop("", {}).items():
             says = f"{link.origin} links to {link.href}, and the site has no page {target.partition('#')[0]}."
             self.findings.add("dead_anchor", link.source, says)
-        for done, (path, fragments) in enumerate(sorted(wanted.items())):
-            progress("Following links", done, len(wanted))
+        for done, (path, fragments) in enumerate(sorted(links_by_file.items())):
+            progress("Following links", done, len(links_by_file))
             with contextlib.suppress(UnreadablePage):
                 ids = read_ids(decode(path, read_page(self.site, path)))
                 for fragment, link in fragments.items():
                     if not has(ids, fragment):
                         says = f"{link.origin} links to {link.href}, and {path} has no such id."
                         self.findings.add("dead_anchor", link.source, says)
-        progress("Following links", len(wanted), len(wanted))
+        progress("Following links", len(links_by_file), len(links_by_file))
 
     def note_index(self) -> None:
         """Note pages that the index holds and the site doesn't."""

@@ -50,8 +50,8 @@ class Injection:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `inject --json` prints."""
-        seen = self.changed + self.unchanged + self.skipped
-        pages = {"seen": seen, "changed": self.changed, "unchanged": self.unchanged, "skipped": self.skipped}
+        total = self.changed + self.unchanged + self.skipped
+        pages = {"seen": total, "changed": self.changed, "unchanged": self.unchanged, "skipped": self.skipped}
         return {"pages": pages, "folder": self.folder, "warnings": list(self.warnings)}
 
 
@@ -185,8 +185,8 @@ def _root(site: Path, pages: list[str]) -> str | None:
     return urlsplit(base).path.rpartition("/")[0] + "/" if base else None
 
 
-def _remove_others(folder: Path, kept: str) -> None:
+def _remove_others(folder: Path, current: str) -> None:
     """Remove the folders of earlier runs, which no page loads any more."""
     for other in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if other.name != kept and _STAMP.fullmatch(other.name) and other.is_dir() and not other.is_symlink():
+        if other.name != current and _STAMP.fullmatch(other.name) and other.is_dir() and not other.is_symlink():
             shutil.rmtree(other)

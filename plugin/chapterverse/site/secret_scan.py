@@ -79,8 +79,8 @@ class Scanner:
             OSError: the file can't be read.
             TooMuch: it unpacks to too much; raised after the leaks.
         """
-        named = dict(self._find(path.encode(errors="surrogateescape")))
-        yield from (Leak(path, 0, what) for what in named)
+        in_name = dict(self._find(path.encode(errors="surrogateescape")))
+        yield from (Leak(path, 0, what) for what in in_name)
         lines: dict[str, int] = {}
         whole = True
         with (site / path).open("rb") as file:
@@ -111,9 +111,9 @@ class Scanner:
                 lines.setdefault(what, line + content.count(b"\n", 0, at))
             more = file.read(_WINDOW)
             most -= len(more)
-            kept = content[-_OVERLAP:] if more else b""
-            line += content.count(b"\n") - kept.count(b"\n")
-            content = kept + more
+            overlap = content[-_OVERLAP:] if more else b""
+            line += content.count(b"\n") - overlap.count(b"\n")
+            content = overlap + more
         return most >= 0
 
     def _find(self, content: bytes) -> Iterator[tuple[str, int]]:
@@ -140,8 +140,8 @@ def _values(environ: Mapping[str, str], secrets: Mapping[str, str]) -> Iterator[
         secrets: values that are secret whatever their name; commas separate several.
     """
     for name, value in sorted({**environ, **secrets}.items()):
-        named = _SECRET_NAME.search(name) and not _NO_SECRET.search(name)
-        candidates = [value, *value.split(",")] if named or name in secrets else []
+        has_secret_name = _SECRET_NAME.search(name) and not _NO_SECRET.search(name)
+        candidates = [value, *value.split(",")] if has_secret_name or name in secrets else []
         if password := _PASSWORD.match(value):
             candidates.append(password[1])
         for one in dict.fromkeys(part.strip() for part in candidates):

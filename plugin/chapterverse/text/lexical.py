@@ -203,11 +203,11 @@ def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
     # "C++" and "F#" are names, not a "c" or an "f" with a sign.
     if len(parts) == 1 and (parts[0] == token or len(parts[0]) == 1):
         return tuple(map(_hash, _forms(lower, stemming)))
-    kept = [p.lower() for p in parts if p.lower() not in stop_words]
+    words = [p.lower() for p in parts if p.lower() not in stop_words]
     # "don't" is not an identifier: only its meaningful part counts.
     if "'" in lower and not any(c in lower for c in "._:/@-"):
-        return tuple(map(_hash, next((_forms(p, stemming) for p in kept if len(p) > 1), ())))
-    return tuple(map(_hash, dict.fromkeys((lower, *(form for p in kept for form in _forms(p, stemming))))))
+        return tuple(map(_hash, next((_forms(p, stemming) for p in words if len(p) > 1), ())))
+    return tuple(map(_hash, dict.fromkeys((lower, *(form for p in words for form in _forms(p, stemming))))))
 
 
 def _forms(word: str, language: str) -> tuple[str, ...]:

@@ -65,8 +65,8 @@ def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
 @functools.cache
 def titles() -> Mapping[str, str]:
     """Return the default title by language."""
-    spoken = (name for name in names() if PurePosixPath(name).parent.name == "lang")
-    return {PurePosixPath(name).stem: _strings(name)["title"] for name in spoken}
+    modules = (name for name in names() if PurePosixPath(name).parent.name == "lang")
+    return {PurePosixPath(name).stem: _strings(name)["title"] for name in modules}
 
 
 @functools.cache

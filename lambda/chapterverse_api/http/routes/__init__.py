@@ -34,7 +34,7 @@ class Service(Protocol):
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse: ...
 
-    def rate(self, said: Feedback) -> None:
+    def rate(self, rating: Feedback) -> None:
         """Log and store a reader's rating.
 
         Raises:

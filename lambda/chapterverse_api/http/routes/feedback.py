@@ -16,11 +16,11 @@ router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
 
 @router.post("/feedback", status_code=204, responses=documented(400, 403, 413, 415, 422, 429, 500, 503))
-def feedback(said: Feedback, request: Request) -> Response:
+def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
     rate.check(request)
     try:
-        service(request).rate(said)
+        service(request).rate(rating)
     except RecordsFault as error:
         # It is logged, but the owner reads the database, so the reader may try again.
         raise unavailable() from error

@@ -42,11 +42,11 @@ class StaticSite(StaticFiles):
         """Return a path's file and status, or "" and None if it is hidden or outside of the folder."""
         if _is_hidden(path):
             return "", None
-        file, found = super().lookup_path(path)
+        file, status = super().lookup_path(path)
         # A link may lead to a hidden file.
-        if found is None or _is_hidden(os.path.relpath(file, os.path.realpath(self._folder))):
+        if status is None or _is_hidden(os.path.relpath(file, os.path.realpath(self._folder))):
             return "", None
-        return file, found
+        return file, status
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path == "sitemap.xml":
@@ -62,8 +62,8 @@ class StaticSite(StaticFiles):
 
     def _sitemap(self, request: Request) -> Response:
         """Return the sitemap with this server's addresses, which themes need for instant navigation."""
-        file, found = self.lookup_path("sitemap.xml")
-        if found is None or not stat.S_ISREG(found.st_mode):
+        file, status = self.lookup_path("sitemap.xml")
+        if status is None or not stat.S_ISREG(status.st_mode):
             raise HTTPException(404)
         xml = Path(file).read_text("utf-8", errors="replace")
         # The shortest address is the site's root, the prefix of all others.
