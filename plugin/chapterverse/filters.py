@@ -8,7 +8,7 @@
     {"$or": [{"type": "faq"}, {"chunk_index": 0, "version": "2.0"}]} any of these filters holds, each as a whole
 
 `parse` reads it. `resolve` replaces conditions by the values of one generation that fulfill them, so a store only needs
-"is one of these". Thus every store finds the same chunks, whatever its engine makes of ranges, dates and patterns.
+"is one of these". Thus all stores find the same chunks, although their engines treat ranges, dates and patterns apart.
 """
 
 from __future__ import annotations

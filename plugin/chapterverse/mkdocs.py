@@ -41,19 +41,19 @@ class ChapterVerseConfig(Config):
     """The options under `plugins: - chapterverse:`; each overrides the environment variable of the same name."""
 
     enabled = c.Type(bool, default=True)
-    """Whether the plugin does anything at all; `!ENV [CI, false]` is a common value."""
+    """Whether the plugin is active; `!ENV [CI, false]` is a common value."""
     publish = c.Optional(c.Type(bool))
     """Whether a clean build writes the index; unset means yes for the embedded store and no for a remote one."""
     strict = c.Type(bool, default=False)
-    """Whether a failure to index fails the build; otherwise it is told and the old index stays."""
+    """Whether a failure to index fails the build; otherwise it is logged and the old index stays."""
     endpoint = c.Optional(c.Type(str))
     """Address of the API that the widget calls; unset means the site's own origin."""
     store = c.Optional(c.Type(str))
-    """Where the index lives: `edge:PATH`, relative to this file, `qdrant:URL` or `s3://BUCKET/PREFIX`."""
+    """Place of the index: `edge:PATH`, relative to this file, `qdrant:URL` or `s3://BUCKET/PREFIX`."""
     embedder = c.Optional(c.Type(str))
-    """What makes dense vectors: `none`, or `cohere`, `bedrock`, `openai`, `fastembed` with `:MODEL`."""
+    """Maker of dense vectors: `none`, or `cohere`, `bedrock`, `openai`, `fastembed` with `:MODEL`."""
     persona = c.Optional(c.Type(str))
-    """File that tells the chat how to speak; unset looks for `persona.md` in `docs_dir`, then beside this file."""
+    """The chat's name, language and tone; unset looks for `persona.md` in `docs_dir`, then beside this file."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
     chunk_tokens = c.Type(int, default=256)
@@ -61,7 +61,7 @@ class ChapterVerseConfig(Config):
     exclude = c.ListOfItems(c.Type(str), default=[])
     """Pages not to index, as patterns in the style of .gitignore on paths below `docs_dir`."""
     widget = c.Type(dict, default={})
-    """What the reader sees of the chat: see `widget.options.WidgetOptions`."""
+    """Options of the chat, see `widget.options.WidgetOptions`."""
 
 
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):

@@ -53,17 +53,17 @@ class WidgetOptions(BaseModel):
     starters: Annotated[list[_Starter], "must be a list of texts of 1 to 200 characters."] = []
     """Questions offered in an empty conversation, after those of the page."""
     strings: Annotated[dict[_Key, _Word], "must map keys to texts of 1 to 500 characters."] = {}
-    """Any of the interface's strings, in other words; the keys are those of lang/en.js and lang/more/en.js."""
+    """Replacements for the interface's strings, by the keys of lang/en.js and lang/more/en.js."""
     layout: Annotated[Literal["floating", "side"], "must be floating or side."] = "floating"
-    """Whether the panel floats above the page's corner or takes the side of the window."""
+    """Whether the panel floats in the page's corner or fills a side of the window."""
     shortcut: _Switch = True
     """Whether Ctrl+I, on a Mac Cmd+I, opens the chat."""
     consent: _Paragraph = ""
-    """What a reader must agree to before anything else is loaded or asked; empty asks for nothing."""
+    """Text that a reader must agree to before anything else is loaded; empty asks for no consent."""
     timeout: Annotated[int, Field(ge=5, le=300), "must be a whole number of seconds from 5 to 300."] = 60
-    """Seconds after which a question without a whole answer has failed."""
+    """Seconds after which a question without a whole answer fails."""
     scope: _Switch = True
-    """Whether questions carry the page that they are asked on, its language and its version."""
+    """Whether questions include their page, its language and its version."""
     feedback: _Switch = True
     """Whether a reader may rate an answer."""
 
