@@ -19,7 +19,7 @@ QUESTIONS = ("how do I descale the kettle", "who won the cup in 1966")
 
 @pytest.fixture
 def same(tmp_path: Path) -> Path:
-    """A checkout that runs what is tested here."""
+    """A checkout that runs the tested code."""
     (tmp_path / "same" / ".venv").mkdir(parents=True)
     (tmp_path / "same" / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
     return tmp_path / "same"

@@ -57,7 +57,7 @@ def resolved(asked: Asked | None, chunks: Sequence[Chunk] = CHUNKS) -> Filter | 
 
 
 def kept(filters: Filter | None, chunk: Chunk) -> bool:
-    """Return what a store would make of a tree."""
+    """Return the chunks that a store finds by a tree."""
     if filters is None:
         return True
     if isinstance(filters, In):

@@ -45,7 +45,7 @@ PAGES = {
 
 @dataclass(frozen=True)
 class Site:
-    """A documentation project in a folder of its own."""
+    """A documentation project in its own folder."""
 
     root: Path
 
@@ -66,7 +66,7 @@ class Site:
         (self.root / "mkdocs.yml").write_text(yaml.safe_dump(whole), encoding="utf-8")
 
     def build(self, *arguments: str, code: int = 0, **environment: Any) -> str:
-        """Build with MkDocs in this process and return what was said; what it raises is the test's failure."""
+        """Build with MkDocs in this process and return the log; its exceptions fail the test."""
         said, left = io.StringIO(), 0
         with chdir(self.root), environed(environment), redirect_stdout(said), redirect_stderr(said):
             try:
@@ -77,7 +77,7 @@ class Site:
         return said.getvalue()
 
     def spawn(self, *command: str, code: int = 0) -> str:
-        """Run a tool in a process of its own and return what was said."""
+        """Run a tool in a separate process and return its output."""
         done = subprocess.run(
             [sys.executable, "-m", *command],
             cwd=self.root, env=clean(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
@@ -89,7 +89,7 @@ class Site:
         return open_store(Settings(store=f"edge:{self.root / store}")).heads()
 
     def chunks(self, store: str = STORE) -> list[Chunk]:
-        """Return what the only head of the store holds."""
+        """Return the chunks of the store's only head."""
         opened = open_store(Settings(store=f"edge:{self.root / store}"))
         (head,) = opened.heads()
         return [point.chunk for point in opened.snapshot(head.scope).points()]
@@ -101,7 +101,7 @@ class Site:
         return (self.root / "site" / path).read_text(encoding="utf-8")
 
     def chat(self) -> dict[str, Any]:
-        """Return what the only widget of the site was told."""
+        """Return the configuration of the site's only widget."""
         (file,) = (self.root / "site/assets/chapterverse").rglob("config.js")
         config: dict[str, Any] = json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
         return config

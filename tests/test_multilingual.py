@@ -23,7 +23,7 @@ TEXTS = {file.stem: json.loads(file.read_text("utf-8")) for file in (Path(__file
 
 @dataclass(frozen=True)
 class Asked:
-    """What became of the questions of one language: shares of those with an answer, and of those without one."""
+    """Results for one language's questions: shares of those with an answer, and of those without one."""
 
     language: str
     snapshot: Snapshot

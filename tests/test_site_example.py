@@ -94,7 +94,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 class Oracle(HTMLParser):
-    """Reads a built page by the standard library: all ids, the headings of the article, and what the page loads."""
+    """Reads a built page with the standard library: all ids, the article's headings, and the loaded resources."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -205,7 +205,7 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def order_in(text: str) -> str | None:
-    """Return what the last order in a text wants to be said."""
+    """Return the text that the last order of a text demands."""
     for reading in _readings(text):
         found = _ORDER.findall(reading)
         if found:
@@ -248,7 +248,7 @@ class Obedient:
 
 
 def _heard(task: GenerationRequest) -> Iterator[str]:
-    """Yield what it reads, the latest word first."""
+    """Yield the orders in a text, last first."""
     yield task.question
     yield task.context
     yield from (said.content for said in reversed(task.history))

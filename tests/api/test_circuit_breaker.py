@@ -19,7 +19,7 @@ from fakes.openai_server import OpenAIServer
 
 
 class Reranker:
-    """Fails as often as it is told to, then ranks."""
+    """Fails this many times, then ranks."""
 
     name = "fake:reranker"
 

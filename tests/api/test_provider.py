@@ -44,7 +44,7 @@ def cohere() -> Iterator[CohereServer]:
 
 @pytest.fixture
 def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
-    """What the log says, each line parsed."""
+    """The parsed lines of the log."""
     logger = logging.getLogger("chapterverse")
     before = (logger.handlers[:], logger.level, logger.propagate)
     stream = io.StringIO()

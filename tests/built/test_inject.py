@@ -267,7 +267,7 @@ def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_cut_short_is_finished_by_the_next(tmp_path: Path) -> None:
-    """Whatever was written, every page that has a tag finds its files."""
+    """After any interruption every page with a tag finds its files."""
     write(tmp_path, "a.html")
     write(tmp_path, "b.html")
 

@@ -60,7 +60,7 @@ class Shell:
         file.write_text(html, encoding="utf-8")
 
     def run(self, *arguments: str, code: int = 0, environment: Mapping[str, str] = {}) -> Said:
-        """Run a command to its end, in this process: what it raises is the test's failure."""
+        """Run a command in this process to its end; its exceptions fail the test."""
         out, err, left = io.StringIO(), io.StringIO(), 0
         with chdir(self.root), environed(environment), redirect_stdout(out), redirect_stderr(err):
             try:
@@ -71,7 +71,7 @@ class Shell:
         return Said(left, out.getvalue(), err.getvalue())
 
     def json(self, *arguments: str, **environment: str) -> Any:
-        """Return what a command prints with --json, which must be all that it prints."""
+        """Return a command's whole output with --json."""
         return json.loads(self.run(*arguments, "--json", environment=environment).stdout)
 
     def refused(self, *arguments: str, code: int = 1, **environment: Any) -> str:
@@ -86,7 +86,7 @@ class Shell:
 
 
 def command(*arguments: str) -> list[str]:
-    """Return what runs a command in a process of its own."""
+    """Return the arguments that run a command in a separate process."""
     return [sys.executable, "-c", "from chapterverse.cli import main; main()", *arguments]
 
 
@@ -514,7 +514,7 @@ def test_a_terminal_gets_a_bar_and_a_page(indexed: Shell, tmp_path: Path) -> Non
 
 
 def typed(shell: Shell, *arguments: str) -> str:
-    """Return what a command shows on a terminal."""
+    """Return a command's output on a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         command(*arguments), cwd=shell.root, env=clean({"TERM": "xterm"}), stdin=theirs, stdout=theirs, stderr=theirs

@@ -18,7 +18,7 @@ TEXTS = ["one text", "another text", "and a third"]
 
 
 class _Entries(list[Any]):
-    """The vectors of OpenAI's entries; what is done to them is done to the entries."""
+    """The vectors of OpenAI's entries; changes apply to the entries."""
 
     def __init__(self, data: list[Any]) -> None:
         super().__init__(entry["embedding"] for entry in data)

@@ -104,7 +104,7 @@ def test_twelve_builds(
 
 
 def built(folder: Path) -> str | None:
-    """Do what the plugin does at the end of a build; return how an error begins."""
+    """Act as the plugin at the end of a build; return the start of an error message."""
     settings = plugin_api.settings(folder, "Tea", None, preview=False)
     if settings.may_publish:
         pages = [plugin_api.source("index.md", BASE, "Tea", '<h1 id="t">Tea</h1><p>Green tea.</p>', language="en")]

@@ -88,7 +88,7 @@ class Environment:
                 raise Failed("Sandbox.Timedout")
 
     def lines(self) -> list[str]:
-        """Return what the process has written."""
+        """Return the process's output."""
         return self.log.read_text(encoding="utf-8").splitlines()
 
     def __enter__(self) -> Self:

@@ -52,7 +52,7 @@ class Invocation:
         return self.sent.get(MODE) == "streaming"
 
     def body(self, seconds: float = 60.0) -> bytes:
-        """Wait for the end of the answer and return what is left of it."""
+        """Wait for the end of the answer and return its rest."""
         return b"".join(iter(lambda: self.pieces.get(timeout=seconds), None))
 
 

@@ -170,7 +170,7 @@ def with_header(event: Event, name: str, value: str) -> Event:
 
 
 def asking(event: Event, *, method: str | None = None, path: str | None = None, query: str | None = None) -> Event:
-    """Return the event with another request line, in whichever fields it has one."""
+    """Return the event with another request line, in the fields of its format."""
     event = copy.deepcopy(event)
     http = event["requestContext"].get("http")
     if method is not None:

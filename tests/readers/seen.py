@@ -83,7 +83,7 @@ class Seen(HTMLParser):
 
 
 def characters(text: str) -> Counter[str]:
-    """Return how often each letter and digit occurs, whatever its case: what no change of markup may lose."""
+    """Return the counts of letters and digits, ignoring case, which changes of markup must preserve."""
     return Counter(c for c in text.lower() if c.isalnum())
 
 
@@ -93,5 +93,5 @@ def words_of(sections: tuple[Section, ...]) -> str:
 
 
 def lost(html: str, sections: tuple[Section, ...]) -> Counter[str]:
-    """Return the visible letters and digits of a content root that stand in no heading and no block."""
+    """Return the visible letters and digits of a content root that are in no heading and no block."""
     return characters(Seen(html).text) - characters(words_of(sections))

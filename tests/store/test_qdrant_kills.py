@@ -23,7 +23,7 @@ LASTS = {"never arrived": Fault(refuse=True), "done, reply lost": Fault(lost=Tru
 
 
 def states(embedders: tuple[EmbedderCard, ...]) -> Iterator[tuple[dict[str, Point], EmbedderCard]]:
-    """Yield what is to be published, time after time: pages that stay, change, come and go."""
+    """Yield the states to publish in sequence: pages that stay, change, come and go."""
     for n in range(1000):
         embedder = embedders[n % len(embedders)]
         dense = (1.0, float(n), 2.0, 3.0) if embedder.size else None

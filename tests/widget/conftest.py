@@ -36,7 +36,7 @@ def standin_page(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Callable[..., BrowserContext]:
-    """Give the browser profile with these options; tests share it, as each has an origin and tabs of its own."""
+    """Return the browser profile with these options, shared by tests, because each has its own origin and tabs."""
     made: dict[str, BrowserContext] = {}
 
     def get(**options: Any) -> BrowserContext:

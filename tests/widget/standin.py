@@ -26,7 +26,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Reply:
-    """What the API says next. An `Event` among the parts makes it wait; a reply that is `cut` never ends properly."""
+    """The API's next reply. An `Event` among the parts makes it wait; a reply that is `cut` never ends properly."""
 
     parts: tuple[bytes | Event, ...]
     status: int = 200

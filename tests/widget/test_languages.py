@@ -47,7 +47,7 @@ SIGNS = {"。": ".", "？": "?", "؟": "?", "：": ":"}
 
 
 def texts(part: str, language: str) -> dict[str, str]:
-    """Return the texts of one module by key, in the order in which they stand."""
+    """Return the texts of one module by key, in order."""
     module = MODULE.fullmatch((WIDGET / part / f"{language}.js").read_text("utf-8"))
     assert module, f"{part}{language}.js has another form"
     entries = ENTRY.findall(module[1])

@@ -28,7 +28,7 @@ FOREIGN = "Every penguin inherits seven golden bicycles from the ministry."
 
 
 class ScriptedGenerator:
-    """A model that writes what it is told to, whatever it was sent."""
+    """A generator that writes fixed spans for every task."""
 
     name = "scripted"
 

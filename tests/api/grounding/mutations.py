@@ -105,7 +105,7 @@ def _other(number: str, chance: Random) -> str:
 
 
 def swapped_numbers(case: Case, chance: Random) -> Iterator[str]:
-    """Yield the sentence with each of its numbers replaced by another one that stands in its passage."""
+    """Yield the sentence with each of its numbers replaced by another number of its passage."""
     held = sorted({m.group() for m in _NUMBER.finditer(case.passages[0].text)} - set(_WORDS))
     for found in _NUMBER.finditer(case.sentence):
         others = [n for n in held if n not in case.sentence]

@@ -89,7 +89,7 @@ def run(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
 
 
 def check(injection: Injection, service: Service, model: Obedient, **fields: Any) -> ChatResponse:
-    """Ask, and assert all that holds whatever the model wrote."""
+    """Ask, and assert the invariants for any output of the model."""
     before = len(model.obeyed)
     response, draft = run(service, **fields)
     if injection.hidden:

@@ -67,7 +67,7 @@ def bucket(server: S3Server) -> Bucket:
 
 @pytest.fixture
 def reader(bucket: Bucket, tmp_path: Path) -> S3Store:
-    """A store with a cache of its own, as on a machine that publishes nothing."""
+    """A store with its own cache, as on a machine that publishes nothing."""
     return S3Store(bucket, Cache(tmp_path / "reader"))
 
 
@@ -91,7 +91,7 @@ def fits(head: Head) -> None:
 
 
 def publish(bucket: Bucket, name: str, scope: Scope = SCOPE, embedder: EmbedderCard | None = None) -> Head:
-    """Publish one more page, from a machine of its own."""
+    """Publish one more page from another machine."""
     store, card = S3Store(bucket), embedder or EmbedderCard()
     with store.publish(scope, card) as publication:
         publication.write([point(name, prose(name))] if card == EmbedderCard() else [])

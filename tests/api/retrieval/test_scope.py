@@ -25,7 +25,7 @@ QUESTION = "Where does the turbine keep its ledger?"
 
 
 def pages(version: str) -> dict[str, str]:
-    """Nearly the same pages in every scope, each with a mark of its own."""
+    """Nearly the same pages in every scope, each with a distinct mark."""
     return {
         "turbine.md": f"# Turbine\n\nThe turbine keeps its ledger in `mark-{version}-en`.\n\n"
         "## Clearing\n\nRun `turbine clear` to clear the ledger.",

@@ -169,7 +169,7 @@ def test_what_is_no_http_is_refused_by_the_server() -> None:
 
 
 def _exchange(address: str, raw: bytes) -> bytes:
-    """Return what the server answers to these bytes, before or after it hangs up."""
+    """Return the server's answer to these bytes, before or after it hangs up."""
     host = urlsplit(address)
     with socket.create_connection((host.hostname, host.port), timeout=5) as connection:
         connection.sendall(raw)
