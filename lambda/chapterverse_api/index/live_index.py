@@ -325,10 +325,8 @@ def _describe(trouble: Exception | None) -> str:
 
 
 class _CachedHeads:
-    """Heads that are read at most every `max_age` seconds, also if reading fails, so that readers can't cause more
-    reads.
-
-    While one caller reads, which may take long, the others get the previous result.
+    """Heads that are read at most every `max_age` seconds, even if reading fails. Meanwhile callers get the
+    previous result.
     """
 
     def __init__(self, look: Callable[[], list[Head]], max_age: float, clock: Callable[[], float]) -> None:

@@ -1,5 +1,4 @@
-"""The command line. Results go to standard output (with `--json` exactly one document), everything else to standard
-error.
+"""The command line. Results go to standard output (with `--json` exactly one document), all else to standard error.
 
 Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` has findings or `eval` misses a bar.
 """

@@ -121,7 +121,7 @@ def _host(url: str) -> str:
 def _texts(sections: Sequence[Section], budget: Budget) -> Iterator[tuple[Section, tuple[str, ...], str]]:
     """Yield each chunk's section, path and text.
 
-    A heading that the path had to shorten is put into the text. A heading with no content and no subsection is its own
+    If the path had to be shortened, the text starts with the heading. An empty heading without subsections is its own
     text.
     """
     paths = [_short_path(tuple(map(sound, section.path)), budget.cap // 4) for section in sections]
@@ -182,9 +182,7 @@ class _Sized:
 
 
 def _sized(block: Block) -> _Sized | None:
-    """Return the block without characters that stores reject and without surrounding blank lines; None for a blank
-    block.
-    """
+    """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
     text = _trimmed(_sound(block.text))
     if text != block.text:
         block = replace(block, text=text, head=sound(block.head), tail=sound(block.tail))

@@ -20,9 +20,7 @@ _PULSE = 2.0
 
 @contextlib.contextmanager
 def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
-    """Open a publication and renew its lease until the block ends.
-
-    Waits up to `store.patience` seconds for another publisher.
+    """Open a publication, after another publisher if need be, and renew its lease until the block ends.
 
     Raises:
         IndexLocked: another process is publishing, or published while this one waited.

@@ -10,8 +10,7 @@ def check(settings: Settings) -> None:
     """Raise unless a build with these settings may write its index.
 
     Raises:
-        ConfigurationError: a pull request is being built, and the store is neither embedded nor a separate preview
-            store.
+        ConfigurationError: a pull request is built, and the store is neither embedded nor a separate preview store.
     """
     if settings.store.startswith("edge:") or not settings.pull_request:
         return

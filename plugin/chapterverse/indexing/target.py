@@ -81,9 +81,7 @@ class Target:
         return head.base_url == self.base_url and head.pipeline == self.pipeline
 
     def records(self, head: Head) -> Mapping[str, LedgerRow] | None:
-        """Return the ledger's rows, or None if they were written for another head. The token tells heads of one number
-        apart.
-        """
+        """Return the ledger's rows, or None if their generation and token are those of another head."""
         if (self.ledger.generation(self.scope), self.ledger.token(self.scope)) != (head.generation, head.token):
             return None
         return self.ledger.records(self.scope)

@@ -44,8 +44,7 @@ def check(
         settings: name the index, and the site's address for pages that don't state it.
         with_index: also compare the index with the site; a missing index is a finding.
         exclude: pages to leave out, as .gitignore patterns.
-        environ: the variables whose secrets must not be in any file, besides those of the settings; None is this
-            process's.
+        environ: variables whose secrets must not be in any file, besides those of the settings; None is this process's.
 
     Raises:
         InputError: there is no folder, or no page in it.

@@ -28,10 +28,9 @@ _LONGEST_VERSION = 64
 def widget_files(
     endpoint: str, options: Mapping[str, Any] = MappingProxyType({}), version: str = ""
 ) -> dict[str, bytes]:
-    """Return the widget's modules by path, configured for an API.
+    """Return the widget's modules by path, configured for the API at `endpoint`; "/" is the site's own origin.
 
     Args:
-        endpoint: address of the API; "/" is the site's own origin.
         options: as `WidgetOptions.config` returns them.
         version: docs version of the site, "" if it has none.
 

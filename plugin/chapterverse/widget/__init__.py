@@ -50,8 +50,8 @@ def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
     Args:
         options: keys of `Config` in types.d.ts. An empty `endpoint` is written too, and for an empty `title` our
             default.
-        language: BCP 47 tag of the site, for our default title; if unknown, pages get the titles of all languages, a
-            quarter of a kilobyte.
+        language: BCP 47 tag of the site, for our default title; if unknown, pages get a title in each language (0.25
+            kB).
     """
     chosen = {k: v for k, v in options.items() if v or v is False or k == "endpoint"}
     if "title" not in chosen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from chapterverse.model import EmbedderCard, Head, Point, Scope
 from chapterverse.settings import Settings
@@ -17,7 +17,6 @@ NONE = EmbedderCard()
 DENSE = EmbedderCard("counting:a", 4, 0, "a")
 
 
-@dataclass
 def store_on(
     server: QdrantServer,
     clock: Callable[[], float] | None = None,

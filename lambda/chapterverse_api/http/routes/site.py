@@ -25,8 +25,7 @@ _OPEN = ".well-known"
 class StaticSite(StaticFiles):
     """Files of a built site: a folder is served as its index.html, a missing page as 404.html.
 
-    Files and folders that start with a dot are hidden, because a site's folder may contain keys (`.env`) or its history
-    (`.git`).
+    Names that start with a dot are hidden, because a site's folder may contain keys (`.env`) or its history (`.git`).
 
     Raises:
         ConfigurationError: the folder does not exist.
