@@ -193,8 +193,8 @@ def started(command: Sequence[str], folder: str, **environment: str) -> Iterator
     try:
         assert process.stderr
         for line in process.stderr:
-            if port := re.search(r"127\.0\.0\.1:(\d+)", line):
-                yield int(port[1])
+            if match := re.search(r"127\.0\.0\.1:(\d+)", line):
+                yield int(match[1])
                 break
         else:
             sys.exit(f"{' '.join(command)} did not start.")

@@ -233,7 +233,7 @@ class _Check:
         """Note pages that the index holds and the site doesn't."""
         if self.index is None:
             return
-        for path, state in (self.index.known or {}).items():
+        for path, state in (self.index.outdated or {}).items():
             if state == "Removed" and not self.excluded.match_file(path):
                 self._note_state(path, state)
         for address in sorted(self.index.cited):

@@ -45,19 +45,19 @@ class Findings:
 
     pages: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    kept: list[Finding] = field(default_factory=list)
+    examples: list[Finding] = field(default_factory=list)
 
     def add(self, kind: str, file: str, says: str) -> None:
         self.counts[kind] += 1
         if self.counts[kind] <= _MOST_KEPT:
-            self.kept.append(Finding(kind, file, says))
+            self.examples.append(Finding(kind, file, says))
 
     def scrub(self, scrubbed: Callable[[str], str]) -> None:
         """Replace the texts of all findings by `scrubbed(text)`."""
-        self.kept = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.kept]
+        self.examples = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.examples]
 
     def of(self, kind: str) -> list[Finding]:
-        return [finding for finding in self.kept if finding.kind == kind]
+        return [finding for finding in self.examples if finding.kind == kind]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `check --json` prints: exact counts, and up to 1,000 examples of each kind."""

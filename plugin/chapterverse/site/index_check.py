@@ -32,7 +32,7 @@ class IndexedPages:
         base: the site's address in citations, with a slash at its end.
         cited: cited anchors by page address relative to `base`.
         files: source file by page address.
-        known: state of each file that is not up to date; None if the ledger can't tell.
+        outdated: state of each file that is not up to date; None if the ledger can't tell.
         anchored: the index cites anchors, so it was made from HTML.
     """
 
@@ -41,13 +41,13 @@ class IndexedPages:
     base: str
     cited: dict[str, set[str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
-    known: Mapping[str, State] | None = None
+    outdated: Mapping[str, State] | None = None
     anchored: bool = False
 
     def state(self, address: str, path: str, page: str) -> State:
         """Return the state of a page, given its HTML."""
-        if self.known is not None:
-            return self.known.get(path, "Indexed")
+        if self.outdated is not None:
+            return self.outdated.get(path, "Indexed")
         sections = read_document(page).sections
         if address not in self.files:
             return "Unindexed" if any(section.blocks for section in sections) else "Indexed"
@@ -98,7 +98,7 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     hashed = described and UNREAD not in {r.content_hash for r in ledger.records(head.scope).values()}
     if hashed and not offered.keys().isdisjoint(index.files.values()):
         files = status.derive(store, ledger, head.scope, offered.values()).files
-        index.known = {
+        index.outdated = {
             file.file_path: file.state for file in files if file.state != "Indexed" and file.file_path not in others
         }
     return index

@@ -84,7 +84,7 @@ class _Work:
 
     Attributes:
         root: path of the site's address, such as "/docs/"; None if no page states it.
-        taken: first page that loads a widget in another way.
+        first_other: first page that loads a widget in another way.
     """
 
     site: Path
@@ -94,7 +94,7 @@ class _Work:
     changed: int = 0
     unchanged: int = 0
     skipped: int = 0
-    taken: str = ""
+    first_other: str = ""
     others: int = 0
     delivered: bool = False
 
@@ -118,7 +118,7 @@ class _Work:
         if not all(launcher.injected for launcher in frame.launchers):
             self.skipped += 1
             self.others += 1
-            self.taken = self.taken or path
+            self.first_other = self.first_other or path
             src = None
         elif not self.delivered:
             # Before the first page that loads them, and not at all if no page does.
@@ -134,7 +134,7 @@ class _Work:
     def done(self) -> Injection:
         if self.others:
             others = f" and {self.others - 1} more" if self.others > 1 else ""
-            self.warnings.append(f"{self.taken}{others}: the widget is there already by another way, so it was left.")
+            self.warnings.append(f"{self.first_other}{others}: the widget is there already by another way, so it was left.")
         return Injection(self.folder, self.changed, self.unchanged, self.skipped, tuple(self.warnings))
 
     def _read(self, path: str) -> bytes:

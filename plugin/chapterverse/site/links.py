@@ -63,7 +63,7 @@ class InternalLinks:
     """Links to anchors of other pages by address and fragment. Links within a page are checked at once."""
 
     places: Places
-    wanted: dict[tuple[str, str], InternalLink] = field(default_factory=dict)
+    by_target: dict[tuple[str, str], InternalLink] = field(default_factory=dict)
 
     def add(self, path: str, base: str, hrefs: Iterable[str], ids: set[str]) -> Iterator[str]:
         """Record the links of one page and yield those to missing ids of the page itself.
@@ -82,13 +82,13 @@ class InternalLinks:
                 if not has(ids, fragment):
                     yield href
             elif url and url.startswith(self.places.base):
-                link = self.wanted.setdefault((url, fragment), InternalLink(path, href, -1))
+                link = self.by_target.setdefault((url, fragment), InternalLink(path, href, -1))
                 link.more += 1
 
     def by_file(self) -> dict[str, dict[str, InternalLink]]:
         """Return links by file and fragment; links to pages that the site doesn't have are under ""."""
         links: dict[str, dict[str, InternalLink]] = {}
-        for (url, fragment), link in self.wanted.items():
+        for (url, fragment), link in self.by_target.items():
             file = self.places.file(url)
             if file is not None:
                 links.setdefault(file, {})[fragment] = link
