@@ -59,7 +59,12 @@ class BlockReader:
         """Append what stands in `children`: runs of inline content as paragraphs, blocks by their kind."""
         run: list[Child] = []
         for child in children:
-            if isinstance(child, str) or not child.block:
+            if isinstance(child, str):
+                # Most of what stands between blocks is blank.
+                if run or not child.isspace():
+                    run.append(child)
+                continue
+            if not child.block:
                 run.append(child)
                 continue
             self._paragraph(run, out)
@@ -72,7 +77,7 @@ class BlockReader:
             text = self._inline.markdown(run)
             if text:
                 out.append(Block(BlockKind.PARAGRAPH, text))
-            self._refer(out)
+        self._refer(out)
 
     def _refer(self, out: list[Item]) -> None:
         if self._inline.notes:

@@ -54,7 +54,8 @@ class _Root:
 
     def find(self, html: str, start: int) -> tuple[str, int] | None:
         """Return the name of the first such element and the position behind its start tag."""
-        if self.word not in html and self.word.upper() not in html:
+        # The values of attributes have a case, the names of elements have none.
+        if html.find(self.word, start) < 0 and (self.attribute or html.find(self.word.upper(), start) < 0):
             return None
         for tag in _start_tags_with(self.word, bool(self.attribute)).finditer(html, start):
             name, raw = tag.group(1), tag.group(2)

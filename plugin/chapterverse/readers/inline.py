@@ -56,12 +56,15 @@ class Inline:
         """Return inline Markdown; `<br>` becomes a newline."""
         if self.wordings:
             children = map(self._worded, children)
-        return _BREAKS.sub("\n", collapse(self._raw(children))).strip("\n").replace(_SPACE, " ")
+        text = collapse(self._raw(children))
+        if _BREAK in text:
+            text = _BREAKS.sub("\n", text).strip("\n")
+        return text.replace(_SPACE, " ")
 
     def one_line(self, children: Iterable[Child]) -> str:
         """Return Markdown that holds no newline, whatever blocks it is made of: for table cells and titles."""
         line = collapse(self._raw(children).replace(_BREAK, " "))
-        return _ITEMS.sub("; ", _FIRST_ITEM.sub(" ", line)).strip()
+        return _ITEMS.sub("; ", _FIRST_ITEM.sub(" ", line)).strip() if _ITEM in line else line
 
     def title(self, children: Iterable[Child]) -> str:
         """Return one line that is going to be set in bold as a whole."""
@@ -156,8 +159,8 @@ class Inline:
 def code_span(text: str) -> str:
     """Return `text` as a code span, fenced by more backticks than it holds in a row."""
     text = collapse(text)
-    if not text:
-        return ""
+    if "`" not in text:
+        return f"`{text}`" if text else ""
     fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(text)), default=0))
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{fence}{pad}{text}{pad}{fence}"
