@@ -18,7 +18,7 @@ from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 
 #: Changes when readers or the chunker make something else of the same input; then every file is read again.
-READER = "reader/4"
+READER = "reader/5"
 
 
 @dataclass(frozen=True, slots=True)

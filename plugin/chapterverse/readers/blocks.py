@@ -13,7 +13,7 @@ from chapterverse.readers import callouts, code, tables
 from chapterverse.readers.containers import definition, footnote, list_item, quote, titled
 from chapterverse.readers.dom import HEADINGS, Child, Node
 from chapterverse.readers.footnotes import is_pile
-from chapterverse.readers.inline import Inline, footnote_label, is_permalink, target
+from chapterverse.readers.inline import Inline, footnote_label, is_edit_link, is_permalink, target
 from chapterverse.readers.outline import Border, Heading, Item, Note
 from chapterverse.readers.tabs import is_tab_set, tabs
 
@@ -73,7 +73,7 @@ class BlockReader:
         self._paragraph(run, out)
 
     def _paragraph(self, run: list[Child], out: list[Item]) -> None:
-        if run:
+        if run and not _is_edit_link_alone(run):
             text = self._inline.markdown(run)
             if text:
                 out.append(Block(BlockKind.PARAGRAPH, text))
@@ -266,6 +266,11 @@ class BlockReader:
         else:
             _append(out, wrap(blocks))
         out.extend(item for item in items if isinstance(item, Note))
+
+
+def _is_edit_link_alone(run: Sequence[Child]) -> bool:
+    shown = [child for child in run if not (isinstance(child, str) and child.isspace())]
+    return len(shown) == 1 and isinstance(shown[0], Node) and is_edit_link(shown[0])
 
 
 def _nothing(_blocks: tuple[Block, ...]) -> Block | None:

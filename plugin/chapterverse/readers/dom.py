@@ -46,7 +46,9 @@ _DROPPED = RAW | frozenset("audio button canvas dialog form map menu nav noscrip
 _DROPPED_CLASSES = frozenset(
     "linenos linenodiv lineno lnt ln gutter rouge-gutter line-numbers-wrapper visually-hidden sr-only"
     " screen-reader-text md-source-file katex-html copybtn footnote-backref data-footnote-backref"
-    " reversefootnote".split()
+    " reversefootnote doc-labels edit-this-page theme-edit-this-page md-content__button theme-last-updated"
+    " theme-doc-version-banner theme-doc-version-badge theme-unlisted-banner theme-announcement-bar announcement"
+    " md-banner bd-header-announcement pagination-links prev-next-area rst-versions".split()
 )
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
 _DROPPED_SPAN = "lang"
