@@ -586,6 +586,40 @@ def test_facts_of_a_page_reach_its_chunks(site: Site) -> None:
     assert (odd.tags, odd.content_type) == ((), "documentation")
 
 
+def test_listings_are_named_and_left_out_and_other_pages_have_their_kind(site: Site) -> None:
+    post = "---\ndate: 2026-03-04\ncategories: [News]\ntags: [tea]\n---\n# Post\n\nA new cup.\n"
+    site.write(
+        {
+            "blog/index.md": "# Blog\n\nWhat happens here.\n",
+            "blog/posts/first.md": post,
+            "tags.md": "# Tags\n\n<!-- material/tags -->\n",
+            "changelog.md": "# Changelog\n\nNew cups.\n",
+            "odd.md": "---\nchapterverse:\n  content_type: tutorial\n---\nA lid.\n",
+        }
+    )
+    plugins = ["blog", "tags", "chapterverse"]
+    site.configure(theme={"name": "material"}, plugins=plugins)
+    said = site.build()
+    types = {chunk.source_file_path: chunk.content_type for chunk in site.chunks()}
+    assert types == {
+        "index.md": "home",
+        "guide/brew.md": "documentation",
+        "guide/clean.md": "documentation",
+        "blog/index.md": "news",
+        "blog/posts/first.md": "news",
+        "changelog.md": "news",
+        "odd.md": "documentation",
+    }
+    for line in ("blog/archive/2026.md (archive)", "blog/category/news.md (category listing)", "tags.md (tag listing)"):
+        assert f"Left out: {line}" in said
+    (warning,) = warnings(said)
+    assert "odd.md: content_type 'tutorial' is unknown and not used; it may be documentation, api," in warning
+    kept = {"chapterverse": {"include": ["tags.md"]}}
+    site.configure(theme={"name": "material"}, plugins=["blog", "tags", kept])
+    site.build()
+    assert {chunk.content_type for chunk in site.chunks() if chunk.source_file_path == "tags.md"} == {"category"}
+
+
 def test_plain_urls(site: Site) -> None:
     site.configure(use_directory_urls=False)
     site.build()

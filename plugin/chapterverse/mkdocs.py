@@ -20,7 +20,6 @@ from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as BuiltPage
-from pathspec import GitIgnoreSpec
 
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
@@ -60,6 +59,8 @@ class ChapterVerseConfig(Config):
     """Size that chunks are packed to, in cl100k tokens; the cap is 512."""
     exclude = c.ListOfItems(c.Type(str), default=[])
     """Pages not to index, as patterns in the style of .gitignore on paths below `docs_dir`."""
+    include = c.ListOfItems(c.Type(str), default=[])
+    """Listings, archives and search pages to index all the same, as patterns like those of `exclude`."""
     widget = c.Type(dict, default={})
     """Options of the chat, see `widget.options.WidgetOptions`."""
 
@@ -85,9 +86,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if config is not self._build:
             self._build = config
             self._sources: dict[str, Source] = {}
-            self._outside: set[str] = set()
+            self._selection = plugin_api.PageSelection.of(self.config.exclude, self.config.include)
         self._serving = self._serving or plugin_api.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
-        self._exclude = GitIgnoreSpec.from_lines(self.config.exclude)
         self._read(config)
         if self._serving and self._preview is None:
             from chapterverse.entry_points import Preview
@@ -112,8 +112,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         for file in filter(None, map(files.get_file_from_path, no_pages(*self._persona))):
             files.remove(file)
         for file in files.documentation_pages():
-            if file.src_uri not in self._outside and plugin_api.leaves(file.abs_src_path, file.src_dir):
-                self._outside.add(file.src_uri)
+            outside = self._selection.outside
+            if file.src_uri not in outside and plugin_api.leaves(file.abs_src_path, file.src_dir):
+                outside.add(file.src_uri)
                 log.warning(f"{file.src_uri} is a link out of its folder, so it is not indexed: put the file there.")
 
     # Before the search plugins of MkDocs and Material: the latter strips `data-search-exclude` from the content.
@@ -121,14 +122,17 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def on_page_context(self, context: object, *, page: BuiltPage, config: MkDocsConfig, nav: object) -> None:
         if not self.config.enabled:
             return
-        if not self._excluded(page):
+        file, content = page.file, page.content or ""
+        excluded = file.inclusion.is_excluded()
+        if not excluded and self._selection.takes(file.src_uri, file.dest_uri, page.meta, content):
             # The fallback of an untranslated page comes once for each language; the first one counts.
-            self._sources.setdefault(page.file.src_uri, _source(page, config))
+            self._sources.setdefault(file.src_uri, _source(page, config))
         try:
             # After the indexed content, and inside the element that a theme's instant navigation replaces.
-            page.content = (page.content or "") + plugin_api.starters(page.meta)
+            page.content = content + plugin_api.starters(page.meta)
+            plugin_api.require_content_type(page.meta)
         except ConfigurationError as error:
-            log.warning(f"{page.file.src_uri}: {error}")
+            log.warning(f"{file.src_uri}: {error}")
 
     # After a plugin that builds further languages in this event.
     @event_priority(-100)
@@ -163,17 +167,10 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error
 
-    def _excluded(self, page: BuiltPage) -> bool:
-        """Whether the author keeps the page out of search, out of our index, or out of the site."""
-        opted_out = any(
-            isinstance(m, dict) and m.get("exclude") for m in map(page.meta.get, ("search", "chapterverse"))
-        )
-        path = page.file.src_uri
-        return opted_out or path in self._outside or page.file.inclusion.is_excluded() or self._exclude.match_file(path)
-
     def _index(self, sources: list[Source], config: MkDocsConfig) -> None:
         try:
-            done = plugin_api.index(sources, self._settings, config.site_url, self.config.chunk_tokens, *self._persona)
+            site = self._settings, config.site_url, self.config.chunk_tokens
+            done = plugin_api.index(sources, *site, *self._persona, listings=self._selection.listings)
         # The docs are built already, so a failure to index fails the build only with `strict`.
         except Exception as error:
             if self.config.strict and not self._serving:
@@ -183,6 +180,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         for warning in done.warnings:
             log.warning(warning)
+        for line in done.listing_lines():
+            log.info(line)
         log.info(f"Indexed {done}")
 
 
@@ -193,5 +192,5 @@ def _source(page: BuiltPage, config: MkDocsConfig) -> Source:
         # MkDocs takes titles from headings as HTML, and from the navigation as text.
         html.unescape(str(page.title or page.file.name)),
         page.content or "",
-        **plugin_api.stated(page.meta, config.theme),
+        **plugin_api.stated(page.meta, config.theme, page.file.dest_uri, page.content or ""),
     )

@@ -143,7 +143,7 @@ def test_help_names_every_command_and_where_to_start(indexed: Shell, arguments: 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("index", ["--source", "--slugs", "--base-url", "--ledger", "--embedder", "--dry-run", "--json"]),
+        ("index", ["--source", "--slugs", "--base-url", "--include", "--ledger", "--embedder", "--dry-run", "--json"]),
         ("search", ["--questions", "--top-k", "--filter", "--json"]),
         ("ask", ["--selected-text", "--page-url", "--json"]),
         ("serve", ["--host", "--port", "--site-dir"]),
@@ -210,6 +210,17 @@ def test_what_can_not_be_read_is_a_warning_and_the_rest_is_indexed(shell: Shell)
     assert report["pages"] == {"seen": 4, "new": 3, "changed": 0, "unchanged": 0, "removed": 0, "skipped": 1}
     assert report["warnings"] == ["junk.html is not a text file."]
     assert done.stderr.startswith("Warning: junk.html is not a text file.\n")
+
+
+def test_listings_are_named_left_out_and_brought_back(shell: Shell) -> None:
+    shell.write("tags/index.html", "Tags", '<ul><li><a href="../brew/">Brewing</a></li></ul>')
+    done = shell.run("index", "site", "--json")
+    assert done.stderr.startswith("Left out: tags/index.html (tag listing)\n")
+    report = json.loads(done.stdout)
+    assert (report["listings"], report["pages"]["skipped"]) == ({"tags/index.html": "tag listing"}, 1)
+    again = shell.json("index", "site", "--include", "tags/")
+    assert ("listings" in again, again["pages"]["new"]) == (False, 1)
+    assert shell.json("status", "site", "--include", "tags/")["files"][-1]["state"] == "Indexed"
 
 
 def test_index_of_a_folder_of_markdown(shell: Shell) -> None:

@@ -99,6 +99,23 @@ def test_plain_code_is_taken_whole_and_equal_to_the_slow_way() -> None:
     assert plain.elements()[0].elements()[0].classes == ["language-py"]
 
 
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        ('<span title="a > b">x</span>', "x"),
+        ("<span title='a > b'>x</span>", "x"),
+        ("<span hidden>x</span>y", "y"),
+        ('<a id="hidden" href="#hidden">x</a>', "x"),
+        ('<span class="lineno">1</span>x', "x"),
+        ("<span <span>x</span>", "x"),
+        ('<span class="k" style="display: none">x</span>y', "y"),
+        ("a < b<span>c</span>", "a < bc"),
+    ],
+)
+def test_code_reads_the_same_whatever_its_tags_hold(inner: str, text: str) -> None:
+    assert parse(f"<pre>{inner}</pre>").text() == parse(f"<pre>{inner}<i></i></pre>").text() == text
+
+
 def test_a_block_inside_marks_what_is_around_it() -> None:
     link = parse("<a href=x><span><h3>t</h3></span></a>").elements()[0]
     assert link.block

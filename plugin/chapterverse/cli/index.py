@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import Embedder, Include, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import IndexCorrupt
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
@@ -37,6 +38,7 @@ def index(
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
+    include: Include = None,
     persona: Persona = None,
     ledger: Ledger = None,
     embedder: Embedder = None,
@@ -58,7 +60,10 @@ def index(
     address = settings.base_url or None
     docs = path if source else None
     persona_file = find_persona(settings.persona, docs, Path())
-    reading = read_sources(path, address, slugs, no_pages(persona_file, path)) if source else read_site(path, address)
+    if source:
+        reading = read_sources(path, address, slugs, no_pages(persona_file, path), include or ())
+    else:
+        reading = read_site(path, address, include or ())
     sources = (*reading.sources, *([persona_source(persona_file, reading.base_url, docs)] if persona_file else []))
     scope, others = _scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
@@ -71,7 +76,9 @@ def index(
             "it with --site; from now on every command needs --site.",
             err=True,
         )
-    result = result.after(reading.warnings, len(reading.skipped))
+    result = result.after(reading.warnings, len(reading.skipped) - len(reading.listings), reading.listings)
+    for line in result.listing_lines():
+        typer.echo(line, err=True)
     for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     for line in result.plan_lines() if dry_run else ():
@@ -84,6 +91,7 @@ def index(
 def status(
     path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
+    include: Include = None,
     persona: Persona = None,
     ledger: Ledger = None,
     as_json: Json = False,
@@ -98,7 +106,8 @@ def status(
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona)
     index_store = open_store(settings)
     scope = only_scope(index_store, settings.site, settings.docs_version)
-    report = states.derive(index_store, open_ledger(settings), scope, _site_sources(path, settings) if path else None)
+    sources = _site_sources(path, settings, include or ()) if path else None
+    report = states.derive(index_store, open_ledger(settings), scope, sources)
     if as_json:
         print_json(report.to_json())
         return
@@ -107,9 +116,9 @@ def status(
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
 
 
-def _site_sources(site: Path, settings: Settings) -> list[Source]:
+def _site_sources(site: Path, settings: Settings, include: Iterable[str]) -> list[Source]:
     """Return the sources of a built site that `index` would read."""
-    reading = read_site(site, settings.base_url or None)
+    reading = read_site(site, settings.base_url or None, include)
     persona_file = find_persona(settings.persona, None, Path())
     return [*reading.sources, *([persona_source(persona_file, reading.base_url)] if persona_file else [])]
 

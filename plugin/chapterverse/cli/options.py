@@ -28,6 +28,10 @@ Ledger = Annotated[
     str | None,
     typer.Option("--ledger", help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"),
 ]
+Include = Annotated[
+    list[str] | None,
+    typer.Option("--include", help="Listings, archives and search pages to keep, as in .gitignore; may be repeated."),
+]
 Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
 AskedSite = Annotated[
     str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")

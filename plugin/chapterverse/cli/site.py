@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import Include, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.settings import Settings
 from chapterverse.site.check import check as check_site
@@ -84,6 +84,7 @@ def check(
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", help="Pages to leave out, as in .gitignore; may be repeated.")
     ] = None,
+    include: Include = None,
     ledger: Ledger = None,
     as_json: Json = False,
     store: Store = None,
@@ -96,7 +97,9 @@ def check(
     """
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
     with progress.bar() as report:
-        findings = check_site(site_dir, settings, with_index=not no_index, exclude=exclude or (), progress=report)
+        findings = check_site(
+            site_dir, settings, with_index=not no_index, exclude=exclude or (), include=include or (), progress=report
+        )
     if as_json:
         print_json(findings.to_json())
     else:

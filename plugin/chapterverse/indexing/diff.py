@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chapterverse.model import Chunk, Scope
+from chapterverse.page_kinds import listing_lines
 
 #: Most pages of one kind that the plan for people lists.
 _MOST_LINES = 20
@@ -70,6 +71,7 @@ class Report:
         tokens: cl100k tokens sent to a model that has a price.
         price: US dollars per million tokens.
         renamed: old path by new path of files whose content equals a removed file's.
+        listings: kind of each page left out because it only lists others (see `page_kinds.LISTINGS`).
     """
 
     scope: Scope
@@ -84,6 +86,7 @@ class Report:
     price: float = 0.0
     renamed: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    listings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:
@@ -94,18 +97,20 @@ class Report:
         """Estimated US dollars; the model's own tokenizer may count otherwise."""
         return self.tokens * self.price / 1_000_000
 
-    def after(self, warnings: Sequence[str], left_out: int) -> Report:
+    def after(self, warnings: Sequence[str], left_out: int, listings: Mapping[str, str] | None = None) -> Report:
         """Return the report with earlier warnings in front.
 
         Args:
             warnings: one for each page that was skipped before the run.
-            left_out: number of pages that ask to be left out, or hold no documentation.
+            left_out: number of pages that ask to be left out.
+            listings: kind of each page left out as a listing.
         """
-        skipped = self.skipped + len(warnings) + left_out
-        return replace(self, skipped=skipped, warnings=(*warnings, *self.warnings))
+        listings = listings or {}
+        skipped = self.skipped + len(warnings) + left_out + len(listings)
+        return replace(self, skipped=skipped, warnings=(*warnings, *self.warnings), listings=listings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that `index --json` prints."""
+        """Return the document that `index --json` prints; `listings` is there where any was left out."""
         files, diff, skipped = self.files, self.diff, self.skipped
         return {
             "site": self.scope.site,
@@ -129,7 +134,12 @@ class Report:
             "embedded": self.embedded,
             "seconds": round(self.seconds, 3),
             "warnings": list(self.warnings),
+            **({"listings": dict(self.listings)} if self.listings else {}),
         }
+
+    def listing_lines(self) -> list[str]:
+        """Return a line for each page that was left out as a listing, of many only the first."""
+        return listing_lines(self.listings)
 
     def plan_json(self) -> dict[str, Any]:
         """Return the part that `index --dry-run --json` adds: pages by kind of change, and the estimated cost."""

@@ -10,14 +10,17 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pathspec import GitIgnoreSpec
+
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.model import Page, Scope, Source, slug, stated_date
+from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.settings import DEFAULT_STORE, Settings
 
 if TYPE_CHECKING:
@@ -42,15 +45,68 @@ def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] 
     return Source(file_path, hashlib.sha256(html.encode()).hexdigest(), context, read)
 
 
-def stated(meta: Mapping[str, Any], theme: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(slots=True)
+class PageSelection:
+    """Selects the pages of a build for the index.
+
+    Attributes:
+        exclude: pages to leave out.
+        include: listings to keep.
+        outside: pages whose files are links out of their folder.
+        listings: kind of each page left out as one of `page_kinds.LISTINGS`.
+    """
+
+    exclude: GitIgnoreSpec
+    include: GitIgnoreSpec
+    outside: set[str] = field(default_factory=set)
+    listings: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, exclude: Iterable[str], include: Iterable[str]) -> PageSelection:
+        """Return a selection by .gitignore patterns."""
+        return cls(GitIgnoreSpec.from_lines(exclude), GitIgnoreSpec.from_lines(include))
+
+    def takes(self, path: str, address: str, meta: Mapping[str, Any], html: str) -> bool:
+        """Return whether a page is indexed: its author didn't opt out, and it is no listing.
+
+        Args:
+            path: of its source.
+            address: of the built page, relative to the site.
+        """
+        opted_out = any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse")))
+        if opted_out or path in self.outside or self.exclude.match_file(path):
+            return False
+        kind = listing_kind(_facts(address, meta, html))
+        if kind and not self.include.match_file(path):
+            self.listings[path] = kind
+        return path not in self.listings
+
+
+def stated(meta: Mapping[str, Any], theme: Mapping[str, Any], address: str, html: str) -> dict[str, Any]:
     """Return the keyword arguments for `source` that a page's front matter and the theme state."""
-    own, tags = meta.get("chapterverse"), meta.get("tags")
+    tags = meta.get("tags")
     return {
         "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
         "language": language(theme),
-        "content_type": str(own.get("content_type", "documentation")) if isinstance(own, dict) else "documentation",
+        "content_type": content_type(_facts(address, meta, html, language(theme)), _stated_type(meta)),
         "created_at": stated_date(meta.get("date")),
     }
+
+
+def require_content_type(meta: Mapping[str, Any]) -> None:
+    """Raise `ConfigurationError` if the front matter of a page states a content type that there is not."""
+    own = _stated_type(meta)
+    if own is not None and not known_content_type(own):
+        raise ConfigurationError(unknown_content_type(own))
+
+
+def _stated_type(meta: Mapping[str, Any]) -> object:
+    own = meta.get("chapterverse")
+    return own.get("content_type") if isinstance(own, dict) else None
+
+
+def _facts(address: str, meta: Mapping[str, Any], html: str, language: str = "") -> PageFacts:
+    return PageFacts(address, str(meta.get("template") or ""), html, language)
 
 
 def language(theme: Mapping[str, Any]) -> str:
@@ -124,12 +180,14 @@ def index(
     chunk_tokens: int,
     persona: Path | None = None,
     docs: Path | None = None,
+    listings: Mapping[str, str] | None = None,
 ) -> Report:
     """Make the index hold exactly these pages and the persona.
 
     Args:
         persona: the persona's file (see `knowledge.persona_lookup.find_persona`).
         docs: the folder of the pages' sources.
+        listings: pages left out as listings, for the report (see `PageSelection`).
 
     Raises:
         ConfigurationError: the site has no address, or an option is invalid.
@@ -161,7 +219,7 @@ def index(
             bars[0](stage, done, total)
 
         done = sync.index(sources, target, report)
-        return replace(done, warnings=(*warnings, *done.warnings))
+        return replace(done.after((), 0, listings), warnings=(*warnings, *done.warnings))
 
 
 def withheld(settings: Settings) -> str:

@@ -35,6 +35,7 @@ def check(
     *,
     with_index: bool = True,
     exclude: Iterable[str] = (),
+    include: Iterable[str] = (),
     environ: Mapping[str, str] | None = None,
     progress: Progress = lambda *_: None,
 ) -> Findings:
@@ -44,6 +45,7 @@ def check(
         settings: name the index, and the site's address for pages that don't state it.
         with_index: also compare the index with the site; a missing index is a finding.
         exclude: pages to leave out, as .gitignore patterns.
+        include: listings that the index keeps, as .gitignore patterns.
         environ: variables whose secrets must not be in any file, besides those of the settings; None is this process's.
 
     Raises:
@@ -52,7 +54,8 @@ def check(
         ConfigurationError: the index can't be opened as the settings say.
     """
     findings = Findings()
-    reading = _read(site, settings.base_url or None, findings)
+    reading = _read(site, settings.base_url or None, tuple(include), findings)
+    findings.listings = dict(reading.listings)
     places = Places(reading.base_url, _sitemap(site))
     offered = {source.file_path for source in reading.sources}
     run = _Check(site, settings, findings, places, offered, GitIgnoreSpec.from_lines(exclude))
@@ -103,6 +106,9 @@ class _Check:
         left_out = set(files) - self.offered - set(reading.skipped)
         for warning in reading.warnings:
             path = warning.partition(" is skipped")[0]
+            if ": content_type " in warning:
+                self.findings.add("content_type", path.partition(": content_type ")[0], warning)
+                continue
             kind = "mixed_address" if " states an address" in warning else "unreadable"
             self.findings.add("two_pages" if path in left_out else kind, path, warning)
 
@@ -241,15 +247,15 @@ class _Check:
             self.findings.add("dead_citation", "", f"The index cites {url}, and the site has no such page for it.")
 
 
-def _read(site: Path, base_url: str | None, findings: Findings) -> Reading:
+def _read(site: Path, base_url: str | None, include: Iterable[str], findings: Findings) -> Reading:
     """Read the site's pages. Read a site without an address as if it were at `NOWHERE`."""
     try:
-        return read_site(site, base_url)
+        return read_site(site, base_url, include)
     except InputError as error:
         if base_url:
             raise
         # Any other error is independent of the address and is raised again.
-        reading = read_site(site, NOWHERE)
+        reading = read_site(site, NOWHERE, include)
         findings.add("no_address", "", str(error))
         return reading
 

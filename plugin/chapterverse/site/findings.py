@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from chapterverse.page_kinds import listing_lines
+
 _MOST_KEPT = 1000
 _SHOWN = 10
 
@@ -19,6 +21,7 @@ KINDS = {
     "no_widget": ("Pages without the widget", "Build with the plugin, or run `chapterverse inject` after each build."),
     "broken_widget": ("Pages whose widget can't start", "Run `chapterverse inject`, or mend the tag by hand."),
     "two_widgets": ("Pages with several widgets", "Leave one: the plugin, `chapterverse inject` or a tag by hand."),
+    "content_type": ("Pages of an unknown kind", "State one of the known kinds, or none."),
     "no_address": ("Pages without an address", "Set the site's address in its generator, or pass --base-url."),
     "two_pages": ("Pages with one address", "Remove the copy, or mend its canonical link."),
     "mixed_address": ("Addresses that don't fit together", "Make canonical links, sitemap and index say the same."),
@@ -41,11 +44,17 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """All findings of a check; `pages` is the number of checked pages."""
+    """All findings of a check.
+
+    Attributes:
+        pages: number of checked pages.
+        listings: kind of each page that the index leaves out because it only lists others, which is no fault.
+    """
 
     pages: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     examples: list[Finding] = field(default_factory=list)
+    listings: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: str, file: str, says: str) -> None:
         self.counts[kind] += 1
@@ -55,6 +64,7 @@ class Findings:
     def scrub(self, scrubbed: Callable[[str], str]) -> None:
         """Replace the texts of all findings by `scrubbed(text)`."""
         self.examples = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.examples]
+        self.listings = {scrubbed(path): kind for path, kind in self.listings.items()}
 
     def of(self, kind: str) -> list[Finding]:
         return [finding for finding in self.examples if finding.kind == kind]
@@ -72,7 +82,8 @@ class Findings:
             for kind, (title, advice) in KINDS.items()
             if self.counts[kind]
         ]
-        return {"pages": self.pages, "count": self.counts.total(), "findings": findings}
+        left_out = {"listings": dict(self.listings)} if self.listings else {}
+        return {"pages": self.pages, "count": self.counts.total(), "findings": findings, **left_out}
 
     def lines(self) -> Iterator[str]:
         """Yield the report for people: each kind with its count, advice and some examples."""
@@ -83,5 +94,6 @@ class Findings:
                 if count > _SHOWN:
                     yield f"  … and {count - _SHOWN:,} more"
                 yield ""
+        yield from listing_lines(self.listings)
         summary = f"{self.counts.total():,} found" if self.counts else "nothing wrong"
         yield f"{self.pages:,} pages checked: {summary}."

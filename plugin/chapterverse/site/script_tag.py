@@ -139,13 +139,13 @@ def _tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
     while position >= 0 and (token := TOKEN.match(page, position)):
         start, position = position, token.end()
         closed = ("-->", "--!>") if token[0].startswith("<!--") else ">"
-        if position == len(page) and (not page.endswith(closed) or token.end(3) == position):
+        if position == len(page) and (not page.endswith(closed) or token.end(2) == position):
             yield start, position, "", "", position
         elif token.lastindex == START:
-            name, behind = token[2].lower(), position
+            name, behind = token[1].lower(), position
             after = after_raw(page, name, behind) if name in RAW else behind
             position = after or len(page)
-            yield start, behind, name if after else "", token[3], position
+            yield start, behind, name if after else "", token[2], position
         elif token.lastindex == END:
-            yield start, position, token[4].lower(), None, position
+            yield start, position, token[3].lower(), None, position
         position = page.find("<", position)
