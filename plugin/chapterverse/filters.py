@@ -100,13 +100,13 @@ def parse(filters: object) -> Asked | None:
         raise InputError("filters must be an object.", field="filters")
     if not filters:
         return None
-    asked = _group(filters, 1)
-    leaves = list(_leaves(asked))
+    tree = _group(filters, 1)
+    leaves = list(_leaves(tree))
     if len(leaves) > CONDITIONS:
         raise InputError(f"A filter may hold at most {CONDITIONS} conditions.", field="filters")
     if sum(len(leaf.values) for leaf in leaves if isinstance(leaf, In)) > VALUES:
         raise InputError(f"A filter may hold at most {VALUES} values.", field="filters")
-    return asked
+    return tree
 
 
 class FieldValues(Protocol):
@@ -115,37 +115,37 @@ class FieldValues(Protocol):
     def values(self, field: str) -> tuple[str | int, ...]: ...
 
 
-def resolve(asked: Asked | None, index: FieldValues) -> Filter | None:
+def resolve(tree: Asked | None, index: FieldValues) -> Filter | None:
     """Return the filter for stores, with each condition replaced by the values that fulfill it in this generation.
 
     Raises:
         IndexFault: the values can't be read.
     """
-    return None if asked is None else _resolved(asked, index)
+    return None if tree is None else _resolved(tree, index)
 
 
 def all_of(*parts: Asked | None) -> Asked | None:
     """Return a filter that holds if all of these do; None filters nothing."""
-    asked = [part for part in parts if part is not None]
-    return _joined(asked) if asked else None
+    trees = [part for part in parts if part is not None]
+    return _joined(trees) if trees else None
 
 
-def readdressed(asked: Asked | None, address: Callable[[str], str]) -> Asked | None:
+def readdressed(tree: Asked | None, address: Callable[[str], str]) -> Asked | None:
     """Return a filter with every address, or prefix of one, replaced by `address(it)`."""
-    return None if asked is None else _readdressed(asked, address)
+    return None if tree is None else _readdressed(tree, address)
 
 
-def fields(asked: Asked | None) -> frozenset[str]:
+def fields(tree: Asked | None) -> frozenset[str]:
     """Return the fields that a filter names anywhere."""
-    return frozenset() if asked is None else frozenset(leaf.field for leaf in _leaves(asked))
+    return frozenset() if tree is None else frozenset(leaf.field for leaf in _leaves(tree))
 
 
-def version_of(asked: Asked | None) -> str | None:
+def version_of(tree: Asked | None) -> str | None:
     """Return the docs version that a filter restricts to; None for several versions or no condition on them."""
-    if isinstance(asked, And):
-        return next((version for part in asked.parts if (version := version_of(part)) is not None), None)
-    if isinstance(asked, In) and asked.field == "version" and len(asked.values) == 1:
-        return str(asked.values[0])
+    if isinstance(tree, And):
+        return next((version for part in tree.parts if (version := version_of(part)) is not None), None)
+    if isinstance(tree, In) and tree.field == "version" and len(tree.values) == 1:
+        return str(tree.values[0])
     return None
 
 
@@ -232,35 +232,35 @@ def _joined(parts: Sequence[Asked]) -> Asked:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _resolved(asked: Asked, index: FieldValues) -> Filter:
-    if isinstance(asked, In):
-        return asked
-    if isinstance(asked, Condition):
-        values = index.values(asked.field)
-        matching = asked.among(values)
+def _resolved(tree: Asked, index: FieldValues) -> Filter:
+    if isinstance(tree, In):
+        return tree
+    if isinstance(tree, Condition):
+        values = index.values(tree.field)
+        matching = tree.among(values)
         # Every chunk has a value of a field that is not a list, and a list of thousands would slow the store down.
-        return EVERYTHING if len(matching) == len(values) and asked.field != _LIST else In(asked.field, matching)
-    parts = tuple(_resolved(part, index) for part in asked.parts)
-    return And(parts) if isinstance(asked, And) else Or(parts)
+        return EVERYTHING if len(matching) == len(values) and tree.field != _LIST else In(tree.field, matching)
+    parts = tuple(_resolved(part, index) for part in tree.parts)
+    return And(parts) if isinstance(tree, And) else Or(parts)
 
 
-def _readdressed(asked: Asked, address: Callable[[str], str]) -> Asked:
-    if isinstance(asked, And | Or):
-        return type(asked)(tuple(_readdressed(part, address) for part in asked.parts))
-    if asked.field != _ADDRESS:
-        return asked
-    if isinstance(asked, In):
-        return In(_ADDRESS, tuple(address(str(value)) for value in asked.values))
+def _readdressed(tree: Asked, address: Callable[[str], str]) -> Asked:
+    if isinstance(tree, And | Or):
+        return type(tree)(tuple(_readdressed(part, address) for part in tree.parts))
+    if tree.field != _ADDRESS:
+        return tree
+    if isinstance(tree, In):
+        return In(_ADDRESS, tuple(address(str(value)) for value in tree.values))
     # A part of an address is not an address.
-    return asked if asked.operator == "$contains" else replace(asked, operand=address(str(asked.operand)))
+    return tree if tree.operator == "$contains" else replace(tree, operand=address(str(tree.operand)))
 
 
-def _leaves(asked: Asked) -> Iterator[In | Condition]:
-    if isinstance(asked, And | Or):
-        for part in asked.parts:
+def _leaves(tree: Asked) -> Iterator[In | Condition]:
+    if isinstance(tree, And | Or):
+        for part in tree.parts:
             yield from _leaves(part)
     else:
-        yield asked
+        yield tree
 
 
 def _is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:

@@ -80,7 +80,7 @@ def calibrate(
     """Search for every question, and fit evidence and fusion weight to the results.
 
     Args:
-        asked: questions of both kinds, see `check`.
+        rows: questions of both kinds, see `check`.
         most_false: share of the answerable questions that may be refused.
 
     Raises:

@@ -26,7 +26,7 @@ def answer(run: Run, questions: Sequence[QuestionRow], session: Session, setting
     An interrupt stops the questions and keeps the answers so far.
 
     Args:
-        asked: the questions of the run's rows, in the same order.
+        questions: the questions of the run's rows, in the same order.
 
     Raises:
         IndexLocked: another generation was published meanwhile.
