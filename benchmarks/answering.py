@@ -1,12 +1,12 @@
-"""What we add to an answer's time: `answering.py [--chunks 10000] [--questions 100]`.
+"""Measures the time that we add to an answer: `answering.py [--chunks 10000] [--questions 100]`.
 
-Makes a site of about that many chunks, serves it with uvicorn as `chapterverse serve` does, and asks questions over
-HTTP. A provider on loopback speaks OpenAI's chat protocol: one model answers at once, the other as a usual one does,
-its first words after 300 ms and the next every 10 ms. Each question goes to us and, with the very body that we sent, to
-the provider alone, in turns. Prints, and exits with 3 where a bar is missed:
+Creates a site of about that many chunks, serves it with `chapterverse serve` and asks questions over HTTP. A provider
+on loopback speaks OpenAI's chat protocol with two models: one answers at once, a usual one sends its first words after
+300 ms and further ones every 10 ms. Each question goes to us, and the request body that we sent goes to the provider
+alone, alternately. Prints the figures, and exits with 3 if a bar is missed:
 
     overhead      our seconds less the provider's for the same answer; quotes have no provider (bar: 40 ms at p50)
-    first words   until our first words over until the provider's, with the usual model (bar: 1.1 at p50)
+    first words   time to our first words over time to the provider's, with the usual model (bar: 1.1 at p50)
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ Pairs = list[tuple[Taken, Taken]]
 
 
 class Peer:
-    """Someone on loopback who is asked over one connection that is kept open."""
+    """A server on loopback, asked over one persistent connection."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -87,7 +87,7 @@ class Peer:
             sys.exit(f"{path} answered {reply.status}: {reply.read(500)!r}")
         while line := reply.readline():
             yield line
-        # Ends the reply, so that the connection takes another request.
+        # Read the end of the reply, so that the connection takes another request.
         reply.read()
 
     def get(self, path: str) -> bytes:
@@ -102,7 +102,7 @@ def whole(peer: Peer, question: str) -> Taken:
 
 
 def streamed(peer: Peer, question: str) -> Taken:
-    """Ask us; the first words are those of the first `delta`, for what comes before is no answer."""
+    """Ask us; the first words are those of the first `delta`, because earlier events are no answer."""
     started, first, event, status = time.perf_counter(), math.inf, b"", ""
     for line in peer.lines("/v1/chat", json.dumps({"query": question}).encode(), "text/event-stream"):
         if line.startswith(b"event:"):
@@ -115,7 +115,7 @@ def streamed(peer: Peer, question: str) -> Taken:
 
 
 def alone(provider: Peer, body: bytes) -> Taken:
-    """Ask the provider what we asked it, without us."""
+    """Send our request to the provider directly."""
     started, first = time.perf_counter(), math.inf
     for line in provider.lines("/v1/chat/completions", body, "text/event-stream"):
         if b'"content"' in line:
@@ -127,7 +127,7 @@ def paired(ours: Peer, provider: Peer, questions: Sequence[str]) -> Pairs:
     pairs = []
     for question in questions:
         taken = streamed(ours, question)
-        # What is refused before the model sends it nothing.
+        # A question refused before the model sends it nothing.
         if taken.status in ("answered", "partial"):
             pairs.append((taken, alone(provider, provider.get("/last"))))
     return pairs[WARM:]
@@ -160,21 +160,21 @@ def _ms(seconds: Sequence[float], share: float) -> str:
 
 
 def made(folder: Path, chunks: int, questions: int) -> list[str]:
-    """Write pages of sections of one chunk each and return questions about as many of them."""
-    chance, asked = random.Random(0), []
+    """Write pages with sections of one chunk each, and return `questions` questions about them."""
+    chance, all_questions = random.Random(0), []
     pages = max(1, chunks // (SECTIONS + 1))
     folder.mkdir()
     words = ["".join(chance.choice(_SYLLABLES) for _ in range(chance.choice((2, 2, 3)))) for _ in range(_VOCABULARY)]
     for number in range(pages):
-        # A page has words of its own, and shares others with all.
+        # Each page has its own words, and shares others with all pages.
         own = [*chance.sample(words, 60), *words[:100]]
         parts = [f"# {_phrase(chance, own, 2)} {number}\n\n{_prose(chance, own, 3)}"]
         for _ in range(SECTIONS):
             heading, text = _phrase(chance, own, 3), _prose(chance, own, 8)
             parts.append(f"## {heading}\n\n{text}")
-            asked.append(f"How does {heading.lower()} work with {' '.join(text.lower().split()[1:5])}?")
+            all_questions.append(f"How does {heading.lower()} work with {' '.join(text.lower().split()[1:5])}?")
         (folder / f"page-{number}.md").write_text("\n\n".join(parts), "utf-8")
-    return chance.sample(asked, questions)
+    return chance.sample(all_questions, questions)
 
 
 def _phrase(chance: random.Random, own: Sequence[str], words: int) -> str:
@@ -187,14 +187,14 @@ def _prose(chance: random.Random, own: Sequence[str], sentences: int) -> str:
 
 @contextmanager
 def started(command: Sequence[str], folder: str, **environment: str) -> Iterator[int]:
-    """Start a server and yield its port, which it says on standard error."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CHAPTERVERSE_")}
-    process = subprocess.Popen(command, cwd=folder, env={**kept, **environment}, stderr=subprocess.PIPE, text=True)
+    """Start a server and yield the port that it prints on standard error."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CHAPTERVERSE_")}
+    process = subprocess.Popen(command, cwd=folder, env={**inherited, **environment}, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr
         for line in process.stderr:
-            if found := re.search(r"127\.0\.0\.1:(\d+)", line):
-                yield int(found[1])
+            if match := re.search(r"127\.0\.0\.1:(\d+)", line):
+                yield int(match[1])
                 break
         else:
             sys.exit(f"{' '.join(command)} did not start.")
@@ -218,10 +218,10 @@ def run(*arguments: str, folder: str) -> None:
 
 
 class Provider(BaseHTTPRequestHandler):
-    """A model server that quotes the first source of whatever it is sent."""
+    """A model server that quotes the first source of each request."""
 
     protocol_version = "HTTP/1.1"
-    #: Without it the end of a piece waits for the reader's word that it has the piece before.
+    #: Otherwise the end of a piece waits for the acknowledgment of the piece before.
     disable_nagle_algorithm = True
     last: ClassVar[bytes] = b""
 
@@ -255,7 +255,7 @@ class Provider(BaseHTTPRequestHandler):
 
 
 def _quoted(request: dict[str, Any]) -> list[str]:
-    """Return the first sentences of the first source, each cited, in pieces as tokens are."""
+    """Return the first sentences of the first source with citations, in token-like pieces."""
     text = request["messages"][-1]["content"].partition('number="1">')[2]
     sentences = re.findall(r"The [^.\n]{20,}\.", text)[:4]
     answer = " ".join(f"{sentence[:-1]} [1]." for sentence in sentences)

@@ -1,8 +1,8 @@
-"""What the plugin adds to a docs build that changes nothing: `build.py DOCS_DIR [--rounds N]`.
+"""Measures what the plugin adds to a docs build without changes: `build.py DOCS_DIR [--rounds N]`.
 
-Builds a folder of Markdown with Material for MkDocs, without the plugin and with it over an index that is up to date,
-in turns, each build in a process of its own. Prints the medians, what the plugin adds, and how many chunks the builds
-embedded. The bar: the larger of 3 % and 150 ms, and nothing embedded; the exit code is 3 where it is missed.
+Builds a folder of Markdown with Material for MkDocs, alternately without the plugin and with it on an index that is up
+to date, each time in a new process. Prints the medians, the difference, and the number of embedded chunks. The bar: the
+larger of 3 % and 150 ms, and nothing embedded; the exit code is 3 if it is missed.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def main() -> int:
         embedded = 0
         for _ in range(arguments.rounds):
             plain.append(build(folder, "search")[0])
-            seconds, said = build(folder, "chapterverse, search")
+            seconds, log = build(folder, "chapterverse, search")
             ours.append(seconds)
-            embedded += sum(map(int, re.findall(r"(\d+) embedded", said)))
+            embedded += sum(map(int, re.findall(r"(\d+) embedded", log)))
     before, after = statistics.median(plain), statistics.median(ours)
     allowed = max(SHARE * before, SECONDS)
     print(
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def build(folder: Path, plugins: str) -> tuple[float, str]:
-    """Build once; return the seconds and what was said."""
+    """Build once; return the seconds and the output."""
     name = "ours" if "chapterverse" in plugins else "plain"
     config = folder / f"{name}.yml"
     config.write_text(CONFIG.format(docs=folder / "docs", site=folder / name, plugins=plugins))

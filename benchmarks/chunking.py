@@ -1,8 +1,8 @@
-"""How fast and how well Markdown is chunked, ours against peers in one run:  python benchmarks/chunking.py FOLDER …
+"""Compares speed and quality of Markdown chunkers, ours and peers in one run:  python benchmarks/chunking.py FOLDER …
 
-Each folder of .md and .mdx files is cut to at most 512 cl100k tokens by every chunker, in turns, `ROUNDS` times; the
-best round of each counts, in processor time. "Ours" starts from blocks, as peers start from Markdown: reading is
-measured apart below the table. The first call makes an environment of its own from `benchmarks/requirements.txt`.
+Every chunker cuts each folder of .md and .mdx files to at most 512 cl100k tokens, alternately, `ROUNDS` times; the best
+round of each counts, in CPU time. Ours starts from blocks like peers start from Markdown; reading is measured
+separately below the table. The first call creates an environment from `benchmarks/requirements.txt`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _measure(folder: Path) -> None:
     print(f"{'':34}{'MB/s':>7}{'ours is':>10}{'chunks':>8}{'> 512':>7}{'lost path':>11}", end="")
     print("".join(f"{kind + ' cut':>17}" for kind in KINDS))
     rows = {OURS: corpus.chunks, **{name: corpus.of_text(split) for name, split in peers().items()}}
-    # A peer that remembers what it counted starts each round anew, as ours does.
+    # Create the peers again for each round, because some cache token counts.
     seconds = _in_turns(lambda: rows | {n: corpus.of_text(split) for n, split in peers().items()}, corpus.files)
     for name, split in rows.items():
         quality = Quality()

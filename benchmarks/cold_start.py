@@ -1,19 +1,19 @@
-"""How long a cold function takes, against a bare FastAPI + Mangum hello: `cold_start.py [--rounds 15] [--chunks 3000]`.
+"""Measures a cold start against a FastAPI and Mangum hello: `cold_start.py [--rounds 15] [--chunks 3000]`.
 
-Packs by `scripts/package.py` what AWS Lambda gets, and starts it over and over in a process of its own, in turns with
-the hello, from the same folder and by the same Python, Lambda's 3.13: under AWS's runtime client and under our runtime
-that streams. Two times, by the clock and of the processor, of the process and what it starts:
+Packs the function with `scripts/package.py` and starts it repeatedly in its own process, alternating with the hello,
+from the same folder and with Lambda's Python 3.13, under AWS's runtime client and under our streaming runtime. Two
+times, wall clock and CPU, of the process and its children:
 
-    start         from the start of the process until it asks for its first invocation; with the index in S3 and in
-                  Qdrant, Cohere over REST, nothing of which is asked for yet
-    first answer  from the start of the process until it asks for its second invocation: for the hello after a request,
-                  for ours after a question about a site of 3,000 chunks in moto's S3 and in a stand-in for Qdrant,
-                  which run in this program's own process; the docs' own words answer, so no model is asked
+    start         until the process asks for its first invocation; with the index in S3 and in Qdrant and Cohere over
+                  REST, none of which is called yet
+    first answer  until the process asks for its second invocation: the hello after a request, ours after a question
+                  about a site of 3,000 chunks in moto's S3 and in a stand-in for Qdrant, which run in this program's
+                  process; the extractive generator answers, so no model is called
 
-The processor's times are compared, because a start waits for nothing else of its own and a clock counts what other
-programs do: medians, with the smallest and the largest ratio of one round beside them. Then one process answers
-`/v1/health` without a runtime around it. The bars: 1.25 times the hello's start, 1.45 (Qdrant) and 1.6 times (S3) its
-first answer, 2 ms at p50 and 10 ms at p99; the exit code is 1 where one is missed. Linux only.
+CPU times are compared, because a start waits for nothing else of its own and the wall clock includes other programs:
+medians, with the smallest and largest ratio of one round. Then one process answers `/v1/health` without a runtime. The
+bars: 1.25 times the hello's start, 1.45 (Qdrant) and 1.6 times (S3) its first answer, 2 ms at p50 and 10 ms at p99; the
+exit code is 1 if one is missed. Linux only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from lambdas.runtime_api import RuntimeApi  # noqa: E402
 START, P50_MS, P99_MS = 1.25, 2.0, 10.0
 FIRST_ANSWER = {"Qdrant": 1.45, "S3": 1.6}
 REQUESTS = 2000
-#: Of AWS's runtime client and what it needs, as Lambda has them beside a function.
+#: AWS's runtime client and its dependencies, which Lambda provides.
 CLIENT = ("awslambdaric", "simplejson", "snapshot-restore-py")
 SECONDS = 60.0
 
@@ -133,7 +133,7 @@ def main() -> int:
 
 
 class Function:
-    """What is deployed, a hello beside it, and Lambda's own part; see `pack`."""
+    """The packed function, the hello beside it, and Lambda's runtime client; see `pack`."""
 
     def __init__(self, folder: Path, python: str, beside: Path) -> None:
         self.folder = folder
@@ -166,9 +166,9 @@ class Function:
             "/lambda/(?!hello)",
         ]
         subprocess.run([*compiling, folder], check=True)
-        # The real interpreter: that of an environment would find this project's own folders, and a shim starts twice.
-        said = subprocess.run([python, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
-        return cls(folder / "lambda", os.path.realpath(said.stdout.strip()), client)
+        # The real interpreter: an environment's would find this project's folders, and a shim starts twice.
+        answer = subprocess.run([python, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
+        return cls(folder / "lambda", os.path.realpath(answer.stdout.strip()), client)
 
     def command(self, runtime: str, handler: str) -> list[str]:
         if runtime == "awslambdaric":
@@ -176,15 +176,15 @@ class Function:
         return ["sh", str(self.folder / "bootstrap"), self.python, "bootstrap.py"]
 
     def variables(self, settings: Mapping[str, str]) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         path = {"PYTHONPATH": f"{self.folder}:{self._beside}", "LAMBDA_TASK_ROOT": str(self.folder)}
-        # Lambda's folder of code can't be written to.
-        return {**kept, **path, "PYTHONDONTWRITEBYTECODE": "1", **settings}
+        # On Lambda the code's folder is read-only.
+        return {**inherited, **path, "PYTHONDONTWRITEBYTECODE": "1", **settings}
 
 
 @contextmanager
 def published(folder: Path, chunks: int) -> Iterator[tuple[dict[str, dict[str, str]], str]]:
-    """Index a site in both stores; give the settings of each, and a question that the site answers."""
+    """Index a site in both stores; yield each store's settings, and a question that the site answers."""
     question = made(folder / "pages", chunks, 1)[0]
     bucket = S3Server()
     with QdrantServer() as qdrant:
@@ -205,10 +205,10 @@ def published(folder: Path, chunks: int) -> Iterator[tuple[dict[str, dict[str, s
 def compared(
     what: str, function: Function, stores: Mapping[str, Mapping[str, str]], question: str, rounds: int
 ) -> dict[str, float]:
-    """Print how long each kind of start takes, and return for each store the worst ratio to the hello.
+    """Print the times of each kind of start, and return the worst ratio to the hello for each store.
 
     Args:
-        question: what is asked, and answered, before the time is taken; nothing where it is empty.
+        question: asked and answered before the time is taken; "" for none.
     """
     asked = ("POST", "/v1/chat", json.dumps({"query": question})) if question else None
     cases = {"hello": ("awslambdaric", "hello.handler", {}, ("GET", "/v1/health", "") if question else None)} | {
@@ -216,19 +216,19 @@ def compared(
         for runtime in ("awslambdaric", "streaming")
         for store, settings in stores.items()
     }
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
-    # The first round warms the disk's cache, and doesn't count.
+    times_by_case: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
+    # The first round warms the disk cache and doesn't count.
     for counts in [False, *[True] * rounds]:
         for name, (runtime, of, settings, request) in cases.items():
             times = start(function, function.command(runtime, of), settings, event(*request) if request else None)
             if counts:
-                taken[name].append(times)
-    hellos = [processor for _, processor in taken["hello"]]
+                times_by_case[name].append(times)
+    hellos = [processor for _, processor in times_by_case["hello"]]
     worst = dict.fromkeys(stores, 0.0)
     print(
         f"{what}, {rounds} rounds: processor's ms, times the hello (smallest and largest of a round), ms by the clock"
     )
-    for name, times in taken.items():
+    for name, times in times_by_case.items():
         clock, processor = (statistics.median(column) for column in zip(*times, strict=True))
         ratio = processor / statistics.median(hellos)
         ratios = [one / hello for (_, one), hello in zip(times, hellos, strict=True)]
@@ -242,7 +242,7 @@ def compared(
 def start(
     function: Function, command: list[str], settings: Mapping[str, str], request: bytes | None
 ) -> tuple[float, float]:
-    """Return the milliseconds until a process has started, or has answered: by the clock, and of the processor."""
+    """Return the milliseconds until a process started or answered: wall clock and CPU."""
     with RuntimeApi() as api, tempfile.TemporaryDirectory(prefix="cold-") as writable:
         host = {"AWS_LAMBDA_RUNTIME_API": api.address, "_HANDLER": HANDLER, "TMPDIR": writable}
         started = time.perf_counter()
@@ -260,17 +260,17 @@ def start(
 
 
 def answer(api: RuntimeApi, request: bytes, command: list[str]) -> None:
-    """Have a process answer a request, until it asks for the next one."""
+    """Have a process answer a request and ask for the next invocation."""
     api.asked.clear()
-    said = api.invoke(request, SECONDS).body(SECONDS)
-    if b'"statusCode": 200' not in said or b"not_in_docs" in said:
-        sys.exit(f"{command} answered {said[:500]!r}.")
+    reply = api.invoke(request, SECONDS).body(SECONDS)
+    if b'"statusCode": 200' not in reply or b"not_in_docs" in reply:
+        sys.exit(f"{command} answered {reply[:500]!r}.")
     if not api.asked.wait(SECONDS):
         sys.exit(f"{command} asked for no second invocation.")
 
 
 def event(method: str, path: str, body: str) -> bytes:
-    """Return a request as a Function URL sends it."""
+    """Return a request in the format of a Function URL."""
     http = {**HEALTH["requestContext"]["http"], "method": method, "path": path}
     headers = {**HEALTH["headers"], "content-type": "application/json"}
     return json.dumps(
@@ -279,7 +279,7 @@ def event(method: str, path: str, body: str) -> bytes:
 
 
 def measure_overhead(function: Function) -> tuple[list[float], float]:
-    """Return the milliseconds of each answer, sorted, and those of importing what the first question needs."""
+    """Return the sorted milliseconds per answer, and those for importing what the first question needs."""
     command = [function.python, "-c", OVERHEAD, json.dumps(HEALTH), str(REQUESTS)]
     run = subprocess.run(command, env=function.variables(S3), capture_output=True, text=True, check=True)
     taken, service = json.loads(run.stdout.splitlines()[-1])

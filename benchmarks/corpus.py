@@ -1,4 +1,4 @@
-"""A folder of Markdown in every form that `chunking.py` measures: as source, as HTML, as blocks."""
+"""A folder of Markdown in the forms that `chunking.py` measures: source, HTML, blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCOPE = Scope("docs")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One page. `body` is its Markdown without front matter, `html` what a build would make of that."""
+    """One page: `body` is its Markdown without front matter, `html` a build's output for it."""
 
     path: str
     markdown: str
@@ -52,8 +52,8 @@ class Corpus:
         return sum(len(file.html.encode()) for file in self.files)
 
     def chunks(self, file: File) -> list[Piece]:
-        made = chunk(file.blocks, _SCOPE, "none/0")
-        return [Piece(c.text, " > ".join(c.heading_path), c.embed_text) for c in made]
+        chunks = chunk(file.blocks, _SCOPE, "none/0")
+        return [Piece(c.text, " > ".join(c.heading_path), c.embed_text) for c in chunks]
 
     def of_text(self, split: Splitter) -> Callable[[File], list[Piece]]:
         return lambda file: split(file.markdown)
@@ -62,13 +62,13 @@ class Corpus:
         return chunk(_read(file.path, file.markdown), _SCOPE, "none/0")
 
     def from_html(self, file: File) -> object:
-        made = read_document(file.html)
-        return chunk(_page(file.path, made.title, made.sections), _SCOPE, "none/0")
+        document = read_document(file.html)
+        return chunk(_page(file.path, document.title, document.sections), _SCOPE, "none/0")
 
 
 def _read(path: str, text: str) -> Page:
-    made = read_markdown(text, path, None, SlugRule.GITHUB)
-    return _page(path, made.title, made.sections)
+    document = read_markdown(text, path, None, SlugRule.GITHUB)
+    return _page(path, document.title, document.sections)
 
 
 def _page(path: str, title: str, sections: tuple[Section, ...]) -> Page:

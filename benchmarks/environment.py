@@ -1,4 +1,4 @@
-"""The environment of the benchmarks that need peers: these are dependencies of the benchmarks alone."""
+"""The environment of the benchmarks that need peers, whose packages are dependencies of the benchmarks only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOCK = ROOT / "benchmarks" / "requirements.txt"
 
 
 def enter() -> None:
-    """Run this program again in that environment, which is made anew when the lock has changed."""
+    """Restart this program in that environment, which is recreated if the lock changed."""
     if sys.prefix == str(HOME):
         return
     python, mark = HOME / "bin" / "python", HOME / "lock"

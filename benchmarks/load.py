@@ -1,16 +1,15 @@
-"""What a server bears: `load.py [--minutes 10] [--seconds 20] [--connections 32] [--workers 2]`.
+"""Measures a server under load: `load.py [--minutes 10] [--seconds 20] [--connections 32] [--workers 2]`.
 
-Makes a site of a few thousand chunks and serves it by `chapterverse serve`, a process for each core, among which wrk
-divides its connections evenly, as a balancer would: of a socket that they shared, a single process would take all that
-come at once. A stand-in for Cohere on loopback, in a process of its own, lets each embedding, ranking and answer wait
-50 ms. wrk asks over HTTP/1.1 for so many seconds, after ten that don't count, and then for so many minutes while the
-service's resident memory is read each second. Linux only, since that is read from /proc. Prints the figures, with the
-processor's time that a request took in the service, which other work on the machine changes least, and exits with 3
-where a bar is missed:
+Creates a site of a few thousand chunks and serves it with one `chapterverse serve` process per core. wrk divides its
+connections evenly among them, like a balancer; on a shared socket one process would accept most connections. A stand-in
+for Cohere on loopback, in its own process, takes 50 ms for each embedding, ranking and answer. wrk asks over HTTP/1.1,
+after ten seconds of warm-up, for `--seconds` and then for `--minutes`, while the service's resident memory is read from
+/proc each second (Linux only). Prints the figures, with the service's CPU time per request, which other programs affect
+least, and exits with 3 if a bar is missed:
 
-    answers    the whole path, three provider calls each: at least 60 a second, p99 at most twice the median
-    refusals   a foreign origin, turned away by the guard: at least 1,000 a second
-    memory     the median of the last tenth over that of the second one: at most 1.05
+    answers    the whole path with three provider calls: at least 60 per second, p99 at most twice the median
+    refusals   a foreign origin, rejected by the guard: at least 1,000 per second
+    memory     median of the last tenth over that of the second one: at most 1.05
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ from answering import made, run
 
 ANSWERS, SPREAD, REFUSALS, GROWTH = 60, 2.0, 1000, 1.05
 CHUNKS, QUESTIONS = 3000, 400
-#: Enough for both cores to be busy while most requests wait for a provider.
+#: Enough to keep both cores busy while most requests wait for a provider.
 CONNECTIONS, FOREIGNERS = 32, 64
-#: Seconds in which each process has seen most questions once.
+#: Seconds after which each process has seen most questions once.
 WARMING = 10
 _HERE = Path(__file__).parent
 
-#: Settings of the service: models that cost money, and none of the limits that are there to stop such a flood.
+#: Settings of the service: paid models, and no limits against floods.
 _MODELS = {"EMBEDDER": "cohere:embed-english-light-v3.0", "RERANKER": "cohere", "GENERATOR": "cohere"}
 _OPEN = {"RATES": "off", "DAILY_BUDGET_USD": "off"}
 
-#: wrk measures itself in microseconds. `BODIES` holds a body in each line; a thread asks one of the servers at `PORTS`.
+#: wrk counts microseconds. `BODIES` has a body per line; each thread asks one of the servers at `PORTS`.
 _SCRIPT = """
 local bodies, servers, threads = {}, {PORTS}, 0
 for line in io.lines("BODIES") do bodies[#bodies + 1] = line end
@@ -73,12 +72,12 @@ end
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What wrk measured; times in seconds.
+    """wrk's figures; times in seconds.
 
     Attributes:
-        cpu: of the service, while it lasted.
+        cpu: of the service during the run.
         refused: responses of status 400 and above.
-        broken: requests that got no response.
+        broken: requests without a response.
     """
 
     requests: int
@@ -96,14 +95,14 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Processes of ours, each with an address of its own."""
+    """Processes of ours, each with its own address."""
 
     addresses: tuple[str, ...]
     pids: tuple[int, ...]
 
     @property
     def cpu(self) -> float:
-        """Seconds of the processor that they took so far (`man 5 proc`: fields 14 and 15 of stat, in ticks)."""
+        """CPU seconds so far (`man 5 proc`: fields 14 and 15 of stat, in ticks)."""
         stats = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.pids)
         return sum(int(fields[11]) + int(fields[12]) for fields in stats) / os.sysconf("SC_CLK_TCK")
 
@@ -149,23 +148,21 @@ def main() -> int:
 
 
 def environment(provider: str) -> dict[str, str]:
-    named = {f"CHAPTERVERSE_{name}": value for name, value in (_MODELS | _OPEN).items()}
-    return {**named, "CHAPTERVERSE_COHERE_URL": provider, "COHERE_API_KEY": "stand-in"}
+    variables = {f"CHAPTERVERSE_{name}": value for name, value in (_MODELS | _OPEN).items()}
+    return {**variables, "CHAPTERVERSE_COHERE_URL": provider, "COHERE_API_KEY": "stand-in"}
 
 
 @contextmanager
 def server(folder: Path, command: Sequence[str]) -> Iterator[Server]:
-    """Start a server, which says its address on standard error, and wait until it listens there."""
-    said = Path(tempfile.mkstemp(dir=folder)[1])
-    with said.open("w") as out:
+    """Start a server that prints its address on standard error, and wait until it listens."""
+    log = Path(tempfile.mkstemp(dir=folder)[1])
+    with log.open("w") as out:
         process = subprocess.Popen(command, cwd=folder, stderr=out)
     try:
         deadline = time.monotonic() + 60
-        while not (found := re.search(r"http://(127\.0\.0\.1):(\d+)", said.read_text())) or not listens(
-            *found.groups()
-        ):
+        while not (found := re.search(r"http://(127\.0\.0\.1):(\d+)", log.read_text())) or not listens(*found.groups()):
             if process.poll() is not None or time.monotonic() > deadline:
-                sys.exit(f"{' '.join(command)} did not start: {said.read_text()}")
+                sys.exit(f"{' '.join(command)} did not start: {log.read_text()}")
             time.sleep(0.05)
         yield Server((found[0],), (process.pid,))
     finally:
@@ -182,23 +179,23 @@ def listens(host: str, port: str) -> bool:
 
 
 def check(service: Server, bodies: Sequence[str]) -> None:
-    """Ask some questions, which also warms the process up, and make sure that models answer them."""
-    models, asked = 0, list(product(service.addresses, bodies))
-    for address, body in asked:
+    """Warm the processes up with some questions, and verify that models answer them."""
+    models, requests = 0, list(product(service.addresses, bodies))
+    for address, body in requests:
         headers = {"Content-Type": "application/json"}
         with urlopen(Request(f"{address}/v1/chat", body.encode(), headers), timeout=60) as reply:
             answer = json.load(reply)
         models += answer["status"] in ("answered", "partial") and answer["degraded_reason"] is None
-    if models < 0.9 * len(asked):
-        sys.exit(f"Only {models} of {len(asked)} questions were answered by a model; the last one so: {answer}")
+    if models < 0.9 * len(requests):
+        sys.exit(f"Only {models} of {len(requests)} questions were answered by a model; the last one so: {answer}")
 
 
 def wrk(folder: Path, service: Server, connections: int, seconds: int, *, origin: str = "") -> Load:
     script = folder / "script.lua"
     header = f', ["Origin"] = "{origin}"' if origin else ""
     ports = ", ".join(f'"{address.rpartition(":")[2]}"' for address in service.addresses)
-    named = {"BODIES": str(folder / "bodies"), "PORTS": ports, "ORIGIN": header}
-    script.write_text(re.sub("|".join(named), lambda name: named[name[0]], _SCRIPT))
+    replacements = {"BODIES": str(folder / "bodies"), "PORTS": ports, "ORIGIN": header}
+    script.write_text(re.sub("|".join(replacements), lambda name: replacements[name[0]], _SCRIPT))
     command = [
         "wrk",
         f"-t{len(service.addresses)}",
@@ -214,14 +211,14 @@ def wrk(folder: Path, service: Server, connections: int, seconds: int, *, origin
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60)
     if done.returncode:
         sys.exit(done.stderr)
-    said = json.loads(done.stdout.strip().splitlines()[-1])
-    times = (said[name] / 1e6 for name in ("micros", "p50", "p99"))
-    return Load(said["requests"], *times, service.cpu - before, said["refused"], said["broken"])
+    summary = json.loads(done.stdout.strip().splitlines()[-1])
+    times = (summary[name] / 1e6 for name in ("micros", "p50", "p99"))
+    return Load(summary["requests"], *times, service.cpu - before, summary["refused"], summary["broken"])
 
 
 @contextmanager
 def watched(service: Server, memory: list[float]) -> Iterator[None]:
-    """Append the resident megabytes of a server to the list each second."""
+    """Append a server's resident megabytes to the list each second."""
     over = threading.Event()
 
     def watch() -> None:

@@ -1,6 +1,6 @@
-"""A Cohere that answers each request after 50 ms, many at a time: the stand-in of `load.py`, to be run by it.
+"""A stand-in for Cohere that answers concurrent requests after 50 ms each; started by `load.py`.
 
-One event loop and no threads, so that it takes little of the cores that the service is measured on.
+One event loop without threads takes little CPU from the measured service.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def main() -> None:
 
 
 async def serve(reader: StreamReader, writer: StreamWriter) -> None:
-    """Answer the requests of one connection, one after the other."""
+    """Answer the requests of one connection in sequence."""
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -45,8 +45,8 @@ def reply(path: str, body: Any) -> bytes:
     if path == "/v2/chat":
         events = b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in answer(body["documents"]))
         return response("text/event-stream", events)
-    made = embedded(body["texts"]) if path == "/v2/embed" else ranked(len(body["documents"]))
-    return response("application/json", json.dumps(made).encode())
+    document = embedded(body["texts"]) if path == "/v2/embed" else ranked(len(body["documents"]))
+    return response("application/json", json.dumps(document).encode())
 
 
 def response(kind: str, body: bytes) -> bytes:
@@ -64,7 +64,7 @@ def embedded(texts: list[str]) -> dict[str, Any]:
 
 
 def vector(text: str) -> list[float]:
-    """Return a bag of hashed words of length 1: texts that share words lie near each other."""
+    """Return a normalized bag of hashed words: texts that share words are near each other."""
     counts = [0.0] * DIMENSIONS
     for word in re.findall(r"\w+", text.lower()):
         counts[zlib.crc32(word.encode()) % DIMENSIONS] += 1
@@ -73,13 +73,13 @@ def vector(text: str) -> list[float]:
 
 
 def ranked(texts: int) -> dict[str, Any]:
-    """Leave the order as it came."""
+    """Return a ranking that keeps the order."""
     results = [{"index": i, "relevance_score": round(0.99 / (1 + i / 4), 6)} for i in range(texts)]
     return {"id": "load", "results": results, "meta": {"billed_units": {"search_units": 1}}}
 
 
 def answer(documents: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the events of an answer that quotes sentences of the first document, each cited."""
+    """Yield the events of an answer that quotes and cites sentences of the first document."""
     quotes = re.findall(r"The [^.\n]{20,}\.", documents[0]["data"]["snippet"])[:SENTENCES]
     text = " ".join(quotes)
     yield {"type": "message-start", "id": "load", "delta": {"message": {"role": "assistant", "content": []}}}

@@ -1,11 +1,11 @@
-"""How soon a service answers from S3: `opening.py [--chunks 1000 5000 20000] [--rounds 5] [--dense 0]`.
+"""Measures how soon a service answers from S3: `opening.py [--chunks 1000 5000 20000] [--rounds 5] [--dense 0]`.
 
-Publishes an index of that many chunks of about 1 kB to moto's server on loopback and lets fresh processes with empty
-temporary folders read it. Prints for each size the artefact's megabytes and the median milliseconds of: the look at the
-head; fetching, which unpacks and hashes what has come while the rest is on its way; opening; the first search with its
-evidence; and the time from the last byte to the answer. Beside them unpacking alone, as if all bytes came at once, and
-the milliseconds of CPU that it, opening and the search took, which say more on a busy machine. The bar: 400 ms after
-the download for 20,000 chunks; the exit code is 3 where it is missed.
+Publishes an index of that many chunks of about 1 kB to moto's server on loopback, and has fresh processes with empty
+temporary folders read it. Prints for each size the artefact's megabytes and the median milliseconds of: reading the
+head; fetching, which unpacks and hashes while the rest arrives; opening; the first search with its evidence; and from
+the last byte to the answer. Also unpacking alone, as if all bytes came at once, and the CPU milliseconds of unpacking,
+opening and searching, which are more stable on a busy machine. The bar: 400 ms after the download for 20,000 chunks;
+the exit code is 3 if it is missed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BAR_MS, BAR_CHUNKS = 400, 20_000
 PER_PAGE, WORDS, BATCH = 4, 150, 1000
 STAGES = ("head", "fetch", "open", "search", "after", "unpack", "CPU")
 
-#: What a fresh process does; the service does the same.
+#: The program of a fresh process; it does what the service does.
 READ = """
 import json, sys, tempfile, time
 from pathlib import Path
@@ -68,8 +68,8 @@ done("fetch")
 worked = time.process_time()
 snapshot = ShardSnapshot(head, Shard.load(folder / "live", head.embedder.size))
 done("open")
-service.resources.index._open[head.scope], service.resources.index._heads = snapshot, [head]
-service.resources.index._live._looked = time.time()
+live = service.resources.index._live
+live._open[head.scope], live._heads, live._looked = snapshot, [head], time.time()
 found = service.retrieve(RetrievalRequest(query=sys.argv[2]))
 done("search")
 assert found.retrieved_chunks
@@ -99,7 +99,7 @@ def main() -> int:
 
 
 def measured(chunks: int, dense: int, rounds: int) -> float:
-    """Publish an index, print a line about reading it, and return the milliseconds after the last byte."""
+    """Publish an index, print the figures of reading it, and return the milliseconds after the last byte."""
     place = f"s3://opening/{chunks}"
     publish(place, chunks, dense)
     runs = [read(place) for _ in range(rounds)]
@@ -118,8 +118,8 @@ def read(place: str) -> dict[str, float]:
         )  # fmt: skip
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 def publish(place: str, chunks: int, dense: int) -> None:
@@ -152,7 +152,7 @@ def point(number: int, dense: int) -> Point:
 
 
 def prose(chance: random.Random, words: int) -> str:
-    """Return words as documents have them: few are in most, most are in few."""
+    """Return words with a natural distribution: few are in most documents, most are in few."""
     return " ".join(_word(int(20_000 * chance.random() ** 3)) for _ in range(words)).capitalize() + "."
 
 
@@ -166,7 +166,7 @@ def _word(number: int) -> str:
 
 @contextmanager
 def s3() -> Iterator[dict[str, str]]:
-    """Run moto's server with a bucket; give the variables by which it is found."""
+    """Run moto's server with a bucket; yield the variables for using it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     program = f"import moto.server; moto.server.main(['-H', '127.0.0.1', '-p', '{port}'])"

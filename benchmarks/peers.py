@@ -1,4 +1,4 @@
-"""The peers that `chunking.py` measures, each as its own documentation says for Markdown at 512 cl100k tokens."""
+"""The peers that `chunking.py` measures, configured by their own documentation for Markdown at 512 cl100k tokens."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from chapterverse.text import tokens
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A chunk of whoever made it.
+    """A peer's chunk, or ours.
 
     Attributes:
-        path: the headings that it comes with, outside of its text.
-        embedded: what counts against the budget, if that is more than the text.
+        path: headings that come with it, outside of its text.
+        embedded: the text that counts against the budget, if it is more than `text`.
     """
 
     text: str
@@ -30,7 +30,7 @@ Splitter = Callable[[str], list[Piece]]
 
 
 def peers() -> dict[str, Splitter]:
-    """Return every peer by name, ready to split and with nothing remembered of an earlier call."""
+    """Return every peer by name, without a cache of an earlier call."""
     encoding = offline_encoding()
     return {
         "LangChain headers + recursive": _langchain(),
@@ -43,7 +43,7 @@ def peers() -> dict[str, Splitter]:
 
 
 def offline_encoding() -> tiktoken.Encoding:
-    """Return cl100k, and give it to the peers too, which would download the very same encoding."""
+    """Return cl100k and register it for the peers, which would download the same encoding."""
     encoding = tokens._encoding()
     tiktoken.registry.ENCODINGS["cl100k_base"] = encoding
     return encoding
@@ -79,7 +79,7 @@ def _llama_index(splitter: str, encoding: tiktoken.Encoding) -> Splitter:
 def _chonkie(encoding: tiktoken.Encoding, *, markdown: bool) -> Splitter:
     from chonkie import RecursiveChunker, RecursiveLevel, RecursiveRules
 
-    # Its recipe for Markdown would be downloaded; these are its levels.
+    # Its Markdown recipe would be downloaded; these are its levels.
     headings = [f"\n{'#' * level} " for level in range(1, 7)]
     levels = [
         RecursiveLevel(delimiters=headings, include_delim="next"),

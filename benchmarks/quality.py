@@ -1,7 +1,7 @@
-"""What chunking did to a page: which blocks of its Markdown are whole in no chunk, which chunks lost their headings.
+"""Measures a chunker's output for a page: Markdown blocks that are whole in no chunk, and chunks without their heading.
 
-The same rules judge ours and the peers', on letters and digits alone: how a chunk writes a table or a link is its own
-business, so link targets, tags and attributes don't count either.
+The same rules judge ours and the peers', by letters and digits only. Link targets, tags and attributes don't count,
+because chunkers may write tables and links differently.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from peers import Piece
 from chapterverse.indexing.chunking import CAP
 from chapterverse.text import tokens
 
-#: Blocks with more tokens could not be kept whole beside a heading path.
+#: Larger blocks, in tokens, don't fit beside a heading path.
 _KEEPABLE = 480
 
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})[^\n`]*\n(.*?)\n\1\2[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -31,14 +31,14 @@ _NOISE = re.compile(
     r"(?m:^[ \t]*(?:`{3,}|~{3,}).*$)"  # a fence's language and title
     r"|\]\([^)\s]*(?:\s[^)]*)?\)|</?[A-Za-z][^>\n]*>|\{[^{}\n]*\}|&\w+;|!!! \w+|\?\?\?\+? \w+"
 )
-#: Letters that tell where a chunk is from.
+#: Letters that locate a chunk on its page.
 _WINDOW = 60
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
 @dataclass(slots=True)
 class Quality:
-    """Counts over pages. `kept` and `cut` by kind of block; a block that a chunker rewrote counts in neither."""
+    """Counts over pages: `kept` and `cut` by kind of block, without blocks that a chunker rewrote."""
 
     kept: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
@@ -48,7 +48,7 @@ class Quality:
     lost: int = 0
 
     def add(self, source: str, pieces: Sequence[Piece]) -> None:
-        """Count one page of Markdown and the chunks that were made of it."""
+        """Count one page of Markdown and its chunks."""
         inks = [_ink(piece.text) for piece in pieces]
         everything = "\n".join(inks)
         for kind, block in _blocks(source):
@@ -62,7 +62,7 @@ class Quality:
         self._find_lost(source, pieces)
 
     def said(self, kind: str) -> str:
-        """Return how many blocks of a kind were cut, of how many."""
+        """Return "N of M": cut blocks of a kind, and all."""
         total = self.kept[kind] + self.cut[kind]
         return f"{self.cut[kind]} of {total}" if total else "-"
 
@@ -72,7 +72,7 @@ class Quality:
         starts = list(accumulate((len(ink) for _, ink in parts), initial=0))
         for piece in pieces:
             ink = _ink(piece.text)
-            # Where a chunk is from say its first letters that stand once on the page.
+            # Locate a chunk by its first letters that occur once on the page.
             windows = (ink[at : at + _WINDOW] for at in range(0, max(len(ink) - _WINDOW, 0), _WINDOW))
             at = next((page.find(window) for window in windows if page.count(window) == 1), -1)
             heading = parts[bisect(starts, at) - 1][0] if at >= 0 else ""
@@ -82,7 +82,7 @@ class Quality:
 
 
 def _blocks(source: str) -> Iterator[tuple[str, str]]:
-    """Yield kind and content of the blocks that could be kept whole; fences hide what looks like a block in them."""
+    """Yield kind and content of the blocks that could be kept whole, without look-alikes inside fences."""
     spans = [(found.start(), found.end()) for found in _FENCE.finditer(source)]
     for kind, pattern, group in (
         ("fences", _FENCE, 3),
@@ -98,7 +98,7 @@ def _blocks(source: str) -> Iterator[tuple[str, str]]:
 
 
 def _parts(source: str) -> list[tuple[str, str]]:
-    """Return the page cut before each heading: the heading, "" before the first one, and all letters from it on."""
+    """Return the page split before each heading: the heading ("" before the first) and the following letters."""
     hidden = _FENCE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), source)
     found = [(heading.start(), _ink(heading.group(1))) for heading in _HEADING.finditer(hidden)]
     cuts = [(0, ""), *found, (len(source), "")]
@@ -110,13 +110,13 @@ def without_front_matter(source: str) -> str:
 
 
 def _holds(ink: str, lines: Sequence[str]) -> bool:
-    """Return whether all lines stand in one chunk, in order."""
+    """Return whether one chunk has all lines in order."""
     at = 0
     for line in lines:
-        found = ink.find(line, at)
-        if found < 0:
+        position = ink.find(line, at)
+        if position < 0:
             return False
-        at = found + len(line)
+        at = position + len(line)
     return True
 
 

@@ -1,9 +1,9 @@
-"""How fast the readers are: MB/s of page HTML on one core, for built sites, and for code and prose alone.
+"""Measures the readers' speed: MB/s of page HTML on one core, for built sites, and for code and prose alone.
 
     python benchmarks/readers.py SITE_DIR [SITE_DIR ...]
 
-"look" is what a build costs that changes nothing (find the content, hash it), "read" the whole way to sections. The
-best of `RUNS` counts. With no folder the captured sites of the tests are read.
+"look" is the cost of a build without changes (find the content, hash it), "read" the whole way to sections. The best of
+`RUNS` counts. Without a folder the captured sites of the tests are read.
 """
 
 from __future__ import annotations

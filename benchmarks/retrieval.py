@@ -1,11 +1,11 @@
-"""How well documentation is found, ours against peers in one run:
+"""Compares how well retrievers find documentation, ours and peers in one run:
 
     python benchmarks/retrieval.py QUESTIONS_DIR --model MINILM.onnx --tokenizer TOKENIZER.json [--only ours]
 
-QUESTIONS_DIR holds question sets (see `scoring.py`), or is one. Every retriever indexes the Markdown of each set and is
-asked each question, in turns; the table says what it found and, in brackets, the 95 % interval of the difference to our
-default by a paired bootstrap. Below it stand the costs, as ratios to our default. Vectors are kept in
-`.cache/retrieval`. The peers need an environment of their own, which the first call makes; `--only ours` needs none.
+QUESTIONS_DIR is a question set or contains several (see `scoring.py`). Every retriever indexes the Markdown of each set
+and is asked each question, alternately. The table has the metrics and, in brackets, the 95 % interval of the difference
+to our default by a paired bootstrap. The costs follow as ratios to our default. Vectors are cached in
+`.cache/retrieval`. The peers need their own environment, which the first call creates; `--only ours` needs none.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def main() -> None:
 
 
 class Run:
-    """All retrievers on one set; what they were worth, by name: an array of questions by metrics, and the costs.
+    """All retrievers on one set, by name: an array of questions by metrics, and the costs.
 
     Attributes:
-        searching: median milliseconds of a question.
-        indexing: processor seconds of an index whose vectors are known.
+        searching: median milliseconds per question.
+        indexing: CPU seconds for an index whose vectors are cached.
         sizes: bytes of an index.
     """
 
@@ -73,59 +73,61 @@ class Run:
         self.sizes: dict[str, int] = {}
 
     @classmethod
-    def of(cls, asked: QuestionSet, retrievers: Sequence[Retriever], save: Path | None) -> Run:
+    def of(cls, question_set: QuestionSet, retrievers: Sequence[Retriever], save: Path | None) -> Run:
         import numpy as np
 
-        run = cls(asked.name)
+        run = cls(question_set.name)
         with tempfile.TemporaryDirectory(prefix="retrieval-") as temporary:
             indexes: dict[str, Index] = {}
             for number, retriever in enumerate(retrievers):
-                print(f"{asked.name}: indexing, {retriever.name}", file=sys.stderr)
-                index, run.indexing[retriever.name] = _indexed(retriever, asked, Path(temporary) / str(number))
+                print(f"{question_set.name}: indexing, {retriever.name}", file=sys.stderr)
+                index, run.indexing[retriever.name] = _build_index(
+                    retriever, question_set, Path(temporary) / str(number)
+                )
                 indexes[retriever.name] = index
                 run.sizes[retriever.name] = index.size()
-            found, seconds = _asked_in_turns(asked, indexes)
-        for name, results in found.items():
-            run.values[name] = np.array([q.score(r) for q, r in zip(asked.questions, results, strict=True)])
+            results_by_name, seconds = _ask_in_turns(question_set, indexes)
+        for name, results in results_by_name.items():
+            run.values[name] = np.array([q.score(r) for q, r in zip(question_set.questions, results, strict=True)])
             run.searching[name] = 1000 * statistics.median(seconds[name])
             if save:
-                _save(save / f"{asked.name} {name}.jsonl", asked, results)
+                _save(save / f"{question_set.name} {name}.jsonl", question_set, results)
         return run
 
 
-def _indexed(retriever: Retriever, asked: QuestionSet, folder: Path) -> tuple[Index, float]:
-    """Return an index and the processor seconds of its second making: libraries are loaded, vectors known by then."""
+def _build_index(retriever: Retriever, question_set: QuestionSet, folder: Path) -> tuple[Index, float]:
+    """Return an index and the CPU seconds of its second build, when libraries are loaded and vectors cached."""
     for attempt in ("first", "again"):
         place = folder / attempt
         place.mkdir(parents=True)
         started = sum(os.times()[:4])
-        index = retriever.index(asked.pages, place)
+        index = retriever.index(question_set.pages, place)
         seconds = sum(os.times()[:4]) - started
     return index, seconds
 
 
-def _asked_in_turns(
-    asked: QuestionSet, indexes: dict[str, Index]
+def _ask_in_turns(
+    question_set: QuestionSet, indexes: dict[str, Index]
 ) -> tuple[dict[str, list[Sequence[Result]]], dict[str, list[float]]]:
-    """Return what each found for each question, and the seconds that took; every question goes to all in turn."""
-    found: dict[str, list[Sequence[Result]]] = {name: [] for name in indexes}
+    """Return each retriever's results and seconds by question; every question goes to all in turn."""
+    results_by_name: dict[str, list[Sequence[Result]]] = {name: [] for name in indexes}
     seconds: dict[str, list[float]] = {name: [] for name in indexes}
     for index in indexes.values():
-        index.search(asked.questions[0].text)
-    for question in asked.questions:
+        index.search(question_set.questions[0].text)
+    for question in question_set.questions:
         for name, index in indexes.items():
             started = time.perf_counter()
             results = index.search(question.text)
             seconds[name].append(time.perf_counter() - started)
-            found[name].append(results)
-    return found, seconds
+            results_by_name[name].append(results)
+    return results_by_name, seconds
 
 
-def _save(file: Path, asked: QuestionSet, results: Sequence[Sequence[Result]]) -> None:
+def _save(file: Path, question_set: QuestionSet, results: Sequence[Sequence[Result]]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as out:
-        for question, found in zip(asked.questions, results, strict=True):
-            rows = [{"page": r.page, "text": r.text, "heading_path": r.heading_path} for r in found]
+        for question, results_of_question in zip(question_set.questions, results, strict=True):
+            rows = [{"page": r.page, "text": r.text, "heading_path": r.heading_path} for r in results_of_question]
             out.write(json.dumps({"id": question.id, "results": rows}, ensure_ascii=False) + "\n")
 
 
@@ -148,7 +150,7 @@ def _print_quality(runs: Sequence[Run]) -> None:
 
 
 def _print_costs(runs: Sequence[Run]) -> None:
-    """Print what stands in no table of quality, as the geometric mean over the sets of the ratio to our default."""
+    """Print costs as the geometric mean over the sets of the ratio to our default."""
     default, *_ = runs[0].values
     kinds: dict[str, Callable[[Run], dict[str, float]]] = {
         "query, p50": lambda run: run.searching,

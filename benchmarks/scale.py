@@ -1,11 +1,10 @@
-"""How an index behaves on a very large site: `scale.py [--pages 100000] [--folder DIR]`.
+"""Measures an index of a very large site: `scale.py [--pages 100000] [--folder DIR]`.
 
-Makes a site of that many pages and runs the command line over it, each run in a process of its own: a plan
-(`index --dry-run`) of the new site, the first `index`, an `index` that changes nothing, a plan and an `index` after one
-page was edited, and after a folder of 200 pages was renamed. Prints the seconds, the CPU seconds, the pages a second
-and the largest resident memory of each (where the engine is at work, that counts the files it maps), and what was
-embedded. The bars at 100,000 pages: a plan in 60 s, a run that changes nothing in 30 s, each in 1 GB; the exit code is
-3 where one is missed.
+Creates a site of that many pages and runs the command line on it, each time in a new process: a plan (`index
+--dry-run`) of the new site, the first `index`, an `index` without changes, then a plan and an `index` after one page
+was edited, and an `index` after a folder of 200 pages was renamed. Prints seconds, CPU seconds, pages per second,
+largest resident memory (which includes mapped files where the engine runs), and the number of embedded chunks. The bars
+at 100,000 pages: a plan in 60 s, a run without changes in 30 s, each in 1 GB; the exit code is 3 if one is missed.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def measure(folder: Path, pages: int) -> list[Run]:
 
 
 def write_site(site: Path, pages: int) -> None:
-    """Write pages of three sections and about 3 kB each, `FOLDER` of them in a folder."""
+    """Write pages of three sections and about 3 kB each, `FOLDER` of them per folder."""
     for number in range(pages):
         place = site / str(number // FOLDER) / str(number % FOLDER)
         place.mkdir(parents=True)

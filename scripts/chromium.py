@@ -1,6 +1,6 @@
-"""Prints the path of a Chromium that starts, installing one if there is none.
+"""Prints the path of a Chromium that starts, and installs one if there is none.
 
-CHAPTERVERSE_CHROMIUM names one; else what is on PATH or in /Applications is taken, else Playwright's own.
+CHAPTERVERSE_CHROMIUM names one; otherwise PATH, /Applications and Playwright's own are tried.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from browser import Browser, packaged
 
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-#: Prints where Playwright has its own, or would have.
+#: Prints the path of Playwright's own Chromium, installed or not.
 ASKS = """
 from playwright.sync_api import sync_playwright
 with sync_playwright() as playwright:
@@ -24,7 +24,7 @@ with sync_playwright() as playwright:
 def others() -> Iterator[str]:
     yield "/Applications/Chromium.app/Contents/MacOS/Chromium"
     yield "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-    # In a process of its own: where Playwright's driver does not start, two threads write tracebacks.
+    # In a separate process: if Playwright's driver does not start, two threads write tracebacks.
     yield from subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True).stdout.splitlines()
 
 

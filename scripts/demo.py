@@ -1,7 +1,7 @@
 """The demo:  demo.py [PORT]
 
-Builds `site_example` with the plugin, which indexes it, and serves the site with its API on one loopback address.
-Runs on the system's Python with the standard library; the work is done by `.venv`, which it sets up first.
+Builds `site_example` with the plugin, which indexes it, and serves the site with its API on one loopback address. Runs
+on the system's Python with the standard library only; it sets up `.venv` first, which does the work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import environment
 HOST = "127.0.0.1"
 SITE = environment.ROOT / "site_example"
 
-#: How long the server may take to answer for the first time, and to finish its answers when it is stopped.
+#: Seconds for the server to answer for the first time, and to finish its answers when stopped.
 START_SECONDS = 60
 STOP_SECONDS = 5
 
@@ -40,14 +40,14 @@ def main(arguments: list[str]) -> None:
 
 
 def _port(arguments: list[str]) -> int:
-    """Return a port that is free, or exit with one sentence: before anything takes time."""
+    """Return a free port, or exit with one sentence before anything takes time."""
     word = arguments[0] if arguments else "8765"
     if not word.isascii() or not word.isdigit() or not 1 <= int(word) <= 65535:
         sys.exit(f"{word!r} is no port: choose a number from 1 to 65535, such as `make demo PORT=8766`.")
     port = int(word)
     busy = f"Port {port} is busy: stop what uses it, or choose another with `make demo PORT={min(port + 1, 65535)}`."
     with socket.socket() as probe:
-        # macOS lets two programs bind where one took all addresses, so ask for an answer first.
+        # macOS lets two programs bind if one uses all addresses, so try to connect first.
         if probe.connect_ex((HOST, port)) == 0:
             sys.exit(busy)
     with socket.socket() as probe:
@@ -62,10 +62,10 @@ def _port(arguments: list[str]) -> int:
 
 
 def _variables() -> dict[str, str]:
-    """Return the environment without settings of another site, and without Material's note on MkDocs 2."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CHAPTERVERSE_")}
+    """Return the environment without settings of another site and without Material's note on MkDocs 2."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CHAPTERVERSE_")}
     store = environment.ROOT / ".cache" / "demo"
-    return {**kept, "CHAPTERVERSE_STORE": f"edge:{store}", "NO_MKDOCS_2_WARNING": "1"}
+    return {**inherited, "CHAPTERVERSE_STORE": f"edge:{store}", "NO_MKDOCS_2_WARNING": "1"}
 
 
 def _build() -> None:
@@ -83,7 +83,7 @@ def _serve(port: int) -> None:
         print(_invitation(port), flush=True)
         server.wait()
     finally:
-        # Harmless after Ctrl-C, which the server received too; needed when only this process was told to stop.
+        # Harmless after Ctrl-C, which the server received too; needed if only this process was stopped.
         server.terminate()
         _wait_until_gone(server)
     sys.exit("The server stopped by itself: the lines above say why.")
@@ -95,7 +95,7 @@ def _wait_until_ready(server: subprocess.Popen[bytes], port: int) -> None:
         if server.poll() is not None:
             sys.exit("The server could not start: the lines above say why.")
         try:
-            # No proxy: some are told to take loopback too.
+            # No proxy, because some are set for loopback too.
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
             with opener.open(f"http://{HOST}:{port}/v1/health", timeout=2):
                 return

@@ -1,7 +1,7 @@
-"""Shared libraries without what only a debugger reads: symbols, line tables, and the headers of sections.
+"""Strips shared libraries: removes symbols, line tables and section headers, which only debuggers read.
 
-A loader maps segments and looks at nothing behind the last of them, so the rest of the file may go. That is what
-`sstrip` of the ELF kickers does; `strip` of binutils knows one machine only, and this one packs for another.
+A loader reads nothing after the last segment, so the rest of the file can be removed, like `sstrip` of the ELF kickers
+does. binutils' `strip` handles one machine only, and packages are built for another.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-#: Of a 64-bit little-endian ELF header (System V ABI, "ELF Header"): where its fields are.
+#: Fields of a 64-bit little-endian ELF header (System V ABI, "ELF Header").
 _MAGIC = b"\x7fELF\x02\x01"
 _PHOFF, _SHOFF, _PHENTSIZE, _SHNUM = 0x20, 0x28, 0x36, 0x3C
-#: Of a program header: the segment's offset and size in the file.
+#: Fields of a program header: the segment's offset and size in the file.
 _OFFSET, _FILESZ = 8, 32
 
 
 def strip(path: Path) -> None:
-    """Cut a library behind its last segment; any other file is left as it is."""
+    """Cut a library after its last segment; leave other files as they are."""
     library = bytearray(path.read_bytes())
     if not library.startswith(_MAGIC):
         return
     end = max(start + size for start, size in _segments(library))
-    # Section headers stand behind the sections: say that there are none.
+    # Section headers come after the sections, so declare that there are none.
     struct.pack_into("<Q", library, _SHOFF, 0)
     struct.pack_into("<HH", library, _SHNUM, 0, 0)
     path.write_bytes(library[:end])

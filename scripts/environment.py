@@ -1,7 +1,8 @@
-"""Makes and keeps the project's own environment, from locks alone:  environment.py lock|demo|test
+"""Creates the project's environment from locks only:  environment.py lock|demo|test
 
-`.venv` gets what `requirements/*.txt` pins by hash and the package itself, editable; `test` also gets `node_modules`.
-A second call finds everything in place and needs no network. Runs on the system's Python with the standard library.
+`.venv` gets the packages that `requirements/*.txt` pins by hash, and the package itself, editable; `test` also gets
+`node_modules`. A second call changes nothing and needs no network. Runs on the system's Python with the standard
+library only.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ REQUIREMENTS = ROOT / "requirements"
 
 PIP = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 
-#: Each profile holds everything that the ones before it hold.
+#: Each profile includes the ones before it.
 PROFILES = ("lock", "demo", "test")
 
-#: Stands in `.venv` while it is being changed; found at the start of a run, it tells that the last one was cut short.
+#: Exists in `.venv` while it is being changed; if it exists at the start, the last run was interrupted.
 UNFINISHED = VENV / ".unfinished"
 INSTALLED = VENV / ".installed"
 
 
 def ensure(profile: str) -> None:
-    """Make `.venv` hold `profile`, building it anew if it is half-made. Exits with one sentence if that fails."""
+    """Set up `profile` in `.venv`, from scratch if it is incomplete. Exit with one sentence on failure."""
     with _alone():
         if not _usable():
             _create()
@@ -50,7 +51,7 @@ def ensure(profile: str) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let two makes in one checkout take turns."""
+    """Serialize concurrent runs in one checkout."""
     (ROOT / ".cache").mkdir(exist_ok=True)
     with (ROOT / ".cache" / "setup.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -58,7 +59,7 @@ def _alone() -> Iterator[None]:
 
 
 def _usable() -> bool:
-    """Return whether `.venv` was finished and lost nothing, runs, can install, and is of the Python asked for."""
+    """Return whether `.venv` is complete, works, can install, and has the requested Python."""
     if UNFINISHED.exists() or not (VENV / "pyvenv.cfg").exists() or not _whole():
         return False
     asks = "import sys, importlib.util as u; print(*sys.version_info[:2], u.find_spec('pip') is not None)"
@@ -67,12 +68,12 @@ def _usable() -> bool:
     except (OSError, subprocess.CalledProcessError):
         return False
     version = (int(answer[0]), int(answer[1]))
-    wanted = version == sys.version_info[:2] if os.environ.get("PYTHON") else version >= (3, 11)
-    return wanted and (answer[2] == "True" or UV.exists())
+    fits = version == sys.version_info[:2] if os.environ.get("PYTHON") else version >= (3, 11)
+    return fits and (answer[2] == "True" or UV.exists())
 
 
 def _whole() -> bool:
-    """Return whether all that was installed is still there, and here: scripts in `.venv` name the place they are at."""
+    """Return whether all installed files still exist in this place; scripts in `.venv` contain its path."""
     return set(_installed("files")) <= set(_files()) and _installed("root") in ("", str(ROOT))
 
 
@@ -91,7 +92,7 @@ def _holds(profile: str) -> bool:
 
 
 def _installed(key: str) -> Any:
-    """Return what the last finished run wrote down; empty where there was none."""
+    """Return a value recorded by the last finished run, "" if there is none."""
     try:
         return json.loads(INSTALLED.read_text())[key]
     except (OSError, ValueError, KeyError):
@@ -99,7 +100,7 @@ def _installed(key: str) -> Any:
 
 
 def _digest() -> str:
-    """Return a hash of all that decides what `.venv` holds."""
+    """Return a hash of all inputs of `.venv`."""
     inputs = (ROOT / "pyproject.toml", *sorted(REQUIREMENTS.glob("*.txt")))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in inputs)).hexdigest()
 
@@ -109,10 +110,10 @@ def _inventory(profile: str) -> dict[str, str | list[str]]:
 
 
 def _files() -> list[str]:
-    """Return the top of what is installed, so that a package that vanished is noticed."""
+    """Return the top-level entries of what is installed, to detect missing packages."""
     places = (VENV / "bin", *VENV.glob("lib/python3*/site-packages"))
-    found = (path.relative_to(VENV) for place in places if place.is_dir() for path in place.iterdir())
-    return sorted(str(path) for path in found if path.name != "__pycache__")
+    entries = (path.relative_to(VENV) for place in places if place.is_dir() for path in place.iterdir())
+    return sorted(str(path) for path in entries if path.name != "__pycache__")
 
 
 def _install(profile: str) -> None:
@@ -129,7 +130,7 @@ def _install(profile: str) -> None:
 
 
 def _add(what: Sequence[str | Path], failed: str) -> None:
-    """Install by uv, ten times as fast; by pip where uv is missing or can't (it doesn't read pip's configuration)."""
+    """Install with uv, ten times as fast; with pip if uv is missing or fails (it doesn't read pip's configuration)."""
     if UV.exists() and _try([UV, "pip", "install", "--quiet", "--python", PYTHON, *what]):
         return
     _say("Without uv it takes pip about a minute.")

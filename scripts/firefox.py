@@ -1,7 +1,7 @@
-"""Prints the path of a Firefox that starts, installing its Extended Support Release on Linux if there is none.
+"""Prints the path of a Firefox that starts; on Linux installs its Extended Support Release if there is none.
 
-CHAPTERVERSE_FIREFOX names one; else what is on PATH or in /Applications is taken. Debian has a package; elsewhere it is
-the one that Mozilla offers, by the tool that came with puppeteer-core.
+CHAPTERVERSE_FIREFOX names one; otherwise PATH and /Applications are tried. Debian has a package; elsewhere puppeteer's
+tool downloads Mozilla's build.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Packs what AWS Lambda runs:  package.py [--machine aarch64|x86_64] [--out FOLDER] [--without-pyc] [--add PROGRAM]
+"""Packs the function for AWS Lambda:  package.py [--machine aarch64|x86_64] [--out FOLDER] [--without-pyc] [--add
+PROGRAM]
 
-Makes the folder `dist/lambda` and the file `dist/lambda.zip`, the same bytes from the same sources, without Docker and
-without SAM: wheels of `requirements/lambda.txt`, both packages, and `infra/bootstrap` at the root. Lambda downloads and
-unpacks it before a cold start, so it is kept small: no symbols, no sources of others, nothing that only a build does.
+Creates the folder `dist/lambda` and the file `dist/lambda.zip`, reproducibly, without Docker and SAM: wheels of
+`requirements/lambda.txt`, both packages, and `infra/bootstrap` at the root. Lambda downloads and unpacks it before a
+cold start, so it has no symbols, no sources of dependencies and no code that only a build runs.
 """
 
 from __future__ import annotations
@@ -28,42 +29,42 @@ BOOTSTRAP = environment.ROOT / "infra" / "bootstrap"
 PRECOMPILE = environment.ROOT / "scripts" / "precompile.py"
 OUT = environment.ROOT / "dist" / "lambda"
 
-#: Lambda's runtime, whose minor version decides which .pyc it reads; Amazon Linux 2023 has glibc 2.34.
+#: Lambda's runtime; its minor version decides which .pyc it reads. Amazon Linux 2023 has glibc 2.34.
 VERSION = "3.13"
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 DEPLOYED = "aarch64"
-#: Where Lambda unpacks a function: what a traceback names.
+#: Where Lambda unpacks a function, for tracebacks.
 HOME = "/var/task"
 
-#: Megabytes (10⁶ bytes); Lambda itself refuses 250 unpacked.
+#: Megabytes (10⁶ bytes); Lambda itself rejects 250 unpacked.
 MOST_UNPACKED, MOST_PACKED = 60, 20
 
-#: Brought by wheels, read by nobody at run time.
+#: Parts of wheels that nothing reads at run time.
 UNUSED = ("bin", "*.pyi", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD")
-#: Of the library, what the service never imports (tests/test_architecture.py).
-BUILD_SIDE = ("cli", "evaluation", "readers", "built", "mkdocs.py", "__pycache__")
-#: What a machine calls itself, where it is not the name that wheels have for it.
+#: Parts of the library that the service never imports (tests/test_architecture.py).
+BUILD_SIDE = ("cli", "evaluation", "readers", "site", "mkdocs.py", "__pycache__")
+#: Names of machines that differ from those in wheels.
 MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
-#: The first moment that a zip can say.
+#: The earliest time in a zip.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def main() -> None:
-    asked = _arguments()
-    _check(asked.add)
-    python = None if asked.without_pyc else _python()
-    shutil.rmtree(asked.out, ignore_errors=True)
-    asked.out.mkdir(parents=True)
-    _install(asked.out, asked.machine)
+    options = _arguments()
+    _check(options.add)
+    python = None if options.without_pyc else _python()
+    shutil.rmtree(options.out, ignore_errors=True)
+    options.out.mkdir(parents=True)
+    _install(options.out, options.machine)
     if python:
-        _strip(asked.out, python)
-    _copy(asked.out, asked.add)
+        _strip(options.out, python)
+    _copy(options.out, options.add)
     if python:
-        _compile(asked.out, python)
-        _precompile(asked.out, python, asked.machine)
-    packed = asked.out.with_suffix(".zip")
-    _pack(asked.out, packed, {BOOTSTRAP.name, *(program.name for program in asked.add)})
-    _weigh(asked.out, packed, asked.machine)
+        _compile(options.out, python)
+        _precompile(options.out, python, options.machine)
+    packed = options.out.with_suffix(".zip")
+    _pack(options.out, packed, {BOOTSTRAP.name, *(program.name for program in options.add)})
+    _weigh(options.out, packed, options.machine)
 
 
 def _arguments() -> argparse.Namespace:
@@ -93,23 +94,23 @@ def _check(added: Sequence[Path]) -> None:
 
 
 def _python() -> Path:
-    """Return a Python that writes the .pyc which Lambda reads, or exit with one sentence."""
-    if not (found := local_python()):
+    """Return a Python whose .pyc Lambda reads, or exit with one sentence."""
+    if not (python := local_python()):
         subprocess.run([environment.UV, "python", "install", "--quiet", VERSION], stderr=subprocess.DEVNULL)
-        found = local_python()
-    if not found:
+        python = local_python()
+    if not python:
         sys.exit(
             f"Python {VERSION} is needed, because Lambda reads its .pyc alone: install it, or run "
             "`make package PACKAGEFLAGS=--without-pyc` for twice the cold start."
         )
-    return found
+    return python
 
 
 def local_python() -> Path | None:
-    """Return a Python of the runtime's minor version that is on this machine and works."""
+    """Return a working Python of the runtime's minor version on this machine."""
     for name in _pythons():
         asks = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        # A version manager's shim exists and fails.
+        # A version manager's shim may exist and fail.
         if subprocess.run(asks, capture_output=True, text=True).stdout.strip() == VERSION:
             return Path(name)
     return None
@@ -122,8 +123,8 @@ def _pythons() -> Iterator[str]:
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     yield from map(str, sorted(pyenv.glob(f"versions/{VERSION}*/bin/{name}"), reverse=True))
     if environment.UV.exists():
-        found = subprocess.run([environment.UV, "python", "find", VERSION], capture_output=True, text=True)
-        yield from found.stdout.splitlines()[:1]
+        answer = subprocess.run([environment.UV, "python", "find", VERSION], capture_output=True, text=True)
+        yield from answer.stdout.splitlines()[:1]
 
 
 def _install(folder: Path, machine: str) -> None:
@@ -139,9 +140,9 @@ def _install(folder: Path, machine: str) -> None:
 
 
 def _fetch(folder: Path, of_uv: Sequence[str] = (), of_pip: Sequence[str] = ()) -> None:
-    """Unpack the wheels of the lock: for this machine, unless further arguments name another one."""
+    """Unpack the wheels of the lock, for this machine unless the arguments name another one."""
     uv = (environment.UV, "pip", "install", "--link-mode", "copy", *of_uv)
-    # Slower, but it reads pip's own configuration.
+    # Slower, but reads pip's configuration.
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *of_pip)
     how = ["--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--python-version", VERSION]
     if not any(_try([*install, *how, "--target", folder, "-r", LOCK]) for install in (uv, pip)):
@@ -168,14 +169,14 @@ def _copy(folder: Path, added: Sequence[Path]) -> None:
 
 
 def _strip(folder: Path, python: Path) -> None:
-    """Put a .pyc in the place of every source."""
+    """Replace every source by its .pyc."""
     _compile(folder, python, "-b")
     _drop(folder, "*.py")
 
 
 def _compile(folder: Path, python: Path, *where: str) -> None:
-    """Write the .pyc of every source, by default into `__pycache__`; with "-b" in the source's place, which may go."""
-    # Not by time: a zip changes the times of its files, and Lambda would compile all of them at each cold start.
+    """Write the .pyc of every source, by default into `__pycache__`; "-b" writes it beside the source."""
+    # Not by time, because a zip changes its files' times, and Lambda would compile all of them at each cold start.
     how: list[str | Path] = ["--invalidation-mode", "unchecked-hash", "-s", folder, "-p", HOME, *where]
     done = subprocess.run([python, "-I", "-m", "compileall", "-q", *how, folder], capture_output=True, text=True)
     if done.returncode:
@@ -183,10 +184,10 @@ def _compile(folder: Path, python: Path, *where: str) -> None:
 
 
 def _precompile(folder: Path, python: Path, machine: str) -> None:
-    """Have Python write down what it would compile at every start; see `chapterverse_api.precompiled`."""
+    """Have Python record what it would compile at every start; see `chapterverse_api.precompiled`."""
     with tempfile.TemporaryDirectory() as temporary:
         importable = folder
-        # Wheels of another machine can't be imported here; what is compiled is the same on all of them.
+        # Wheels of another machine can't be imported here, but compiled code is the same on all.
         if (sys.platform, MACHINES.get(platform.machine(), platform.machine())) != ("linux", machine):
             importable = Path(temporary)
             _fetch(importable)
@@ -200,7 +201,7 @@ def _precompile(folder: Path, python: Path, machine: str) -> None:
 
 
 def _pack(folder: Path, packed: Path, programs: Set[str]) -> None:
-    """Write the zip; the files of these names, in its root, may be run."""
+    """Write the zip; `programs` in its root are executable."""
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in _files(folder):
             mode = 0o755 if path.parent == folder and path.name in programs else 0o644
@@ -218,7 +219,7 @@ def _weigh(folder: Path, packed: Path, machine: str) -> None:
     unpacked = sum(file.stat().st_size for file in _files(folder)) / 1e6
     zipped = packed.stat().st_size / 1e6
     print(f"{packed}: {unpacked:.1f} MB unpacked, {zipped:.1f} MB packed")
-    # The other machine's wheels are larger, and only tests run there.
+    # The other machine's wheels are larger, and only tests use them.
     if machine == DEPLOYED and (unpacked > MOST_UNPACKED or zipped > MOST_PACKED):
         sys.exit(f"That is more than a cold start should carry, {MOST_UNPACKED} MB and {MOST_PACKED}: look what grew.")
 

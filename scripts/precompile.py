@@ -1,8 +1,8 @@
-"""Writes down what a cold start would compile:  precompile.py FOLDER FILE
+"""Records what a cold start would compile:  precompile.py FOLDER FILE
 
-Imports every module of both packages in FOLDER, beside their libraries, and writes to FILE the regular expressions and
-the methods of dataclasses that this compiles, as `chapterverse_api.precompiled` reads them. Run by the Python that will
-read them, in a process of its own; the same sources make the same bytes.
+Imports every module of both packages in FOLDER and writes to FILE the regular expressions and dataclass methods that
+this compiles, for `chapterverse_api.precompiled`. Runs in the Python that will read them, in its own process; the same
+sources give the same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-#: The format of the last version that writes a value by itself, whatever else refers to it.
+#: The last marshal format that writes a value independently of other references to it.
 VERSION = 2
 
 
@@ -23,7 +23,7 @@ def main(folder: str, file: str) -> None:
     sys.path.insert(0, folder)
     from chapterverse_api import precompiled
 
-    # What an import of the handler would use, were it there, is not what this Python makes.
+    # Ignore an existing file, which another Python may have made.
     precompiled.use(Path("nowhere"))
     compiler, patterns, sources = precompiled.compiler, dict[tuple[Any, int], bytes](), dict[str, bytes]()
     compile_anew, make = compiler.compile, compiler._sre.compile
@@ -31,7 +31,7 @@ def main(folder: str, file: str) -> None:
     def compiled(pattern: Any, flags: int = 0) -> Any:
         def made(text: Any, all_flags: int, code: list[int], *groups: Any) -> Any:
             if type(text) in (str, bytes):
-                # Some of these integers have names, which can't be written.
+                # Some of these integers are enums, which marshal rejects.
                 patterns[text, int(flags)] = marshal.dumps((int(all_flags), [*map(int, code)], *groups), VERSION)
             return make(text, all_flags, code, *groups)
 
@@ -48,14 +48,14 @@ def main(folder: str, file: str) -> None:
 
     precompiled.replace(compiled, executed)
     import_all("chapterverse_api", "chapterverse")
-    known = [dict(sorted(found.items(), key=repr)) for found in (patterns, sources)]
+    known = [dict(sorted(entries.items(), key=repr)) for entries in (patterns, sources)]
     Path(file).write_bytes(marshal.dumps((precompiled.MAGIC, *known), VERSION))
 
 
 def import_all(*packages: str) -> None:
     for package in packages:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-            # Of the library, what only a build runs is there as well, and what that needs is not.
+            # Modules that only a build runs may lack their dependencies here.
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a script on the newest Python that works:  sh scripts/python.sh SCRIPT [ARGUMENT ...]
-# PYTHON=... names one instead. Only this file runs before there is a Python, so it is plain POSIX sh.
+# PYTHON=... names one instead. This file runs before a Python is found, so it is plain POSIX sh.
 
 fail() {
     printf '%s\n' "$1" >&2
@@ -16,7 +16,7 @@ recent() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
-# Debian and Ubuntu ship Python without the modules that make virtual environments.
+# Debian and Ubuntu ship Python without the modules that create virtual environments.
 complete() {
     "$1" -c 'import ensurepip, venv' 2>/dev/null
 }

@@ -1,7 +1,7 @@
-"""What is deployed and where: `infra/samconfig.toml`, which SAM reads too, written after five questions.
+"""Reads and writes `infra/samconfig.toml`, which SAM reads too; five questions create it.
 
-SAM's own `--guided` would ask for every parameter of the template. The others have their defaults while no line of
-`parameter_overrides`, `"Name=value"`, says otherwise: each deployment passes all of them, see `overrides`.
+SAM's own `--guided` would ask for every parameter of the template. Other parameters keep their defaults unless a line
+`"Name=value"` of `parameter_overrides` sets them; each deployment passes all of them, see `overrides`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATH = Path(os.environ.get("CONFIG") or environment.ROOT / "infra" / "samconfig.
 
 @dataclass(frozen=True, slots=True)
 class SamConfig:
-    """The part of the file that we use; what is empty is the environment's."""
+    """The values that we use; the environment decides empty ones."""
 
     stack: str = ""
     region: str = ""
@@ -50,7 +50,7 @@ EMAIL = Question("E-mail for alarms, empty for none", r"([^@\s]+@[^@\s]+)?", "an
 
 
 def read() -> SamConfig | None:
-    """Return what the file says, None where there is none. Exits with one sentence if it names no stack or region."""
+    """Return the file's values, None if it doesn't exist. Exit with one sentence if it names no stack or region."""
     if not PATH.exists():
         return None
     try:
@@ -63,16 +63,16 @@ def read() -> SamConfig | None:
 
 
 def _parameters() -> dict[str, Any]:
-    found = tomllib.loads(PATH.read_text("utf-8"))["default"]
-    parameters: dict[str, Any] = found.get("global", {}).get("parameters", {}) | found["deploy"]["parameters"]
+    default = tomllib.loads(PATH.read_text("utf-8"))["default"]
+    parameters: dict[str, Any] = default.get("global", {}).get("parameters", {}) | default["deploy"]["parameters"]
     return parameters
 
 
 def overrides(template: Path) -> list[str]:
-    """Return `Name="value"` of every parameter of the template, by the file or by the template's default.
+    """Return `Name="value"` for every parameter of the template, from the file or by the template's default.
 
-    Left to itself SAM passes over a name that the template doesn't know, cuts a value at its first space, and lets
-    CloudFormation keep the last value of a parameter whose line was removed. Exits with one sentence on such a name.
+    SAM alone would ignore unknown names, cut values at the first space, and keep the last value of a parameter whose
+    line was removed. Exit with one sentence on an unknown name.
     """
     from samtranslator.yaml_helper import yaml_parse
 
@@ -81,24 +81,24 @@ def overrides(template: Path) -> list[str]:
     another = re.compile(rf"\s({'|'.join(known)})=")
     if not isinstance(lines, list) or not all(isinstance(n, str) and "=" in n and not another.search(n) for n in lines):
         sys.exit(f'{PATH} must have parameter_overrides as a list of "Name=value", one parameter in each.')
-    said = {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
-    for name in said.keys() - known.keys():
+    chosen = {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
+    for name in chosen.keys() - known.keys():
         near = difflib.get_close_matches(name, known, n=1)
         rest = f"did you mean {near[0]}?" if near else "see Parameters in infra/template.yaml."
         sys.exit(f"{PATH} sets {name}, which is no parameter: {rest}")
-    return [f'{name}="{_escaped(value)}"' for name, value in (known | said).items()]
+    return [f'{name}="{_escaped(value)}"' for name, value in (known | chosen).items()]
 
 
 def _escaped(value: str) -> str:
-    """Return what SAM reads as this value between quotation marks; a pair that is there already is its own notation."""
+    """Return a value in SAM's quoting; a value in quotation marks is taken as quoted already."""
     if len(value) > 1 and value[0] == value[-1] == '"':
         return value[1:-1]
     return value.replace('"', '\\"')
 
 
 def write(region: str) -> SamConfig:
-    """Ask, write the file and return what it says; `region` is offered."""
-    # Before the questions, so that no answer is lost.
+    """Ask the questions with `region` as a default, write the file and return its values."""
+    # Check before the questions, so that no answer is lost.
     if not PATH.parent.is_dir():
         sys.exit(f"There is no folder {PATH.parent} for {PATH.name}: make it, or name a file elsewhere in CONFIG.")
     try:

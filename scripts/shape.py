@@ -1,6 +1,6 @@
-"""Reports the shape of the code: the longest files and functions, lines by package.  shape.py [ROWS]
+"""Reports the shape of the code: lines by package, longest files and functions.  shape.py [ROWS]
 
-A report and no gate: a long file that holds one thought is better than two that hold half of it.
+It is a report and not a gate: one long file about one subject is better than two halves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_ap
 
 
 def functions(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the length in lines and the place of each function of a file."""
+    """Yield length in lines and place of each function in a file."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -29,7 +29,7 @@ def report(rows: int) -> Iterator[str]:
     folders = Counter[str]()
     for file, lines in files.items():
         folders["/".join(file.relative_to(ROOT).parts[1:3])] += lines
-    lengths = sorted((found for file in files for found in functions(file)), reverse=True)
+    lengths = sorted((function for file in files for function in functions(file)), reverse=True)
     sizes = [length for length, _ in lengths]
     yield f"{sum(files.values())} lines in {len(files)} files; functions: median {statistics.median(sizes):.0f} lines, "
     yield f"  nine in ten at most {statistics.quantiles(sizes, n=10)[-1]:.0f}"

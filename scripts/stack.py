@@ -1,7 +1,7 @@
-"""The stack on AWS:  stack.py deploy|destroy|secret [NAME]
+"""Manages the stack on AWS:  stack.py deploy|destroy|secret [NAME]
 
-Runs in the environment of `infra/lint.txt`, which brings SAM and boto3, so that an operator needs credentials alone.
-SAM=PROGRAM takes another SAM, CONFIG=FILE another stack than the one of `infra/samconfig.toml`.
+Runs in the environment of `infra/lint.txt`, which has SAM and boto3, so that operators need only credentials.
+SAM=PROGRAM uses another SAM, CONFIG=FILE another stack than `infra/samconfig.toml`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from samconfig import SamConfig
 TEMPLATE = environment.ROOT / "infra" / "template.yaml"
 PACKAGE = environment.ROOT / "dist" / "lambda.zip"
 
-#: A first deployment that failed ends so, and CloudFormation takes no second one onto it.
+#: Status after a failed first deployment; CloudFormation accepts no update of such a stack.
 ROLLED_BACK = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 
 NEXT = """
@@ -52,25 +52,25 @@ def deploy() -> None:
     overrides = samconfig.overrides(TEMPLATE)
     if (_find(session, config) or {}).get("StackStatus") in ROLLED_BACK:
         _unfinished(config, rolled_back=True)
-    # Without a terminal, as in CI, nobody could say yes: whoever committed the file did.
+    # Without a terminal, as in CI, the commit of the file counts as confirmation.
     confirm = () if sys.stdin.isatty() else ("--no-confirm-changeset",)
-    before = _waiting(session, config)
-    # Where nothing changed there is nothing to do, and that is no failure.
+    before = _pending_changes(session, config)
+    # An empty change set is no failure.
     how = ("--template-file", str(TEMPLATE), "--no-fail-on-empty-changeset", *confirm)
     _sam("deploy", *how, "--parameter-overrides", *overrides)
     outputs = {"Publisher": "none: set GitHubRepository and deploy again"} | _outputs(session, config)
-    # SAM ends well when its question is answered by no, and leaves what it would have done waiting.
-    if "Endpoint" not in outputs or _waiting(session, config) - before:
+    # If its question is answered with no, SAM succeeds and leaves the change set pending.
+    if "Endpoint" not in outputs or _pending_changes(session, config) - before:
         sys.exit("Nothing was deployed: run make deploy again, and answer its question with y.")
     print(NEXT.format(**outputs, region=config.region, config=samconfig.PATH))
 
 
 def destroy() -> None:
-    config = _deployed()
+    config = _require_config()
     session = _session(config)
     outputs = _outputs(session, config)
     store = outputs.get("IndexStore", "")
-    # A Qdrant server is not of the stack, and stays.
+    # A Qdrant server does not belong to the stack, and stays.
     index = f", its keys and {store}" if store.startswith("s3://") else " and its keys"
     what = f"the function, its counters{index}" if outputs else "what its deployment made before it ended"
     print(f"This removes the stack {config.stack} in {config.region}: {what}.")
@@ -89,7 +89,7 @@ def destroy() -> None:
 
 def secret(name: str) -> None:
     _check(name)
-    config = _deployed()
+    config = _require_config()
     session = _session(config)
     arn = _outputs(session, config).get("Secret")
     if not arn:
@@ -98,21 +98,21 @@ def secret(name: str) -> None:
     if ":ssm:" in arn:
         sys.exit("The keys are in a parameter of your own: change it in Parameter Store.")
     client = session.client("secretsmanager", region_name=config.region)
-    held = _held(client, arn)
+    keys = _read_keys(client, arn)
     value = (getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.readline()).strip()
     if not value:
         sys.exit(f"No key was given, so {name} stays as it is.")
-    client.put_secret_value(SecretId=arn, SecretString=json.dumps(held | {name: value}))
+    client.put_secret_value(SecretId=arn, SecretString=json.dumps(keys | {name: value}))
     print(f"{name} is set; the function reads it within a quarter of an hour.")
 
 
 def _check(name: str) -> None:
-    """Exit with one sentence unless the function reads a secret of that name: it would say nothing of any other."""
+    """Exit with one sentence unless the function reads a secret of that name; it would silently ignore another one."""
     sys.path.insert(0, str(environment.ROOT / "plugin"))
     from chapterverse.settings import secret_fields
 
     known = sorted(secret_fields())
-    # What is no name may be a key, and is not repeated.
+    # An invalid name may be a key, so it is not repeated.
     if not re.fullmatch("[A-Z][A-Z0-9_]{2,60}", name):
         sys.exit("Name the variable that the key is for, such as make secret NAME=COHERE_API_KEY.")
     if name not in known:
@@ -121,23 +121,23 @@ def _check(name: str) -> None:
         sys.exit(f"{name} is no key that the function reads: {rest}")
 
 
-def _held(client: Any, arn: str) -> dict[str, Any]:
-    """Return the names and keys that a secret holds, or exit with one sentence."""
+def _read_keys(client: Any, arn: str) -> dict[str, Any]:
+    """Return the secret's names and keys, or exit with one sentence."""
     gone = (client.exceptions.ResourceNotFoundException, client.exceptions.InvalidRequestException)
     try:
-        held = json.loads(client.get_secret_value(SecretId=arn)["SecretString"])
+        keys = json.loads(client.get_secret_value(SecretId=arn)["SecretString"])
     except gone:
         sys.exit("The stack's secret was deleted: restore it in Secrets Manager, or name one of your own in SecretArn.")
     except (KeyError, ValueError):
-        held = None
-    if not isinstance(held, dict):
+        keys = None
+    if not isinstance(keys, dict):
         sys.exit("The stack's secret holds no JSON object of names and keys: mend it in Secrets Manager.")
-    return held
+    return keys
 
 
 def _empty(session: Any, bucket: str) -> None:
-    """Delete all that a bucket holds, as one that holds something is not deleted with its stack."""
-    # One that somebody deleted by hand is no reason to keep the rest.
+    """Delete all objects of a bucket, because a stack can't delete a bucket with content."""
+    # The bucket may have been deleted by hand.
     with contextlib.suppress(session.client("s3").exceptions.NoSuchBucket):
         session.resource("s3").Bucket(bucket).object_versions.delete()
 
@@ -149,20 +149,20 @@ def _unfinished(config: SamConfig, rolled_back: bool) -> NoReturn:
     sys.exit(f"The first deployment of the stack {stack} was not finished: run make deploy.")
 
 
-def _deployed() -> SamConfig:
+def _require_config() -> SamConfig:
     return samconfig.read() or sys.exit(f"There is no {samconfig.PATH}, so nothing was deployed from here.")
 
 
 def _session(config: SamConfig) -> Any:
-    """Return a session of boto3 whose credentials AWS takes, or exit with one sentence."""
+    """Return a boto3 session with valid credentials, or exit with one sentence."""
     import boto3
     from botocore import exceptions
 
     try:
         session = boto3.session.Session(profile_name=config.profile or None, region_name=config.region or None)
         session.client("sts", region_name=session.region_name or "us-east-1").get_caller_identity()
-    except exceptions.ClientError as refused:
-        code = refused.response["Error"]["Code"]
+    except exceptions.ClientError as error:
+        code = error.response["Error"]["Code"]
         sys.exit(f"AWS refused the credentials ({code}): sign in again, or set others, and run it once more.")
     except exceptions.ProfileNotFound:
         profile = config.profile or os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE")
@@ -172,8 +172,8 @@ def _session(config: SamConfig) -> Any:
             "There are no AWS credentials: run `aws configure` or `aws sso login`, or set AWS_PROFILE, or "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         )
-    except exceptions.BotoCoreError as failure:
-        sys.exit(f"AWS could not be asked ({type(failure).__name__}): check the network and the region.")
+    except exceptions.BotoCoreError as fault:
+        sys.exit(f"AWS could not be asked ({type(fault).__name__}): check the network and the region.")
     return session
 
 
@@ -191,27 +191,27 @@ def _find(session: Any, config: SamConfig) -> dict[str, Any] | None:
     try:
         (stack,) = client.describe_stacks(StackName=config.stack)["Stacks"]
     except ClientError as refused:
-        # That is how CloudFormation says that there is none; anything else is a failure.
+        # CloudFormation's code for a missing stack.
         if refused.response["Error"]["Code"] != "ValidationError":
             raise
         return None
-    found: dict[str, Any] = stack
-    return found
+    result: dict[str, Any] = stack
+    return result
 
 
-def _waiting(session: Any, config: SamConfig) -> set[str]:
-    """Return the change sets of the stack that nobody executed."""
+def _pending_changes(session: Any, config: SamConfig) -> set[str]:
+    """Return the stack's change sets that were not executed."""
     from botocore.exceptions import ClientError
 
     pages = session.client("cloudformation", region_name=config.region).get_paginator("list_change_sets")
     try:
-        found = [change for page in pages.paginate(StackName=config.stack) for change in page["Summaries"]]
+        changes = [change for page in pages.paginate(StackName=config.stack) for change in page["Summaries"]]
     except ClientError as refused:
-        # There is no stack yet; and a role that may deploy need not have the right to list.
+        # There is no stack yet, or the deploying role may not list change sets.
         if refused.response["Error"]["Code"] not in ("ValidationError", "AccessDenied"):
             raise
         return set()
-    return {change["ChangeSetId"] for change in found if change.get("ExecutionStatus") == "AVAILABLE"}
+    return {change["ChangeSetId"] for change in changes if change.get("ExecutionStatus") == "AVAILABLE"}
 
 
 def _sam(command: str, *arguments: str) -> None:
@@ -226,7 +226,7 @@ def _sam(command: str, *arguments: str) -> None:
 
 
 def _enter() -> None:
-    """Go on in the environment that has SAM and boto3."""
+    """Restart in the environment that has SAM and boto3."""
     home = tools.HOME / "lint"
     if sys.prefix != str(home):
         python = str(tools.programs("lint") / "python")

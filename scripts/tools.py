@@ -1,6 +1,7 @@
-"""The tools of `infra/`:  tools.py lint|checkov  makes their environment if need be and prints its folder of programs.
+"""Sets up the tools of `infra/`:  tools.py lint|checkov  prints the folder of their programs.
 
-`.cache/infra/NAME` gets what `infra/NAME.txt` pins by hash. A second call finds it in place and needs no network.
+`.cache/infra/NAME` gets the packages that `infra/NAME.txt` pins by hash. A second call changes nothing and needs no
+network.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ HOME = environment.ROOT / ".cache" / "infra"
 
 
 def programs(name: str) -> Path:
-    """Return the folder of a set's programs, made anew where its lock has changed; exit with a sentence on failure."""
+    """Return the folder of a set's programs, recreated if its lock changed; exit with one sentence on failure."""
     home, lock = HOME / name, environment.ROOT / "infra" / f"{name}.txt"
-    # Written last, so that an environment that is half-made has none; the Python is part of what it is.
+    # Written last, so that an incomplete environment has no mark. It includes the Python.
     mark, wanted = home / "made-of", f"{sys.base_prefix}\n{lock.read_text()}"
     with _alone(name):
         if not mark.exists() or mark.read_text() != wanted:
@@ -34,7 +35,7 @@ def programs(name: str) -> Path:
 
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """Let two processes take turns."""
+    """Serialize concurrent processes."""
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -47,7 +48,7 @@ def _make(home: Path, lock: Path) -> None:
     uv = (environment.UV, "pip", "install", "--python", python)
     # Slower, but it reads pip's own configuration.
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install")
-    # A lock names all that is needed; what it leaves out of a name, such as extras, pip would look for.
+    # The lock is complete; pip would look for missing parts such as extras.
     how = ("--quiet", "--no-deps", "--require-hashes", "-r", lock)
     if not any(_try([*install, *how]) for install in (uv, pip)):
         sys.exit("The tools could not be installed: the lines above say why; check the network and run make again.")

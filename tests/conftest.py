@@ -1,4 +1,4 @@
-"""What tests share: a folder in memory, a browser and a Node."""
+"""Shared fixtures: a folder in memory, a browser and a Node."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def _drives_a_browser(item: pytest.Item) -> bool:
 
 @pytest.fixture
 def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder of the test's own, in memory where there is enough: an index syncs a thousand times to a disk.
+    """A folder for the test, in memory if there is enough: an index syncs a thousand times to a disk.
 
-    It is removed at once. To look at what a test left, name a folder by TMPDIR: then all is there, as pytest keeps it.
+    It is removed at once. To inspect a test's files, name a folder by TMPDIR, where pytest keeps them all.
     """
     if not _in_memory():
         yield tmp_path_factory.mktemp("test")

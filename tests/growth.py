@@ -1,4 +1,4 @@
-"""How the time that work takes grows with its input."""
+"""Measures how an operation's time grows with its input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may know whom: the import rules of the two packages, read from the source and seen in fresh interpreters."""
+"""The import rules of the two packages, from their source and in fresh interpreters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`benchmarks/compare.py`: a state is like itself, and one with a planted change differs where it was planted."""
+"""`benchmarks/compare.py`: a state equals itself, and a planted change is found where it was planted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUESTIONS = ("how do I descale the kettle", "who won the cup in 1966")
 
 @pytest.fixture
 def same(tmp_path: Path) -> Path:
-    """A checkout that runs what is tested here."""
+    """A checkout that runs the tested code."""
     (tmp_path / "same" / ".venv").mkdir(parents=True)
     (tmp_path / "same" / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
     return tmp_path / "same"

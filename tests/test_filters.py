@@ -1,4 +1,4 @@
-"""The filter language: all that may be asked, all that is refused, and the answer against a look at every chunk."""
+"""The filter language: all valid and invalid filters, and the results against a scan of all chunks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def resolved(asked: Asked | None, chunks: Sequence[Chunk] = CHUNKS) -> Filter | 
 
 
 def kept(filters: Filter | None, chunk: Chunk) -> bool:
-    """Return what a store would make of a tree."""
+    """Return the chunks that a store finds by a tree."""
     if filters is None:
         return True
     if isinstance(filters, In):

@@ -1,4 +1,4 @@
-"""The glossary: no name that it lists as retired stands in the code."""
+"""The glossary: no retired name is in the code."""
 
 from __future__ import annotations
 

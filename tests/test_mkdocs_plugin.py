@@ -1,4 +1,4 @@
-"""Real builds by MkDocs and ProperDocs, and what they leave in the index and in the site."""
+"""Real builds by MkDocs and ProperDocs, and their results in the index and in the site."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PAGES = {
 
 @dataclass(frozen=True)
 class Site:
-    """A documentation project in a folder of its own."""
+    """A documentation project in its own folder."""
 
     root: Path
 
@@ -66,7 +66,7 @@ class Site:
         (self.root / "mkdocs.yml").write_text(yaml.safe_dump(whole), encoding="utf-8")
 
     def build(self, *arguments: str, code: int = 0, **environment: Any) -> str:
-        """Build with MkDocs in this process and return what was said; what it raises is the test's failure."""
+        """Build with MkDocs in this process and return the log; its exceptions fail the test."""
         said, left = io.StringIO(), 0
         with chdir(self.root), environed(environment), redirect_stdout(said), redirect_stderr(said):
             try:
@@ -77,7 +77,7 @@ class Site:
         return said.getvalue()
 
     def spawn(self, *command: str, code: int = 0) -> str:
-        """Run a tool in a process of its own and return what was said."""
+        """Run a tool in a separate process and return its output."""
         done = subprocess.run(
             [sys.executable, "-m", *command],
             cwd=self.root, env=clean(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
@@ -89,7 +89,7 @@ class Site:
         return open_store(Settings(store=f"edge:{self.root / store}")).heads()
 
     def chunks(self, store: str = STORE) -> list[Chunk]:
-        """Return what the only head of the store holds."""
+        """Return the chunks of the store's only head."""
         opened = open_store(Settings(store=f"edge:{self.root / store}"))
         (head,) = opened.heads()
         return [point.chunk for point in opened.snapshot(head.scope).points()]
@@ -101,7 +101,7 @@ class Site:
         return (self.root / "site" / path).read_text(encoding="utf-8")
 
     def chat(self) -> dict[str, Any]:
-        """Return what the only widget of the site was told."""
+        """Return the configuration of the site's only widget."""
         (file,) = (self.root / "site/assets/chapterverse").rglob("config.js")
         config: dict[str, Any] = json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
         return config
@@ -584,6 +584,40 @@ def test_facts_of_a_page_reach_its_chunks(site: Site) -> None:
     assert facts.url == "https://tea.example.com/docs/facts/"
     odd = next(c for c in site.chunks() if c.source_file_path == "odd.md")
     assert (odd.tags, odd.content_type) == ((), "documentation")
+
+
+def test_listings_are_named_and_left_out_and_other_pages_have_their_kind(site: Site) -> None:
+    post = "---\ndate: 2026-03-04\ncategories: [News]\ntags: [tea]\n---\n# Post\n\nA new cup.\n"
+    site.write(
+        {
+            "blog/index.md": "# Blog\n\nWhat happens here.\n",
+            "blog/posts/first.md": post,
+            "tags.md": "# Tags\n\n<!-- material/tags -->\n",
+            "changelog.md": "# Changelog\n\nNew cups.\n",
+            "odd.md": "---\nchapterverse:\n  content_type: tutorial\n---\nA lid.\n",
+        }
+    )
+    plugins = ["blog", "tags", "chapterverse"]
+    site.configure(theme={"name": "material"}, plugins=plugins)
+    said = site.build()
+    types = {chunk.source_file_path: chunk.content_type for chunk in site.chunks()}
+    assert types == {
+        "index.md": "home",
+        "guide/brew.md": "documentation",
+        "guide/clean.md": "documentation",
+        "blog/index.md": "news",
+        "blog/posts/first.md": "news",
+        "changelog.md": "news",
+        "odd.md": "documentation",
+    }
+    for line in ("blog/archive/2026.md (archive)", "blog/category/news.md (category listing)", "tags.md (tag listing)"):
+        assert f"Left out: {line}" in said
+    (warning,) = warnings(said)
+    assert "odd.md: content_type 'tutorial' is unknown and not used; it may be documentation, api," in warning
+    kept = {"chapterverse": {"include": ["tags.md"]}}
+    site.configure(theme={"name": "material"}, plugins=["blog", "tags", kept])
+    site.build()
+    assert {chunk.content_type for chunk in site.chunks() if chunk.source_file_path == "tags.md"} == {"category"}
 
 
 def test_plain_urls(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""Questions in seven languages over small documentations in the same, each alone and all of them in one index.
+"""Questions in seven languages over small documentations in the same, each alone and all in one index.
 
 `texts/` holds for each language the same twelve sections, questions with the section that answers them, and questions
 about something else. They are written as people write and ask: in other words and forms, without accents, with umlauts
@@ -23,7 +23,7 @@ TEXTS = {file.stem: json.loads(file.read_text("utf-8")) for file in (Path(__file
 
 @dataclass(frozen=True)
 class Asked:
-    """What became of the questions of one language: shares of those with an answer, and of those without one."""
+    """Results for one language's questions: shares of those with an answer, and of those without one."""
 
     language: str
     snapshot: Snapshot

@@ -43,7 +43,7 @@ print(json.dumps([[t if isinstance(t, str) else t.decode("latin-1"), f] for t, f
 
 
 def repeats_a_group(pattern: str, flags: int = 0) -> bool:
-    """Return whether a possessive quantifier stands behind more than one character."""
+    """Return whether a possessive quantifier follows more than one character."""
     return _repeats(_parser.parse(pattern, flags))
 
 

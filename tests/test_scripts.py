@@ -1,4 +1,4 @@
-"""What a newcomer meets first: one sentence each for a busy port, a wrong port and a missing or unfit Python."""
+"""First errors of a newcomer: one sentence each for a busy port, a wrong port and a missing or unfit Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example site: it builds, every trap in it is read as a reader sees it, and its questions are answered."""
+"""The example site: it builds, its traps are read as readers see them, and its questions are answered."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 class Oracle(HTMLParser):
-    """Reads a built page by the standard library: all ids, the headings of the article, and what the page loads."""
+    """Reads a built page with the standard library: all ids, the article's headings, and the loaded resources."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the example site says is true of the code: settings, commands, routes, and every sentence of an error."""
+"""The example site agrees with the code: settings, commands, routes, and every error message."""
 
 from __future__ import annotations
 

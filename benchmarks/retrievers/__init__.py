@@ -9,9 +9,9 @@ from typing import Protocol
 
 from scoring import Result
 
-#: Results that each retriever is asked for.
+#: Results requested from each retriever.
 DEPTH = 20
-#: Where a peer doesn't cut pages itself: what makes chunks of a folder of them, and what its name then ends in.
+#: Chunks a folder of pages for a peer that doesn't, and the suffix of that peer's name.
 Chunker = Callable[[Path], Sequence[Result]]
 OUR_CHUNKS = ", our chunks"
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -23,7 +23,7 @@ class Index(Protocol):
         ...
 
     def size(self) -> int:
-        """Return the bytes of the index as it is kept on disk."""
+        """Return the bytes of the index on disk."""
         ...
 
 
@@ -31,12 +31,12 @@ class Retriever(Protocol):
     name: str
 
     def index(self, pages: Path, folder: Path) -> Index:
-        """Index the Markdown below `pages`; what needs a place on disk goes into `folder`, which is empty."""
+        """Index the Markdown below `pages`; `folder` is empty and for files of the index."""
         ...
 
 
 def on_disk(folder: Path) -> int:
-    """Return the bytes that a folder takes on disk; holes in its files take none."""
+    """Return the disk usage of a folder in bytes, without holes in files."""
     return sum(512 * path.lstat().st_blocks for path in folder.rglob("*") if path.is_file())
 
 
@@ -48,5 +48,5 @@ def markdown_files(pages: Path) -> Iterator[tuple[str, str]]:
 
 
 def headed(page: str, text: str, *path: str) -> Result:
-    """Return a peer's chunk as a result: to stand under a heading counts whether the path or the text says so."""
+    """Return a peer's chunk as a result, with the headings of both its path and its text."""
     return Result(page, text, (*path, *_HEADING.findall(text)))

@@ -18,7 +18,7 @@ from retrievers import DEPTH, OUR_CHUNKS, Chunker, headed, markdown_files, on_di
 from retrievers.model import MiniLM
 
 with warnings.catch_warnings():
-    # The package calls itself sunset; it is still where LangChain keeps its BM25 and FAISS.
+    # The package announces its end, but LangChain's BM25 and FAISS are still in it.
     warnings.simplefilter("ignore", DeprecationWarning)
     from langchain_classic.retrievers import EnsembleRetriever
     from langchain_community.retrievers import BM25Retriever
@@ -47,8 +47,8 @@ class _Index:
     folder: Path
 
     def search(self, question: str) -> list[Result]:
-        found = self.retriever.invoke(question)[:DEPTH]
-        return [headed(d.metadata["page"], d.page_content, *_path(d)) for d in found]
+        documents = self.retriever.invoke(question)[:DEPTH]
+        return [headed(d.metadata["page"], d.page_content, *_path(d)) for d in documents]
 
     def size(self) -> int:
         self.vectors.save_local(str(self.folder / "vectors"))

@@ -1,7 +1,7 @@
 """LlamaIndex's hybrid: `QueryFusionRetriever` over BM25 and vectors, by reciprocal rank and without a language model.
 
-Sections by its Markdown parser, cut to 512 tokens by its sentence splitter; the file's path is metadata of each, which
-both sides read.
+Its Markdown parser makes the sections and its sentence splitter cuts them to 512 tokens. The file's path is metadata of
+each, which both sides read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LlamaIndexFusion:
         words = BM25Retriever.from_defaults(nodes=nodes, similarity_top_k=DEPTH)
         fusion = QueryFusionRetriever(
             [vectors.as_retriever(similarity_top_k=DEPTH), words],
-            # It wants a model even where it rewrites no question.
+            # It requires a model even without rewriting questions.
             llm=MockLLM(),
             similarity_top_k=DEPTH,
             num_queries=1,
@@ -56,8 +56,8 @@ class _Index:
 
     def search(self, question: str) -> list[Result]:
         return [
-            headed(found.node.metadata["file_path"], found.node.text, *found.node.metadata["header_path"].split("/"))
-            for found in self.retriever.retrieve(question)
+            headed(hit.node.metadata["file_path"], hit.node.text, *hit.node.metadata["header_path"].split("/"))
+            for hit in self.retriever.retrieve(question)
         ]
 
     def size(self) -> int:
@@ -94,6 +94,6 @@ def _own_nodes(pages: Path) -> list[BaseNode]:
 
 def _node(chunk: Result) -> TextNode:
     path = "/".join(heading.replace("/", " ") for heading in chunk.heading_path)
-    # Its text begins with the path, so as metadata it is not to be read again.
+    # The text starts with the path already, so the metadata must not repeat it.
     metadata = {"file_path": chunk.page, "header_path": path}
     return TextNode(text=chunk.text, metadata=metadata, excluded_embed_metadata_keys=["header_path"])

@@ -1,6 +1,6 @@
-"""The one dense model of all retrievers, and the vectors it made so far: the second run asks it nothing but questions.
+"""The dense model of all retrievers, with a cache of its vectors: a second run embeds only questions.
 
-A text goes through the model alone, since int8 vectors depend on what else is in the batch.
+Each text is embedded alone, because int8 vectors depend on the other texts of a batch.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from chapterverse.embedding import Vector
 from chapterverse.embedding.fastembed import FastEmbedder
 from chapterverse.errors import TextTooLong
 
-#: Tokens that all-MiniLM-L6-v2 reads of a text.
+#: Tokens of a text that all-MiniLM-L6-v2 reads.
 LIMIT = 256
-#: Texts whose vectors are kept at once, so that a run that is cut short loses few.
+#: Texts per write, so that an interrupted run loses few.
 _SLICE = 64
 
 
 class Memory:
-    """Vectors by content, in one file."""
+    """A cache of vectors by content, in one file."""
 
     def __init__(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Ours embeds in a thread of its own, one at a time.
+        # Our embedder runs in its own thread, one call at a time.
         self._rows = sqlite3.connect(file, check_same_thread=False, timeout=60)
         self._rows.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB)")
 
     def vectors(self, space: str, texts: Sequence[str], make: Callable[[list[str]], Sequence[Vector]]) -> list[Vector]:
-        """Return a vector a text; `make` is asked for those that are new."""
+        """Return a vector for each text; `make` embeds new ones."""
         keys = [hashlib.sha256(f"{space}\n{text}".encode()).digest() for text in texts]
-        held = {key: self._held(key) for key in keys}
-        new = {key: text for key, text in zip(keys, texts, strict=True) if held[key] is None}
+        by_key = {key: self._held(key) for key in keys}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if by_key[key] is None}
         for at in range(0, len(new), _SLICE):
             part = dict(list(new.items())[at : at + _SLICE])
-            made = dict(zip(part, make(list(part.values())), strict=True))
-            held.update(made)
+            new_vectors = dict(zip(part, make(list(part.values())), strict=True))
+            by_key.update(new_vectors)
             with self._rows:
-                rows = [(key, np.float32(vector).tobytes()) for key, vector in made.items()]
+                rows = [(key, np.float32(vector).tobytes()) for key, vector in new_vectors.items()]
                 self._rows.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-        return [vector for key in keys if (vector := held[key]) is not None]
+        return [vector for key in keys if (vector := by_key[key]) is not None]
 
     def _held(self, key: bytes) -> Vector | None:
         row = self._rows.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
@@ -52,7 +52,7 @@ class Memory:
 
 
 class MiniLM:
-    """The model as the peers use it: of a longer text it reads the first `LIMIT` tokens, as they are used to."""
+    """The model as the peers use it: it truncates a text to `LIMIT` tokens, as is usual for them."""
 
     def __init__(self, folder: Path, memory: Memory) -> None:
         import onnxruntime
@@ -70,14 +70,14 @@ class MiniLM:
 
     def question(self, text: str) -> Vector:
         read = self._tokenizer.encode(text)
-        given = {"input_ids": read.ids, "attention_mask": read.attention_mask, "token_type_ids": read.type_ids}
-        wanted = {node.name for node in self._session.get_inputs()}
-        (answer, *_) = self._session.run(None, {k: np.array([v], np.int64) for k, v in given.items() if k in wanted})
+        inputs = {"input_ids": read.ids, "attention_mask": read.attention_mask, "token_type_ids": read.type_ids}
+        names = {node.name for node in self._session.get_inputs()}
+        (answer, *_) = self._session.run(None, {k: np.array([v], np.int64) for k, v in inputs.items() if k in names})
         return tuple((answer[0] / np.linalg.norm(answer[0])).tolist())
 
 
 def model_folder(model: Path, tokenizer: Path, home: Path) -> Path:
-    """Return a folder laid out as `fastembed:PATH` wants it, with links to the two files."""
+    """Return a folder in the layout for `fastembed:PATH`, with links to the two files."""
     digest = hashlib.sha256(f"{model.resolve()}\n{tokenizer.resolve()}".encode()).hexdigest()[:16]
     folder = home / f"model-{digest}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,20 +89,20 @@ def model_folder(model: Path, tokenizer: Path, home: Path) -> Path:
 
 
 def remembering(memory: Memory) -> type[FastEmbedder]:
-    """Return our embedder with a memory of what it embedded; questions are always asked."""
+    """Return our embedder with a cache of document vectors; questions are always embedded."""
 
     class Remembering(FastEmbedder):
         def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-            asked: list[str] = []
+            new_texts: list[str] = []
 
             def make(new: list[str]) -> list[Vector]:
-                asked[:] = new
+                new_texts[:] = new
                 return FastEmbedder.embed_documents(self, new)
 
             try:
                 return memory.vectors(self.card.space, texts, make)
             except TextTooLong as error:
-                # The position among those that were asked is another one among all.
-                raise TextTooLong(str(error), position=list(texts).index(asked[error.position])) from error
+                # Map the position among the new texts to one among all.
+                raise TextTooLong(str(error), position=list(texts).index(new_texts[error.position])) from error
 
     return Remembering

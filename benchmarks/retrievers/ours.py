@@ -1,4 +1,4 @@
-"""Ours, run as a user would: `chapterverse index PAGES --source`, then the service that `chapterverse search` asks."""
+"""Our retriever, run as by a user: `chapterverse index PAGES --source`, then the service behind `search`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BASE_URL = "https://docs.example/"
 
 @dataclass(frozen=True, slots=True)
 class ChapterVerse:
-    """One configuration of ours; everything that it doesn't name is at its default."""
+    """One configuration of ours; all other settings have their defaults."""
 
     name: str
     embedder: str = "none"
@@ -40,10 +40,10 @@ class ChapterVerse:
 
 def ours(embedder: str, rerankers: list[str], memory: Memory) -> list[ChapterVerse]:
     """Return our default first, then with a reranker, with the model, and with both."""
-    # A variable of the user's shell must not decide what "default" is.
+    # The user's environment must not change the defaults.
     for name in [name for name in os.environ if name.startswith("CHAPTERVERSE_")]:
         del os.environ[name]
-    # The only thing that differs from a user's run: vectors of an earlier run are not made again.
+    # The only difference to a user's run: cached vectors.
     fastembed.FastEmbedder = remembering(memory)  # type: ignore[misc]
     dense = [("", "none"), (" + MiniLM", embedder)] if embedder else [("", "none")]
     return [
@@ -69,8 +69,8 @@ class _Index:
     folder: Path
 
     def search(self, question: str) -> list[Result]:
-        found = self.service.search(question, DEPTH, {})
-        return [Result(row["source_file_path"], row["text"], tuple(row["heading_path"])) for row in found]
+        hits = self.service.search(question, DEPTH, {})
+        return [Result(row["source_file_path"], row["text"], tuple(row["heading_path"])) for row in hits]
 
     def size(self) -> int:
         return on_disk(self.folder)
@@ -81,11 +81,11 @@ def _index(pages: Path, store: str, embedder: str) -> None:
 
 
 def _run(*arguments: str) -> None:
-    """Run the command line here, where the start of Python counts for nobody; say what it said only if it failed."""
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+    """Run the command line in this process, without the start of Python; print its output only if it failed."""
+    output = io.StringIO()
+    with contextlib.redirect_stderr(output), contextlib.redirect_stdout(output):
         try:
             cli.main(arguments)
         except SystemExit as end:
             if end.code:
-                raise SystemExit(said.getvalue()) from None
+                raise SystemExit(output.getvalue()) from None

@@ -1,4 +1,4 @@
-"""What is built in an afternoon: recursive chunks of 512 tokens, searched by plain BM25 or by the model alone."""
+"""Simple baselines: recursive chunks of 512 tokens, searched by plain BM25 or by the model alone."""
 
 from __future__ import annotations
 

@@ -40,17 +40,17 @@ def create_app(
     """Return the application.
 
     Args:
-        service: what answers; None opens one with `settings` at the first request.
-        settings: None means the service's own, or the environment's.
-        site_dir: folder of a built site, to be served on the same origin.
-        hosts: names, addresses and URLs that it is reached by, besides loopback and `settings.base_url`. Where no
-            origin is allowed by name, a request whose `Host` is none of them is refused.
+        service: the service that answers; None opens one with `settings` at the first request.
+        settings: None takes the service's own, or the environment's.
+        site_dir: folder of a built site to serve on the same origin.
+        hosts: names, addresses and URLs of this server, besides loopback and `settings.base_url`. Without a list of
+            allowed origins a request with another `Host` is rejected.
 
     Raises:
-        ConfigurationError: a setting can't be used, or `site_dir` is no folder.
+        ConfigurationError: a setting is invalid, or `site_dir` is not a folder.
     """
     settings = settings or (service.settings if service else Settings.from_environment())
-    reached = [host_of(host) if "://" in host else host for host in (*hosts, settings.base_url)]
+    own_hosts = [host_of(host) if "://" in host else host for host in (*hosts, settings.base_url)]
     app = FastAPI(
         title="Chapter & Verse",
         version=__version__,
@@ -61,18 +61,18 @@ def create_app(
             Middleware(RequestId),
             *([Middleware(RequestMetrics, site=settings.site)] if metrics.wanted() else []),
             Middleware(ResponseHeaders),
-            Middleware(OriginGuard, allowed=AllowList(settings.origins, reached)),
+            Middleware(OriginGuard, allowed=AllowList(settings.origins, own_hosts)),
             Middleware(WorkerThreads),
             Middleware(LastResort),
         ],
     )
-    app.state.service = opening = ServiceProvider(settings, service)
-    app.state.rates = RateLimit(settings, opening)
-    _add_errors(app, opening)
-    # There is nothing to forget where nothing is kept; what names the database may be among the secrets.
+    app.state.service = provider = ServiceProvider(settings, service)
+    app.state.rates = RateLimit(settings, provider)
+    _add_errors(app, provider)
+    # No route for forgetting without a database; its address may be among the secrets.
     keeps = settings.records or settings.secrets_arn
     for routes in (chat, retrieve, feedback, status, *([threads] if keeps else [])):
-        # Not included, which would make each of them anew.
+        # `include_router` would create each route again.
         app.router.routes.extend(routes.router.routes)
     app.router.routes.extend(widget.routes())
     if site_dir is not None:
@@ -80,21 +80,21 @@ def create_app(
     return app
 
 
-def unusable(refusal: rejections.Rejection) -> ASGIApp:
-    """Return what answers where the application can't be made: one sentence, which the page that asks may read."""
-    return RequestId(ResponseHeaders(OriginGuard(refusal.response(), allowed=Everyone())))
+def unusable(rejection: rejections.Rejection) -> ASGIApp:
+    """Return an application that answers every request with this rejection, for any origin."""
+    return RequestId(ResponseHeaders(OriginGuard(rejection.response(), allowed=Everyone())))
 
 
-def _add_errors(app: FastAPI, opening: ServiceProvider) -> None:
+def _add_errors(app: FastAPI, provider: ServiceProvider) -> None:
     @app.exception_handler(rejections.Rejection)
     @app.exception_handler(ChapterVerseError)
-    async def refused(_: Request, error: Exception) -> Response:
-        return rejections.report(error, site=opening.site).response()
+    async def on_error(_: Request, error: Exception) -> Response:
+        return rejections.report(error, site=provider.site).response()
 
     @app.exception_handler(RequestValidationError)
-    async def out_of_contract(_: Request, error: RequestValidationError) -> Response:
+    async def on_invalid_request(_: Request, error: RequestValidationError) -> Response:
         return validation.rejection(error.errors()).response()
 
     @app.exception_handler(HTTPException)
-    async def turned_away(_: Request, error: HTTPException) -> Response:
+    async def on_http_exception(_: Request, error: HTTPException) -> Response:
         return rejections.of_status(error.status_code).response(dict(error.headers or {}))

@@ -29,8 +29,8 @@ QUERY_TOKENS = 1000
 HISTORY_CHARACTERS = 16_000
 
 
-def _visible(value: object) -> object:
-    """Refuse a text that holds nothing to read: the same rule for a question and a selection."""
+def _check_text(value: object) -> object:
+    """Reject a question or a selection without a letter or digit, and lone surrogates."""
     if isinstance(value, str) and not any(c.isalnum() for c in value):
         raise ValueError("must hold at least one letter or digit")
     if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
@@ -38,11 +38,10 @@ def _visible(value: object) -> object:
     return value
 
 
-# A check of our own stands last in each of these: it runs first all the same, and before the constraints it would hide
-# them from OpenAPI.
-Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), BeforeValidator(_visible)]
+# Our validator comes last: it runs first anyway, and before the constraints it would hide them from OpenAPI.
+Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), BeforeValidator(_check_text)]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
-Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_visible)]
+Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_check_text)]
 
 
 class RequestModel(BaseModel):
@@ -54,39 +53,39 @@ class ResponseModel(BaseModel):
 
 
 def _hexadecimal(*lengths: int) -> BeforeValidator:
-    """Refuse a cut or lengthened text in one sentence; a pattern alone would blame a character that isn't there."""
+    """Reject a text of another length with one sentence; a pattern's message would blame a character."""
     must = " or ".join(f"{length} hexadecimal digits" if length else "empty" for length in lengths)
 
-    def checked(value: object) -> object:
+    def check(value: object) -> object:
         if isinstance(value, str) and (len(value) not in lengths or not set(value) <= set("0123456789abcdef")):
             raise ValueError(f"must be {must}")
         return value
 
-    return BeforeValidator(checked)
+    return BeforeValidator(check)
 
 
 TurnId = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$"), _hexadecimal(32)]
 
-#: The end of the year 9999: later than any clock, and within what every language counts exactly.
+#: The end of the year 9999, an exact number in every language.
 _LATEST = 253_402_300_799
 
 
-def _timely(value: object) -> object:
+def _check_time(value: object) -> object:
     if isinstance(value, int) and not 0 <= value <= _LATEST:
         raise ValueError("must be a time in seconds since 1970")
     return value
 
 
 class Signature(RequestModel):
-    """A server's mark on a turn (see `guard.transcript`). One of another server has this shape too, and proves nothing.
+    """A service's signature of a turn (see `conversation.transcript`). Only a service with the same key can verify it.
 
     Attributes:
-        expiry: when it ends to count, in seconds since 1970.
-        previous: the tag of the turn before; empty in the first.
+        expiry: end of its validity, in seconds since 1970.
+        previous: tag of the turn before; empty in the first.
     """
 
     key_id: Annotated[str, StringConstraints(pattern="^[0-9a-f]{16}$"), _hexadecimal(16)]
-    expiry: Annotated[int, Field(ge=0, le=_LATEST), BeforeValidator(_timely)]
+    expiry: Annotated[int, Field(ge=0, le=_LATEST), BeforeValidator(_check_time)]
     turn_id: TurnId
     previous: Annotated[str, StringConstraints(pattern="^([0-9a-f]{64})?$"), _hexadecimal(0, 64)]
     tag: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$"), _hexadecimal(64)]
@@ -100,18 +99,18 @@ class Message(RequestModel):
 
 
 def _values(kind: str, *operators: str) -> dict[str, Any]:
-    """Return the JSON Schema of what a field of a filter is compared with."""
+    """Return the JSON Schema of a filter field's operand."""
     value: dict[str, Any] = {"type": kind}
     if kind == "integer":
         value |= {"minimum": -(2**63), "maximum": 2**63 - 1}
-    several = {"type": "array", "items": value}
-    named = {"$eq": value, "$in": several} | dict.fromkeys(operators, value)
-    compared = {"type": "object", "properties": named, "additionalProperties": False, "minProperties": 1}
-    return {"anyOf": [value, several, compared]}
+    list_of_values = {"type": "array", "items": value}
+    by_operator = {"$eq": value, "$in": list_of_values} | dict.fromkeys(operators, value)
+    operators_object = {"type": "object", "properties": by_operator, "additionalProperties": False, "minProperties": 1}
+    return {"anyOf": [value, list_of_values, operators_object]}
 
 
 def _levels(depth: int = 1) -> dict[str, Any]:
-    """Return the JSON Schema of a filter: written out level by level, since there are only so many."""
+    """Return the JSON Schema of a filter, with each level of nesting written out."""
     texts = "|".join(field for field in FIELDS if field not in ("chunk_index", "created_at"))
     order = ("$gt", "$gte", "$lt", "$lte")
     members = {
@@ -136,7 +135,7 @@ _FILTERS = {
         {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},
     ],
 }
-#: What the reader narrows the search to, as a tree. `parse` is all its contract: what is wrong, it says in a sentence.
+#: A filter as a tree. `parse` validates it and writes the messages.
 Filters = Annotated[
     Asked | None,
     GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(parse)),
@@ -144,7 +143,7 @@ Filters = Annotated[
 ]
 
 
-def _given(field: str, kind: str) -> dict[str, Any]:
+def _requires(field: str, kind: str) -> dict[str, Any]:
     return {"required": [field], "properties": {field: {"type": kind}}}
 
 
@@ -152,7 +151,7 @@ class ChatQuery(RequestModel):
     """A question, a selection, or both. A selection without a question means "explain this"."""
 
     model_config = ConfigDict(
-        json_schema_extra={"anyOf": [_given("query", "string"), _given("selected_text", "string")]}
+        json_schema_extra={"anyOf": [_requires("query", "string"), _requires("selected_text", "string")]}
     )
 
     query: Question | None = None
@@ -168,7 +167,7 @@ class ChatQuery(RequestModel):
 
     @property
     def docs_version(self) -> str | None:
-        """The version that is asked about, by `version` or else by a filter: each version has an index of its own."""
+        """The docs version of the question, from `version` or else a filter: each version has its own index."""
         return self.version if self.version is not None else version_of(self.filters)
 
     @model_validator(mode="after")
@@ -182,17 +181,17 @@ class ChatQuery(RequestModel):
         return self
 
 
-def _named(rating: object) -> object:
-    # By the type too: to Python 1, 1.0 and true are equal.
+def _rating_word(rating: object) -> object:
+    # Check the type too, because in Python 1, 1.0 and true are equal.
     return {1: "up", -1: "down"}.get(rating, rating) if type(rating) is int else rating
 
 
 class Feedback(RequestModel):
-    """What a reader says of an answer: 1 and -1 are "up" and "down"."""
+    """A reader's rating of an answer: 1 and -1 are "up" and "down"."""
 
     turn_id: TurnId
     rating: Annotated[
-        Literal["up", "down"], BeforeValidator(_named, json_schema_input_type=Literal["up", "down", 1, -1])
+        Literal["up", "down"], BeforeValidator(_rating_word, json_schema_input_type=Literal["up", "down", 1, -1])
     ]
     reason: Literal["wrong", "incomplete", "unclear", "outdated", "citation", "other"] | None = None
     comment: Annotated[str, StringConstraints(max_length=2000)] | None = None
@@ -257,12 +256,14 @@ class ChatResponse(ResponseModel):
     searched_as: SearchedAs | None = None
 
 
-#: As far as whole numbers are exact in every language; no component of a vector comes near.
+#: Limit of exact whole numbers in every language, far above any vector component.
 Component = Annotated[float, Field(ge=-(2**53), le=2**53)]
 
 
 class RetrievalRequest(RequestModel):
-    model_config = ConfigDict(json_schema_extra={"oneOf": [_given("query", "string"), _given("embedding", "array")]})
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [_requires("query", "string"), _requires("embedding", "array")]}
+    )
 
     query: Question | None = None
     embedding: Annotated[list[Component], Field(min_length=1, max_length=4096)] | None = None
@@ -345,7 +346,7 @@ class StreamError(ResponseModel):
 
 
 Event = Meta | Delta | ChatResponse
-#: The parts of one answer, in order; the last is the whole `ChatResponse`.
+#: The parts of one answer in order; the last is the whole `ChatResponse`.
 Events = Generator[Event, None, None]
 
 
@@ -354,7 +355,7 @@ class Health(ResponseModel):
 
 
 class IndexStatus(ResponseModel):
-    """What the service answers from."""
+    """An index that the service answers from."""
 
     site: str
     version: str
@@ -365,7 +366,7 @@ class IndexStatus(ResponseModel):
 
 
 class ServiceStatus(ResponseModel):
-    """What the service is made of, and how it is. `version` is that of this package, which OpenAPI says as well."""
+    """The service's indexes and models, and whether they work. `version` is that of this package, as in OpenAPI."""
 
     version: str = __version__
     status: Literal["ok", "degraded"]
@@ -375,5 +376,5 @@ class ServiceStatus(ResponseModel):
 
 
 def dump(model: BaseModel) -> dict[str, Any]:
-    """Return the JSON form of a contract value."""
+    """Return a contract value as JSON."""
     return model.model_dump(mode="json")

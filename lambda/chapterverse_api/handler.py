@@ -1,6 +1,6 @@
 """The AWS Lambda entry point `chapterverse_api.handler.handler`, for Function URLs and API Gateway.
 
-Importing it reads the environment and opens nothing: the index opens at the first question or scheduled ping.
+Importing it reads the environment. The index opens at the first question or scheduled ping.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def _handler() -> LambdaHandler:
     try:
         app = create_app()
     except ConfigurationError as error:
-        # A failed import would be retried for ever and tell the reader nothing; this says it in one sentence.
+        # Lambda would retry a failed import for ever, and readers would see no reason.
         return LambdaHandler(cast(ASGI, unusable(rejections.report(error))))
     return LambdaHandler(app, warm=lambda: _open_index(app))
 
 
 def _open_index(app: FastAPI) -> None:
     service = app.state.service()
-    # Where there is no index, asking for one says why.
+    # Without an index, `snapshot(None)` raises the reason.
     for version in [index.version for index in service.status().indexes] or [None]:
         service.resources.index.snapshot(version)
 

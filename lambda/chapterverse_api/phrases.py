@@ -1,4 +1,4 @@
-"""Our own few sentences, in the languages of the widget."""
+"""The service's own sentences in the widget's languages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """Attributes:
-    quoted: stands before an extractive answer and says what it is.
-    unsure: stands before a quote that is only perhaps an answer.
-    refused: the answer when these docs hold none.
-    selection: the chapter of a selection whose page is not known.
-    other_language: stands before an answer from pages in other languages.
-    cut: stands behind an answer that reached its greatest length.
+    """The phrases of one language.
+
+    Attributes:
+        quoted: introduces an extractive answer.
+        unsure: introduces a quote that may not answer the question.
+        refused: the answer if the docs hold none.
+        selection: chapter name of a selection from an unknown page.
+        other_language: introduces an answer from pages in other languages.
+        cut: ends an answer that reached its maximum length.
     """
 
     quoted: str
@@ -115,10 +117,10 @@ _PHRASES = {
     ),
 }
 
-#: Their BCP 47 tags.
+#: BCP 47 tags of the languages.
 LANGUAGES = tuple(_PHRASES)
 
 
 def of(language: str) -> Phrases:
-    """Return the sentences for a BCP 47 tag, English where there are none."""
+    """Return the phrases for a BCP 47 tag, English by default."""
     return _PHRASES.get(language.partition("-")[0].lower(), _PHRASES["en"])

@@ -1,8 +1,8 @@
-"""What Python compiles anew at every start, though it never changes: regular expressions and methods of dataclasses.
+"""Caches compiled regular expressions and generated dataclass methods, which no `.pyc` contains.
 
-No `.pyc` holds them, and they took a third of the time from a cold start to its first answer. So Lambda's Python writes
-down what it makes of them when the package is made (`scripts/precompile.py`), and a start takes it from there. What is
-not in that file, or was made by another Python, is compiled as ever.
+Compiling them took a third of the time from a cold start to the first answer. `scripts/precompile.py` runs Lambda's
+Python while the package is built and stores the results in a file. At start they are loaded from it. Entries that are
+missing, or made by another Python, are compiled as usual.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any
 FILE = Path(__file__).with_name("precompiled.bin")
 
 compiler: Any = vars(re)["_compiler"]
-#: Which Python made the file: the first number stands in each `.pyc`, the second is that of regular expressions.
+#: Identifies the Python that made the file: magic numbers of `.pyc` files and of regular expressions.
 MAGIC = (MAGIC_NUMBER, compiler._sre.MAGIC)
 
 _used = False
 
 
 def use(file: Path = FILE) -> None:
-    """Take from now on what this file holds, if it is there and of this Python. A second call does nothing."""
+    """Use the entries of this file if it exists and matches this Python. A second call does nothing."""
     global _used
     if _used:
         return
     _used = True
     try:
-        # As trustworthy as the `.pyc` beside it.
+        # As trustworthy as the `.pyc` files beside it.
         magic, patterns, sources = marshal.loads(file.read_bytes())  # noqa: S302
     except (OSError, ValueError, EOFError, TypeError):
         return
@@ -41,18 +41,18 @@ def use(file: Path = FILE) -> None:
     compile_anew, make = compiler.compile, compiler._sre.compile
 
     def compiled(pattern: Any, flags: int = 0) -> Any:
-        known = patterns.get((pattern, flags))
-        return make(pattern, *marshal.loads(known)) if known else compile_anew(pattern, flags)  # noqa: S302
+        code = patterns.get((pattern, flags))
+        return make(pattern, *marshal.loads(code)) if code else compile_anew(pattern, flags)  # noqa: S302
 
     def executed(source: str, *namespaces: Any) -> None:
-        known = sources.get(source)
-        builtins.exec(marshal.loads(known) if known else source, *namespaces)  # noqa: S102, S302
+        code = sources.get(source)
+        builtins.exec(marshal.loads(code) if code else source, *namespaces)  # noqa: S102, S302
 
     replace(compiled, executed)
 
 
 def replace(compiled: Callable[..., Any], executed: Callable[..., None]) -> None:
-    """Have `re` compile by the first function, and `dataclasses` execute what it writes by the second."""
+    """Replace the compiler of `re`, and the `exec` that `dataclasses` calls."""
     compiler.compile = compiled
-    # It is found before the builtin of this name.
+    # A module's global takes precedence over the builtin.
     vars(dataclasses)["exec"] = executed

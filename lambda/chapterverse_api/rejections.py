@@ -1,7 +1,7 @@
-"""Errors over HTTP: a status, a code and one plain sentence that reveals nothing from the inside.
+"""Errors over HTTP: a status, a code and one plain sentence without internal details.
 
-Every error becomes a `Rejection`: those of `chapterverse.errors` by the table below, anything else as `internal`. What
-went wrong goes to the log; the sentence on the wire names no file, no class and none of the request's own words.
+Every error becomes a `Rejection`: those of `chapterverse.errors` by the table below, others as `internal`. The log gets
+the cause; the response names no file, no class and nothing from the request.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Rejection(Exception):
         status: the HTTP status.
         code: a stable word for programs.
         message: one sentence for people.
-        field: dotted path of the field to change, where there is one.
+        field: dotted path of the field to change, if there is one.
         retryable: whether the same request may succeed later.
-        retry_after: seconds until then, where they are known.
+        retry_after: seconds until then, if known.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Rejection(Exception):
 
     def response(self, headers: dict[str, str] | None = None) -> JSONResponse:
         answer = ErrorResponse(error=ErrorBody(code=self.code, message=self.message, field=self.field))
-        wait = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-        return JSONResponse(answer.model_dump(exclude_none=True), self.status, {**wait, **(headers or {})})
+        retry_after = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+        return JSONResponse(answer.model_dump(exclude_none=True), self.status, {**retry_after, **(headers or {})})
 
 
 _BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
@@ -75,7 +75,7 @@ _BY_STATUS: dict[int, tuple[str, str]] = {
 
 
 def of_error(error: Exception, site: str = "") -> Rejection:
-    """Return what a reader is told about `error`, and where to look instead if `site` is known."""
+    """Return the rejection for `error`; if `site` is known, a 503 names it as an alternative."""
     if isinstance(error, Rejection):
         return error
     if isinstance(error, errors.InputError):
@@ -89,32 +89,32 @@ def of_error(error: Exception, site: str = "") -> Rejection:
 
 
 def of_status(status: int) -> Rejection:
-    """Return what a reader is told about a request that the router turned away."""
+    """Return the rejection for a request that the router rejected."""
     return Rejection(status, *_BY_STATUS.get(status, ("refused", "This request can't be answered.")))
 
 
 def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fields: Any) -> Rejection:
-    """Log `error` for the operator where it is ours to mend, and return what the reader is told (see `of_error`).
+    """Return the rejection for `error` (see `of_error`), and log the cause if the status is 500 or higher.
 
     Args:
-        fields: of the event besides (see `log.event`), such as the `part` that failed.
+        fields: further fields of the event (see `log.event`), such as the `part` that failed.
     """
-    refusal = of_error(error, site)
-    if refusal.status >= 500:
+    rejection = of_error(error, site)
+    if rejection.status >= 500:
         log.event(
             "error",
             turn_id=turn_id,
-            code=refusal.code,
+            code=rejection.code,
             **log.origin_of(error),
-            # Only our own sentences are known to hold none of the reader's words: a ValueError may quote a question.
+            # Only our own messages never quote the reader; a ValueError may contain the question.
             message=str(error) if isinstance(error, errors.ChapterVerseError) else None,
             **fields,
         )
-    return refusal
+    return rejection
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI entries of these refusals."""
+    """Return the OpenAPI entries of these rejections."""
     return {
         status: {"model": ErrorResponse, "description": _MEANING[status], **_HEADERS.get(status, {})}
         for status in statuses

@@ -1,4 +1,4 @@
-"""The operations of the API over one set of resources: chat, retrieve, rate, status."""
+"""The operations of the API on one set of resources: chat, retrieve, rate, status."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Service:
         return self.resources.key_refused
 
     def following(self, before: Service) -> Self:
-        """Return this service with what `before` counted and signed with; see `Resources.following`."""
+        """Return this service with the counters and keys of `before`; see `Resources.following`."""
         return replace(self, resources=self.resources.following(before.resources))
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
@@ -77,8 +77,8 @@ class Service:
         """Return the best chunks, unexpanded.
 
         Raises:
-            InputError: there is no such version, or the embedding is of another size.
-            IndexFault: there is no index that can be read.
+            InputError: there is no such version, or the embedding has another size.
+            IndexFault: no index can be read.
         """
         started = time.perf_counter()
         resources, index = self.resources, self.resources.index
@@ -86,32 +86,32 @@ class Service:
         where = readdressed(request.filters, lambda url: index.published_url(url, snapshot.head))
         with resources.budget.setting_aside(max_search_cost(request.query or "", resources.models.prices)) as budget:
             models = TurnModels.of(resources.models, budget)
-            found = retrieve(snapshot, models.embedder, request.query, vector=request.embedding, filters=where)
+            retrieval = retrieve(snapshot, models.embedder, request.query, vector=request.embedding, filters=where)
             if models.reranker and request.query:
-                found = rerank(found, request.query, models.reranker)
-        for part, error in found.failures.items():
+                retrieval = rerank(retrieval, request.query, models.reranker)
+        for part, error in retrieval.failures.items():
             rejections.report(error, part=part)
-        # A search by a vector alone has no words to weigh: its score is the cosine.
-        scored = [(c, c.evidence if request.query else _cosine(c)) for c in found.candidates]
+        # Without words the score is the cosine.
+        scored = [(c, c.evidence if request.query else _cosine(c)) for c in retrieval.candidates]
         best = [_retrieved(c, score, index, snapshot.head) for c, score in scored if score >= request.threshold]
         return RetrievalResponse(
             retrieved_chunks=best[: request.top_k],
             execution_time=time.perf_counter() - started,
             retrieval_stats=RetrievalStats(
-                total_candidates=found.total,
+                total_candidates=retrieval.total,
                 search_threshold=request.threshold,
                 collection_name=snapshot.head.site,
-                timings={stage: round(seconds, 6) for stage, seconds in found.timings.items()},
+                timings={stage: round(seconds, 6) for stage, seconds in retrieval.timings.items()},
             ),
-            ranking_algorithm=found.algorithm,
+            ranking_algorithm=retrieval.algorithm,
         )
 
-    def rate(self, said: Feedback) -> None:
-        """Log a reader's rating, and keep it where turns are kept; see `feedback.take`."""
-        feedback.take(said, self.resources.threads, log_comment=self.settings.log_questions)
+    def rate(self, rating: Feedback) -> None:
+        """Log a reader's rating, and store it if turns are stored; see `feedback.take`."""
+        feedback.take(rating, self.resources.threads, log_comment=self.settings.log_questions)
 
     def status(self) -> ServiceStatus:
-        """Return what there is to answer from. A broken index is reported, not raised."""
+        """Return the state of indexes, models and budget. A broken index is reported, not raised."""
         index, models = self.resources.index, self.resources.models
         heads, sound, embedder = list[Head](), False, self.settings.embedder
         with contextlib.suppress(ChapterVerseError):

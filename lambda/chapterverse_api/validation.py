@@ -1,4 +1,4 @@
-"""Describes a breach of contract in one sentence: the field and the rule, never the value."""
+"""Describes an invalid request in one sentence: the field and the rule, never the value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chapterverse_api.contract import ChatQuery, Feedback, Message, RetrievalReq
 from chapterverse_api.rejections import Rejection
 
 _MODELS: tuple[type[BaseModel], ...] = (ChatQuery, RetrievalRequest, Feedback, Message, Signature)
-#: Only these may stand in a refusal: every other name in an error's path was made up by the caller.
+#: Only these names may appear in a message; any other name in an error's path comes from the caller.
 _FIELDS = {name for model in _MODELS for name in model.model_fields}
 
 _MUST: dict[str, str] = {
@@ -39,31 +39,31 @@ _MUST: dict[str, str] = {
 
 
 def checked(**fields: Any) -> ChatQuery:
-    """Return a query of these fields, by the same rules as one that came over HTTP.
+    """Return a query with these fields, validated like an HTTP request.
 
     Raises:
-        InputError: they are out of contract; the sentence is that of the 422.
+        InputError: a field is invalid; the message is that of the 422.
     """
     try:
         return ChatQuery(**fields)
     except ValidationError as error:
-        told = rejection([{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()])
-        raise InputError(told.message, field=told.field) from None
+        rejected = rejection([{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()])
+        raise InputError(rejected.message, field=rejected.field) from None
 
 
 def rejection(problems: Sequence[Mapping[str, Any]]) -> Rejection:
-    """Return the refusal for the first of pydantic's `problems`."""
+    """Return the rejection for the first of pydantic's `problems`."""
     problem = problems[0]
-    # FastAPI says first where a value came from: the body, the path, the query.
+    # FastAPI puts the value's origin first: body, path or query.
     location = problem["loc"][1:]
     if problem["type"] == "extra_forbidden":
-        # What is wrong is the object: the field's own name may be one of another route.
+        # The object is invalid, not its field, whose name may be one of another route.
         location = location[:-1]
-    ours = list(takewhile(lambda part: isinstance(part, int) or part in _FIELDS, location))
-    field = ".".join(str(part) for part in ours) or None
-    rule = _rule(problem, inside=len(ours) < len(location))
+    known_path = list(takewhile(lambda part: isinstance(part, int) or part in _FIELDS, location))
+    field = ".".join(str(part) for part in known_path) or None
+    rule = _rule(problem, inside=len(known_path) < len(location))
     if field is None and problem["type"] == "value_error":
-        # A rule over several fields stands at the top, and its own sentence begins with the one to change.
+        # A rule over several fields has no path; its message starts with the field to change.
         first = rule.partition(" ")[0]
         return Rejection(422, "out_of_contract", f"{rule}.", field=first if first in _FIELDS else None)
     return Rejection(422, "out_of_contract", f"{field or 'The body'} {rule}.", field=field)

@@ -1,6 +1,6 @@
-"""Opens the service, which is another package, and runs it beside `chapterverse serve` and `mkdocs serve`.
+"""Opens the service by its entry points, and runs it beside `chapterverse serve` and `mkdocs serve`.
 
-The service is another package, which this one never imports: it is found by its entry points.
+The service is another package, which this one never imports.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from chapterverse.settings import Settings
 
 _STARTUP_SECONDS = 10.0
 _BACKLOG = 128
-#: Names of all addresses of a machine, and what its own browser finds there.
+#: Addresses that stand for all of a machine's, and the one for its own browser.
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 
 
 def load(name: str) -> Any:
-    """Return what the entry point `name` of the group `chapterverse.service` names: `open`, `app` or `server`.
+    """Return the object of an entry point in the group `chapterverse.service`: `open`, `app` or `server`.
 
     Raises:
         ConfigurationError: the service's dependencies are not installed.
@@ -51,19 +51,19 @@ def open_session(settings: Settings) -> Session:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes any free one.
+    """Return a listening socket; port 0 takes a free one.
 
     Raises:
         ConfigurationError: the port is taken, or the address is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named by its protocol, or asyncio leaves Nagle's algorithm on, and each event waits 40 ms for the one before.
+    # With the protocol named, or asyncio leaves Nagle's algorithm on and each event waits 40 ms for the one before.
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        # That name is always this machine's (RFC 6761), also where no /etc/hosts says so, as on a bare Debian.
+        # Always this machine (RFC 6761), even without an entry in /etc/hosts, as on a bare Debian.
         sock.bind(("127.0.0.1" if host == "localhost" else host, port))
-        # At once, since until then the system lets another process take the same port.
+        # At once, because until then another process may take the same port.
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
@@ -75,14 +75,14 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def address(sock: socket.socket) -> str:
-    """Return the origin that a browser on this machine reaches the socket at."""
+    """Return the socket's origin for a browser on this machine."""
     host, port = sock.getsockname()[:2]
     name = _EVERYWHERE.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{name}:{port}"
 
 
 def is_everywhere(sock: socket.socket) -> bool:
-    """Return whether the socket listens at all addresses of this machine."""
+    """Return whether the socket listens on all addresses of this machine."""
     return sock.getsockname()[0] in _EVERYWHERE
 
 
@@ -92,7 +92,7 @@ def run(app: Any, sock: socket.socket) -> None:
 
 
 class Background:
-    """The service in a thread of its own; `stop` ends it.
+    """Runs the service in a thread.
 
     Raises:
         ConfigurationError: it doesn't start.
@@ -101,7 +101,7 @@ class Background:
     def __init__(self, app: Any, sock: socket.socket) -> None:
         self.address = address(sock)
         self._server = load("server")(app)
-        # uvicorn would take over Ctrl-C, which belongs to whoever started us.
+        # In a thread, uvicorn leaves Ctrl-C to the main program.
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [sock]}, daemon=True)
         self._thread.start()
         deadline = time.monotonic() + _STARTUP_SECONDS
@@ -117,7 +117,7 @@ class Background:
 
 
 class Preview:
-    """What `mkdocs serve` runs beside the site: the service, and a worker that indexes each rebuild."""
+    """Runs the service beside `mkdocs serve`, and a worker that indexes each rebuild."""
 
     def __init__(self, service: Background) -> None:
         self.address = service.address
@@ -127,7 +127,7 @@ class Preview:
 
     @classmethod
     def start(cls, settings: Settings, site: str, tell: Callable[[str], object]) -> Preview | None:
-        """Start it for the site previewed at `site` (host:port); None, with a word why, where it can't run."""
+        """Start it for the site previewed at `site` (host:port); None if it can't run, with a reason to `tell`."""
         port = site.rpartition(":")[2]
         origins = f"http://{site},http://127.0.0.1:{port},http://localhost:{port}"
         try:
@@ -140,7 +140,7 @@ class Preview:
         return preview
 
     def submit(self, index: Callable[[], None]) -> None:
-        """Index soon; of several rebuilds that wait only the newest counts."""
+        """Index in the background; only the newest waiting rebuild runs."""
         if self._waiting is not None:
             self._waiting.cancel()
         self._waiting = self._worker.submit(index)

@@ -1,33 +1,33 @@
-"""Every error that this project raises on purpose.
+"""The errors that this project raises on purpose.
 
     ChapterVerseError
-    ├── InputError              what the user handed over can't be used; nothing was changed
-    │   ├── UnsafePath          a file whose real path leaves its folder
+    ├── InputError              the user's input can't be used; nothing was changed
+    │   ├── UnsafePath          a file's real path is outside its folder
     │   └── UnreadablePage      bytes that are no page: binary, wrong encoding, too large
-    ├── ConfigurationError      a setting that is unknown, missing or contradicts another
+    ├── ConfigurationError      a setting is unknown, missing or contradicts another
     ├── IndexFault              the index can't be read or written as asked
     │   ├── IndexMissing        nothing was published for this site and version
     │   ├── IndexUnavailable    its server does not answer, or failed
     │   ├── IndexMismatch       written by another embedder, or in a newer format
     │   ├── IndexLocked         another process is publishing, or won the race
     │   └── IndexCorrupt        files of the index are damaged
-    └── ProviderError           a model service refused, failed or took too long
-        ├── KeyRefused          it doesn't know the key: another may have taken its place
+    └── ProviderError           a model service rejected a call, failed or took too long
+        ├── KeyRefused          it doesn't know the key, which may have been replaced
         ├── TextTooLong         one text is over the model's own limit
-        └── AnswerWithheld      the model has no answer to this question; to another it may
+        └── AnswerWithheld      the model doesn't answer this question, but may answer others
 
-The message of each is one sentence that a user can act on; callers print it as it is.
+Each message is one sentence that a user can act on; callers print it as it is.
 """
 
 from __future__ import annotations
 
 
 class ChapterVerseError(Exception):
-    """The root: whoever catches this catches all that we raise on purpose."""
+    """The base class of all errors that we raise on purpose."""
 
 
 class InputError(ChapterVerseError):
-    """What the user handed over can't be used; nothing was changed.
+    """The user's input can't be used; nothing was changed.
 
     Attributes:
         field: the field of a request that has to change, if there is one.
@@ -39,7 +39,7 @@ class InputError(ChapterVerseError):
 
 
 class UnsafePath(InputError):
-    """A file whose real path leaves the folder it was listed in."""
+    """A file's real path is outside the folder it was listed in."""
 
 
 class UnreadablePage(InputError):
@@ -47,7 +47,7 @@ class UnreadablePage(InputError):
 
 
 class ConfigurationError(ChapterVerseError):
-    """A setting that is unknown, missing or contradicts another."""
+    """A setting is unknown, missing or contradicts another."""
 
 
 class IndexFault(ChapterVerseError):
@@ -59,7 +59,7 @@ class IndexMissing(IndexFault):
 
 
 class IndexUnavailable(IndexFault):
-    """The server that holds the index does not answer, or failed: what it holds is not known to be harmed."""
+    """The index's server does not answer, or failed. The index itself may be intact."""
 
 
 class IndexMismatch(IndexFault):
@@ -70,8 +70,8 @@ class IndexLocked(IndexFault):
     """Another process is publishing to the same index, or published first.
 
     Attributes:
-        seconds: until its lease ends, if it does not renew it; 0 where nobody knows.
-        killed: whether it is known to be gone: what it sent may still arrive until then.
+        seconds: until its lease ends unless it is renewed; 0 if unknown.
+        killed: whether the publisher is known to be gone; its last writes may still arrive until then.
     """
 
     def __init__(self, message: str, *, seconds: float = 0.0, killed: bool = False) -> None:
@@ -85,11 +85,11 @@ class IndexCorrupt(IndexFault):
 
 
 class ProviderError(ChapterVerseError):
-    """A model service refused, failed or took too long.
+    """A model service rejected a call, failed or took too long.
 
     Attributes:
         retryable: whether the same request may succeed later.
-        unbilled: whether it is known that nothing was done which costs money: nothing was sent, or it was refused.
+        unbilled: whether it is known that the call cost nothing, because it was not sent or was rejected.
     """
 
     unbilled = False
@@ -100,14 +100,14 @@ class ProviderError(ChapterVerseError):
 
 
 class KeyRefused(ProviderError):
-    """The service doesn't know the key: it was mistyped or revoked, or another has taken its place."""
+    """The service doesn't know the key: it was mistyped, revoked or replaced."""
 
 
 class TextTooLong(ProviderError):
     """One text is over the model's own limit.
 
     Attributes:
-        position: index of that text in the list that was sent.
+        position: index of the text in the list that was sent.
     """
 
     def __init__(self, message: str, *, position: int) -> None:
@@ -116,4 +116,4 @@ class TextTooLong(ProviderError):
 
 
 class AnswerWithheld(ProviderError):
-    """The model has no answer to this question, or a filter keeps it; it says nothing about other questions."""
+    """The model, or a content filter, gives no answer to this question; other questions may work."""

@@ -1,14 +1,14 @@
-"""What a search may be narrowed by: a small language over the payload fields of a chunk, and the tree that stores take.
+"""Filters of a search: a small language over the payload fields of chunks, and the tree that stores take.
 
-    {"language": "de"}                                               is this
-    {"tags": ["linux", "macos"]}                                     is (or holds) one of these
-    {"url": "https://docs.example/guide/"}                           an address begins with this
-    {"chapter_title": {"$contains": "Linux"}}                        this is in it
+    {"language": "de"}                                               equals
+    {"tags": ["linux", "macos"]}                                     equals (or contains) one of these
+    {"url": "https://docs.example/guide/"}                           an address starts with this
+    {"chapter_title": {"$contains": "Linux"}}                        contains this
     {"created_at": {"$gte": "2026-01-01", "$lt": "2026-07-01"}}      every condition of a field holds
     {"$or": [{"type": "faq"}, {"chunk_index": 0, "version": "2.0"}]} any of these filters holds, each as a whole
 
-`parse` reads it. `resolve` looks up which values of one generation fulfill a condition, so a store has nothing to know
-but "is one of these": that way every store finds the same, whatever its engine thinks of ranges, dates and patterns.
+`parse` reads it. `resolve` replaces conditions by the values of one generation that fulfill them, so a store only needs
+"is one of these". Thus all stores find the same chunks, although their engines treat ranges, dates and patterns apart.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from chapterverse.errors import InputError
 
-#: Fields that can be filtered by; every store has an index for each.
+#: Fields that filters may name; every store has an index for each.
 FIELDS = (
     "type", "url", "chapter_title", "source_file_path", "source_domain", "content_type", "tags", "language", "version",
     "scope", "chunk_index", "created_at",
 )  # fmt: skip
 _ADDRESS, _NUMBER, _DATE, _LIST = "url", "chunk_index", "created_at", "tags"
 
-#: Filters within filters, conditions and values in all. A reader needs a few; a store must never be asked for millions.
+#: Most nested filters, conditions and values: far more than a reader needs, few enough for a store.
 DEPTH, CONDITIONS, VALUES = 5, 100, 1000
 
 _Test: TypeAlias = Callable[[Any, Any], bool]
@@ -43,7 +43,7 @@ _Leaf = TypeVar("_Leaf", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """The field equals one of these values, or a list field holds one of them; without values it is never so."""
+    """The field equals one of these values, or a list field contains one. Never true without values."""
 
     field: str
     values: tuple[str | int, ...]
@@ -51,14 +51,14 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The field's value stands in this relation to the operand; dates are compared as instants."""
+    """The field's value has this relation to the operand. Dates are compared as instants."""
 
     field: str
     operator: str
     operand: str | int | datetime
 
     def among(self, values: Iterable[str | int]) -> tuple[str | int, ...]:
-        """Return those of the values that fulfill it; what should be a date and is none does not."""
+        """Return those values that fulfill it; an invalid date never does."""
         test = _TESTS[self.operator]
         if self.field == _DATE:
             dated = ((value, _instant(value)) for value in values)
@@ -68,84 +68,84 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class And(Generic[_Leaf]):
-    """All parts hold."""
+    """All parts hold. Always true without parts."""
 
     parts: tuple[_Leaf | And[_Leaf] | Or[_Leaf], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Generic[_Leaf]):
-    """One part holds, or more; without parts it is never so."""
+    """At least one part holds. Never true without parts."""
 
     parts: tuple[_Leaf | And[_Leaf] | Or[_Leaf], ...]
 
 
-#: What a store takes.
+#: A filter for stores.
 Filter: TypeAlias = In | And[In] | Or[In]
-#: What a reader asked for.
+#: A filter as parsed from a request.
 Asked: TypeAlias = In | Condition | And[In | Condition] | Or[In | Condition]
 
-#: What every chunk fulfills, and what none does.
+#: A filter for every chunk, and one for none.
 EVERYTHING: Filter = And(())
 NOTHING: Filter = In("chunk_id", ())
 
 
 def parse(filters: object) -> Asked | None:
-    """Read a filter as it comes from a request; an empty object filters nothing.
+    """Parse a request's filter; an empty object filters nothing.
 
     Raises:
-        InputError: it is no filter, or over a limit. The sentence holds no word of the input but our own names.
+        InputError: it is invalid, or over a limit. The message quotes nothing of the input but our own names.
     """
     if not isinstance(filters, Mapping):
         raise InputError("filters must be an object.", field="filters")
     if not filters:
         return None
-    asked = _group(filters, 1)
-    leaves = list(_leaves(asked))
+    tree = _group(filters, 1)
+    leaves = list(_leaves(tree))
     if len(leaves) > CONDITIONS:
         raise InputError(f"A filter may hold at most {CONDITIONS} conditions.", field="filters")
     if sum(len(leaf.values) for leaf in leaves if isinstance(leaf, In)) > VALUES:
         raise InputError(f"A filter may hold at most {VALUES} values.", field="filters")
-    return asked
+    return tree
 
 
 class FieldValues(Protocol):
-    """Tells which values a field has in one generation; a `Snapshot` is one."""
+    """Lists a field's values in one generation; implemented by `Snapshot`."""
 
     def values(self, field: str) -> tuple[str | int, ...]: ...
 
 
-def resolve(asked: Asked | None, index: FieldValues) -> Filter | None:
-    """Return the filter as stores take it, every condition in place of the values that fulfill it in this generation.
+def resolve(tree: Asked | None, index: FieldValues) -> Filter | None:
+    """Return the filter for stores, with each condition replaced by the values that fulfill it in this generation.
 
     Raises:
         IndexFault: the values can't be read.
     """
-    return None if asked is None else _resolved(asked, index)
+    return None if tree is None else _resolved(tree, index)
 
 
 def all_of(*parts: Asked | None) -> Asked | None:
-    """Return what holds where all of these do; None filters nothing."""
-    asked = [part for part in parts if part is not None]
-    return _joined(asked) if asked else None
+    """Return a filter that holds if all of these do; None filters nothing."""
+    trees = [part for part in parts if part is not None]
+    return _joined(trees) if trees else None
 
 
-def readdressed(asked: Asked | None, address: Callable[[str], str]) -> Asked | None:
-    """Return a filter that says for every address, or beginning of one, what `address` makes of it."""
-    return None if asked is None else _readdressed(asked, address)
+def readdressed(tree: Asked | None, address: Callable[[str], str]) -> Asked | None:
+    """Return a filter with every address, or prefix of one, replaced by `address(it)`."""
+    return None if tree is None else _readdressed(tree, address)
 
 
-def fields(asked: Asked | None) -> frozenset[str]:
-    """Return the fields that a filter speaks of, anywhere in it."""
-    return frozenset() if asked is None else frozenset(leaf.field for leaf in _leaves(asked))
+def fields(tree: Asked | None) -> frozenset[str]:
+    """Return the fields that a filter names anywhere."""
+    return frozenset() if tree is None else frozenset(leaf.field for leaf in _leaves(tree))
 
 
-def version_of(asked: Asked | None) -> str | None:
-    """Return the one docs version that a filter leaves; None where it leaves more, or says nothing of versions."""
-    if isinstance(asked, And):
-        return next((version for part in asked.parts if (version := version_of(part)) is not None), None)
-    if isinstance(asked, In) and asked.field == "version" and len(asked.values) == 1:
-        return str(asked.values[0])
+def version_of(tree: Asked | None) -> str | None:
+    """Return the docs version that a filter restricts to; None for several versions or no condition on them."""
+    if isinstance(tree, And):
+        return next((version for part in tree.parts if (version := version_of(part)) is not None), None)
+    if isinstance(tree, In) and tree.field == "version" and len(tree.values) == 1:
+        return str(tree.values[0])
     return None
 
 
@@ -180,7 +180,7 @@ def _groups(name: str, value: object, depth: int) -> list[Asked]:
 
 def _of_field(field: str, value: object) -> Asked:
     if not isinstance(value, Mapping):
-        # Who names an address means the page with all its sections, or all that is below a folder.
+        # A plain address means the page with all its sections, or all pages below a folder.
         return _made(field, "$prefix" if field == _ADDRESS else "$in", value if _is_list(value) else [value])
     if not value:
         raise _of_other_kind(field)
@@ -190,9 +190,9 @@ def _of_field(field: str, value: object) -> Asked:
 def _condition(field: str, name: object, operand: object) -> Asked:
     if name not in OPERATORS:
         raise _unknown_operator()
-    taken = (*_EQUAL, *(_ORDER if field in (_NUMBER, _DATE) else _TEXT))
-    if name not in taken:
-        raise InputError(f"The filter on {field} takes no {name}, only {', '.join(taken)}.", field="filters")
+    allowed = (*_EQUAL, *(_ORDER if field in (_NUMBER, _DATE) else _TEXT))
+    if name not in allowed:
+        raise InputError(f"The filter on {field} takes no {name}, only {', '.join(allowed)}.", field="filters")
     values = operand if name == "$in" else [operand]
     if not _is_list(values):
         raise InputError(f"The filter on {field} needs a list in $in.", field="filters")
@@ -200,11 +200,11 @@ def _condition(field: str, name: object, operand: object) -> Asked:
 
 
 def _made(field: str, name: str, values: Sequence[object]) -> Asked:
-    """Return what holds where the field stands in a relation to one of the values."""
+    """Return a filter that holds if the field has a relation to one of the values."""
     operands = tuple(dict.fromkeys(_operand(field, value) for value in values))
     if not operands:
         raise _of_other_kind(field)
-    # An element of a list is held or not: only of a text is there a part.
+    # A list field contains an element or not; there are no partial matches.
     equal = name in _EQUAL or (field == _LIST and name == "$contains")
     if equal and field != _DATE:
         return In(field, operands)
@@ -213,54 +213,54 @@ def _made(field: str, name: str, values: Sequence[object]) -> Asked:
 
 
 def _operand(field: str, value: object) -> Any:
-    made = _instant(value) if field == _DATE else value
-    if type(made) is not (datetime if field == _DATE else int if field == _NUMBER else str):
+    operand = _instant(value) if field == _DATE else value
+    if type(operand) is not (datetime if field == _DATE else int if field == _NUMBER else str):
         raise _of_other_kind(field)
-    return made
+    return operand
 
 
 def _instant(value: object) -> datetime | None:
-    """Return the instant of an ISO 8601 date; a day is its first second, and without a zone it is UTC."""
+    """Return the instant of an ISO 8601 date, UTC by default; a day is its first second."""
     try:
-        made = datetime.fromisoformat(value) if isinstance(value, str) else None
+        instant = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return made if made is None or made.tzinfo else made.replace(tzinfo=UTC)
+    return instant if instant is None or instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 def _joined(parts: Sequence[Asked]) -> Asked:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _resolved(asked: Asked, index: FieldValues) -> Filter:
-    if isinstance(asked, In):
-        return asked
-    if isinstance(asked, Condition):
-        values = index.values(asked.field)
-        held = asked.among(values)
-        # Every chunk has a value of a field that is no list, and a list of thousands would cost the store some time.
-        return EVERYTHING if len(held) == len(values) and asked.field != _LIST else In(asked.field, held)
-    parts = tuple(_resolved(part, index) for part in asked.parts)
-    return And(parts) if isinstance(asked, And) else Or(parts)
+def _resolved(tree: Asked, index: FieldValues) -> Filter:
+    if isinstance(tree, In):
+        return tree
+    if isinstance(tree, Condition):
+        values = index.values(tree.field)
+        matching = tree.among(values)
+        # Every chunk has a value of a field that is not a list, and a list of thousands would slow the store down.
+        return EVERYTHING if len(matching) == len(values) and tree.field != _LIST else In(tree.field, matching)
+    parts = tuple(_resolved(part, index) for part in tree.parts)
+    return And(parts) if isinstance(tree, And) else Or(parts)
 
 
-def _readdressed(asked: Asked, address: Callable[[str], str]) -> Asked:
-    if isinstance(asked, And | Or):
-        return type(asked)(tuple(_readdressed(part, address) for part in asked.parts))
-    if asked.field != _ADDRESS:
-        return asked
-    if isinstance(asked, In):
-        return In(_ADDRESS, tuple(address(str(value)) for value in asked.values))
-    # What stands anywhere in an address is none.
-    return asked if asked.operator == "$contains" else replace(asked, operand=address(str(asked.operand)))
+def _readdressed(tree: Asked, address: Callable[[str], str]) -> Asked:
+    if isinstance(tree, And | Or):
+        return type(tree)(tuple(_readdressed(part, address) for part in tree.parts))
+    if tree.field != _ADDRESS:
+        return tree
+    if isinstance(tree, In):
+        return In(_ADDRESS, tuple(address(str(value)) for value in tree.values))
+    # A part of an address is not an address.
+    return tree if tree.operator == "$contains" else replace(tree, operand=address(str(tree.operand)))
 
 
-def _leaves(asked: Asked) -> Iterator[In | Condition]:
-    if isinstance(asked, And | Or):
-        for part in asked.parts:
+def _leaves(tree: Asked) -> Iterator[In | Condition]:
+    if isinstance(tree, And | Or):
+        for part in tree.parts:
             yield from _leaves(part)
     else:
-        yield asked
+        yield tree
 
 
 def _is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:

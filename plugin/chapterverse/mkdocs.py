@@ -1,8 +1,8 @@
 """The plugin for MkDocs and ProperDocs: collects pages during a build, indexes them after a clean one.
 
-Pages are read in `on_page_context`, where `page.content` is final (cross-references are resolved there and not before)
-but not yet wrapped in the theme, and before any other plugin of that event. The index is published in `on_shutdown`,
-since `--strict` fails a build after `on_post_build`; a dirty or failed build publishes nothing.
+`on_page_context` reads a page: there `page.content` has its cross-references resolved, but no theme around it and no
+changes by other plugins of that event. `on_shutdown` publishes the index, because `--strict` fails a build after
+`on_post_build`. A dirty or failed build publishes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as BuiltPage
-from pathspec import GitIgnoreSpec
 
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
@@ -41,31 +40,33 @@ class ChapterVerseConfig(Config):
     """The options under `plugins: - chapterverse:`; each overrides the environment variable of the same name."""
 
     enabled = c.Type(bool, default=True)
-    """Whether the plugin does anything at all; `!ENV [CI, false]` is a common value."""
+    """Whether the plugin is active; `!ENV [CI, false]` is a common value."""
     publish = c.Optional(c.Type(bool))
     """Whether a clean build writes the index; unset means yes for the embedded store and no for a remote one."""
     strict = c.Type(bool, default=False)
-    """Whether a failure to index fails the build; otherwise it is told and the old index stays."""
+    """Whether a failure to index fails the build; otherwise it is logged and the old index stays."""
     endpoint = c.Optional(c.Type(str))
     """Address of the API that the widget calls; unset means the site's own origin."""
     store = c.Optional(c.Type(str))
-    """Where the index lives: `edge:PATH`, relative to this file, `qdrant:URL` or `s3://BUCKET/PREFIX`."""
+    """Place of the index: `edge:PATH`, relative to this file, `qdrant:URL` or `s3://BUCKET/PREFIX`."""
     embedder = c.Optional(c.Type(str))
-    """What makes dense vectors: `none`, or `cohere`, `bedrock`, `openai`, `fastembed` with `:MODEL`."""
+    """Maker of dense vectors: `none`, or `cohere`, `bedrock`, `openai`, `fastembed` with `:MODEL`."""
     persona = c.Optional(c.Type(str))
-    """File that tells the chat how to speak; unset looks for `persona.md` in `docs_dir`, then beside this file."""
+    """The chat's name, language and tone; unset looks for `persona.md` in `docs_dir`, then beside this file."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
     chunk_tokens = c.Type(int, default=256)
     """Size that chunks are packed to, in cl100k tokens; the cap is 512."""
     exclude = c.ListOfItems(c.Type(str), default=[])
     """Pages not to index, as patterns in the style of .gitignore on paths below `docs_dir`."""
+    include = c.ListOfItems(c.Type(str), default=[])
+    """Listings, archives and search pages to index all the same, as patterns like those of `exclude`."""
     widget = c.Type(dict, default={})
-    """What the reader sees of the chat: see `widget.options.WidgetOptions`."""
+    """Options of the chat, see `widget.options.WidgetOptions`."""
 
 
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
-    """Hooks in the order of a build. Having the first and the last of them keeps this object across rebuilds."""
+    """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds."""
 
     _serving = False
     _dirty = False
@@ -81,13 +82,12 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if not self.config.enabled:
             return
         self._whole = False
-        # A plugin for translations builds each language with this same object; a rebuild of `serve` brings a new one.
+        # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
         if config is not self._build:
             self._build = config
             self._sources: dict[str, Source] = {}
-            self._outside: set[str] = set()
+            self._selection = plugin_api.PageSelection.of(self.config.exclude, self.config.include)
         self._serving = self._serving or plugin_api.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
-        self._exclude = GitIgnoreSpec.from_lines(self.config.exclude)
         self._read(config)
         if self._serving and self._preview is None:
             from chapterverse.entry_points import Preview
@@ -98,7 +98,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if str(launcher) not in map(str, config.extra_javascript):
             config.extra_javascript.append(launcher)
 
-    # After static-i18n, which can't stand a file without a source.
+    # After static-i18n, which fails on a file without a source.
     @event_priority(-110)
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
         if not self.config.enabled:
@@ -106,36 +106,40 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         endpoint = self._preview.address if self._preview else self._settings.endpoint
         chosen = {"endpoint": endpoint, **self._widget, "version": self._settings.docs_version}
         for name, content in assets(chosen, plugin_api.language(config.theme)).items():
-            # Included whatever `exclude_docs` says of its path.
+            # Included even if `exclude_docs` matches its path.
             included = InclusionLevel.INCLUDED
             files.append(File.generated(config, f"{_ASSETS}/{name}", content=content, inclusion=included))
         for file in filter(None, map(files.get_file_from_path, no_pages(*self._persona))):
             files.remove(file)
         for file in files.documentation_pages():
-            if file.src_uri not in self._outside and plugin_api.leaves(file.abs_src_path, file.src_dir):
-                self._outside.add(file.src_uri)
+            outside = self._selection.outside
+            if file.src_uri not in outside and plugin_api.leaves(file.abs_src_path, file.src_dir):
+                outside.add(file.src_uri)
                 log.warning(f"{file.src_uri} is a link out of its folder, so it is not indexed: put the file there.")
 
-    # Before the search plugins of core and Material: the latter strips `data-search-exclude` from the content.
+    # Before the search plugins of MkDocs and Material: the latter strips `data-search-exclude` from the content.
     @event_priority(100)
     def on_page_context(self, context: object, *, page: BuiltPage, config: MkDocsConfig, nav: object) -> None:
         if not self.config.enabled:
             return
-        if not self._excluded(page):
-            # A fallback of a page that isn't translated comes again for each language: the first one counts.
-            self._sources.setdefault(page.file.src_uri, _source(page, config))
+        file, content = page.file, page.content or ""
+        excluded = file.inclusion.is_excluded()
+        if not excluded and self._selection.takes(file.src_uri, file.dest_uri, page.meta, content):
+            # The fallback of an untranslated page comes once for each language; the first one counts.
+            self._sources.setdefault(file.src_uri, _source(page, config))
         try:
-            # Behind what is indexed, and inside of what a theme's instant navigation takes along.
-            page.content = (page.content or "") + plugin_api.starters(page.meta)
+            # After the indexed content, and inside the element that a theme's instant navigation replaces.
+            page.content = content + plugin_api.starters(page.meta)
+            plugin_api.require_content_type(page.meta)
         except ConfigurationError as error:
-            log.warning(f"{page.file.src_uri}: {error}")
+            log.warning(f"{file.src_uri}: {error}")
 
     # After a plugin that builds further languages in this event.
     @event_priority(-100)
     def on_post_build(self, config: MkDocsConfig) -> None:
         self._whole = True
         if self.config.enabled and self._preview is not None:
-            # Beside the preview and not before it: a writer wants the page at once.
+            # In the background, because a writer wants the page at once.
             self._preview.submit(partial(self._index, list(self._sources.values()), config))
 
     def on_build_error(self, *, error: Exception) -> None:
@@ -144,7 +148,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def on_shutdown(self) -> None:
         if self._preview is not None:
             self._preview.stop()
-        # Ctrl-C is no build error, so nothing but the end of a build tells that every page was seen.
+        # Ctrl-C raises no build error, so only `on_post_build` proves that every page was seen.
         if self._build is None or not self._whole or self._dirty or self._serving:
             return
         if self._settings.may_publish:
@@ -163,16 +167,11 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error
 
-    def _excluded(self, page: BuiltPage) -> bool:
-        """Whether the author keeps the page out of search, out of our index, or out of the site."""
-        asked = any(isinstance(m, dict) and m.get("exclude") for m in map(page.meta.get, ("search", "chapterverse")))
-        path = page.file.src_uri
-        return asked or path in self._outside or page.file.inclusion.is_excluded() or self._exclude.match_file(path)
-
     def _index(self, sources: list[Source], config: MkDocsConfig) -> None:
         try:
-            done = plugin_api.index(sources, self._settings, config.site_url, self.config.chunk_tokens, *self._persona)
-        # Whatever it is, the docs were built: only `strict` lets a failure to index fail them.
+            site = self._settings, config.site_url, self.config.chunk_tokens
+            done = plugin_api.index(sources, *site, *self._persona, listings=self._selection.listings)
+        # The docs are built already, so a failure to index fails the build only with `strict`.
         except Exception as error:
             if self.config.strict and not self._serving:
                 raise PluginError(f"chapterverse: {plugin_api.explained(error)}") from error
@@ -181,6 +180,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         for warning in done.warnings:
             log.warning(warning)
+        for line in done.listing_lines():
+            log.info(line)
         log.info(f"Indexed {done}")
 
 
@@ -188,8 +189,8 @@ def _source(page: BuiltPage, config: MkDocsConfig) -> Source:
     return plugin_api.source(
         page.file.src_uri,
         page.canonical_url or "",
-        # MkDocs takes a title from a heading as HTML, and one from the navigation as text.
+        # MkDocs takes titles from headings as HTML, and from the navigation as text.
         html.unescape(str(page.title or page.file.name)),
         page.content or "",
-        **plugin_api.stated(page.meta, config.theme),
+        **plugin_api.stated(page.meta, config.theme, page.file.dest_uri, page.content or ""),
     )

@@ -1,7 +1,7 @@
 """The values that travel through the system. All are frozen.
 
-A *page* is read into *sections*, each under one rendered heading; a section holds *blocks*; blocks are packed into
-*chunks*; a chunk with its vectors is a *point*; the *head* names the generation of points that readers see.
+A *page* is read into *sections*, one for each rendered heading. A section has *blocks*, which are packed into *chunks*.
+A chunk with its vectors is a *point*. The *head* names the generation of points that readers see.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any
 
-#: Version of the stored format; a head with a higher one was written by a newer release and is refused.
+#: Version of the stored format; a head with a higher one was written by a newer release and is rejected.
 FORMAT = 1
 
 #: Namespace of our UUIDv5 chunk ids: the UUIDv5 of "chapterverse" in RFC 9562's URL namespace.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "chapterverse")
 
-#: The two types of chunks that a build makes: of a page, and of what the owner tells the chat of itself. A persona is
-#: stored like a page, but without vectors: nothing that is searched for, in whatever store, can ever find it.
+#: Types of chunks: of a page, and of the owner's persona. A persona is stored without vectors, so no search can find
+#: it.
 PAGE, PERSONA = "page", "persona"
 
-#: The language of a persona's chunk, a private tag of BCP 47: it speaks about answers in any language, and is no reason
-#: to read a question by the rules of one more.
+#: The language of a persona's chunk, a private BCP 47 tag: a persona concerns answers in any language and adds no rules
+#: for reading questions.
 NO_LANGUAGE = "x-persona"
 
 _UNSOUND = re.compile(r"[\x00\ud800-\udfff]")
 
 
 class BlockKind(StrEnum):
-    """What a block was on the page; it decides how blocks are joined and where one may be cut."""
+    """The kind of a block on the page. It decides how blocks are joined and where one may be cut."""
 
     PARAGRAPH = "paragraph"
     LIST_ITEM = "list_item"
@@ -50,16 +50,16 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The smallest piece that a chunk keeps whole when it fits.
+    """The smallest piece that a chunk keeps whole if it fits.
 
     Attributes:
-        kind: what it was on the page.
+        kind: its kind on the page.
         text: the whole block as Markdown, never empty.
-        head: what a later piece must repeat when the block is cut: a fence's first line, a table's two header lines,
-            an admonition's title, a tab's label.
-        tail: what every piece must end with: a fence's last line.
+        head: lines that later pieces repeat if the block is cut: a fence's first line, a table's two header lines, an
+            admonition's title, a tab's label.
+        tail: last line of every piece: a fence's last line.
         parts: inner blocks of a container (admonition, tab, list item, definition …) in order; empty for a leaf. A
-            container that doesn't fit is cut between its parts, and `head` stands before each piece.
+            container that doesn't fit is cut between its parts, with `head` before each piece.
     """
 
     kind: BlockKind
@@ -70,7 +70,7 @@ class Block:
 
 
 def join_blocks(blocks: Sequence[Block]) -> str:
-    """Return the Markdown of blocks in sequence: list items stand on adjacent lines, all else a blank line apart."""
+    """Return the Markdown of blocks in sequence: list items on adjacent lines, others separated by a blank line."""
     out: list[str] = []
     for i, block in enumerate(blocks):
         if i:
@@ -82,15 +82,15 @@ def join_blocks(blocks: Sequence[Block]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands under one rendered heading, up to the next one.
+    """The content under one rendered heading, up to the next one.
 
     Attributes:
-        heading: the heading's text; None for what stands before the first heading.
-        level: 1 to 6; 0 where `heading` is None.
-        anchor: the id that the heading has in the page, raw (not percent-encoded); None if it has none.
+        heading: the heading's text; None for the content before the first heading.
+        level: 1 to 6; 0 without a heading.
+        anchor: the heading's id in the page, raw (not percent-encoded); None if it has none.
         path: headings from the page title down to this one, inclusive.
-        blocks: its content without the heading; empty for a heading that is followed by another heading at once.
-        anchor_verified: the id was seen in a built page, not computed from source.
+        blocks: the content without the heading; empty if another heading follows at once.
+        anchor_verified: the id was read from a built page, not computed from source.
     """
 
     heading: str | None
@@ -103,14 +103,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of documentation as its reader sees it.
+    """One page of documentation as readers see it.
 
     Attributes:
-        file_path: relative to the docs root, `/`-separated, at most 512 characters: the page's identity.
+        file_path: relative to the docs root, `/`-separated, at most 512 characters; identifies the page.
         url: absolute, percent-encoded, without a fragment.
         title: the chapter title.
         language: BCP 47 tag.
-        created_at: ISO 8601 UTC, where the page states a date.
+        created_at: ISO 8601 UTC, if the page states a date.
     """
 
     file_path: str
@@ -125,12 +125,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page that a build offers: cheap to hold, read only when its content changed.
+    """A page to index, which is read only if its content changed.
 
     Attributes:
-        content_hash: SHA-256 in hex of exactly the bytes that `read` will parse.
-        context: all else that decides the page's payload (url, title, language, tags …) in one string; when it changes
-            the page is read again, though its content is the same.
+        content_hash: SHA-256 in hex of exactly the bytes that `read` parses.
+        context: all other inputs of the page's payload (url, title, language, tags …) in one string; the page is also
+            read again when it changes.
         read: parses the page; raises `InputError` if it can't be read.
         type: of its chunks, `PAGE` or `PERSONA`.
     """
@@ -144,7 +144,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """One head: a site in one docs version."""
+    """A site in one docs version; each scope has one head."""
 
     site: str
     version: str = ""
@@ -161,18 +161,18 @@ class SparseVector:
     values: tuple[float, ...]
 
     def among(self, terms: Iterable[int]) -> dict[int, float]:
-        """Return the weights of those of the terms that it holds; a question has far fewer than a text."""
-        indices, held = self.indices, {}
+        """Return the weights of those terms that the vector contains; a question has far fewer terms than a text."""
+        indices, weights = self.indices, {}
         for term in terms:
             at = bisect_left(indices, term)
             if at < len(indices) and indices[at] == term:
-                held[term] = self.values[at]
-        return held
+                weights[term] = self.values[at]
+        return weights
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The payload of one point in a store; `payload()` is its stored form."""
+    """The payload of one point. `payload()` is its stored form."""
 
     chunk_id: str
     embed_hash: str
@@ -198,11 +198,11 @@ class Chunk:
 
     @property
     def embed_text(self) -> str:
-        """The text as embedded and indexed: the heading path first, then the chunk."""
+        """The text that is embedded and indexed: the heading path, then the chunk."""
         return embed_text(self.heading_path, self.text)
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON form that stores keep; `from_payload` is its inverse."""
+        """Return the JSON form for stores; `from_payload` is its inverse."""
         values = ((name, getattr(self, name)) for name in self.__slots__)
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
@@ -215,22 +215,22 @@ class Chunk:
         return cls(**values)
 
     def stamped(self, now: str) -> Chunk:
-        """Return the chunk with its time of indexing (ISO 8601 UTC); a date that the page stated is kept."""
+        """Return the chunk with its time of indexing (ISO 8601 UTC); a date stated by the page stays."""
         return replace(self, created_at=self.created_at or now, timestamp=now)
 
 
 _FIELDS = frozenset(Chunk.__slots__)
-#: Fields of more than one value; JSON knows no tuples.
+#: Tuple fields, which are lists in JSON.
 _LISTS = frozenset({"heading_path", "tags"})
 
 
 def sound(text: str) -> str:
-    """Return text as every store and ledger can hold it: NUL and lone surrogates become U+FFFD, as in HTML."""
+    """Return text that every store and ledger accepts: NUL and lone surrogates become U+FFFD, as in HTML."""
     return _UNSOUND.sub("\ufffd", text)
 
 
 def slug(name: str) -> str:
-    """Return a site's name as the name of its index: letters and digits of any script, and hyphens."""
+    """Return the name of a site's index: letters and digits of any script, and hyphens."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).lower())
     return "-".join(words)[:64] or "site"
 
@@ -241,7 +241,7 @@ def utc_now() -> str:
 
 
 def stated_date(value: object) -> str | None:
-    """Return a front matter's date as ISO 8601 UTC; None for what is no date."""
+    """Return a front matter's date as ISO 8601 UTC, None if it is invalid."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -254,26 +254,26 @@ def stated_date(value: object) -> str | None:
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
     try:
         return aware.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    except OverflowError:  # a day at the end of all time, in another zone
+    except OverflowError:  # a day near year 1 or 9999, in another zone
         return None
 
 
 def embed_text(path: tuple[str, ...], text: str) -> str:
-    """Return what is embedded for a chunk: "Title > Heading > Sub-heading", a blank line, the text."""
+    """Return the text to embed for a chunk: "Title > Heading > Sub-heading", a blank line, the text."""
     return f"{' > '.join(path)}\n\n{text}"
 
 
 def chunk_id(
     scope: Scope, language: str, file_path: str, anchor: str | None, index: int, text: str, path: tuple[str, ...]
 ) -> str:
-    """Return the UUIDv5 of a chunk: the same on every machine, whatever the host, the time or the generation."""
+    """Return a chunk's UUIDv5, which is the same on every machine and in every generation."""
     parts = (scope.site, scope.version, language, file_path, anchor or "", str(index), text, *path)
-    # Length-prefixed, so that no two lists of parts share one name.
+    # Length prefixes keep two lists of parts from having one name.
     return str(uuid.uuid5(NAMESPACE, "".join(f"{len(p)}:{p}" for p in parts)))
 
 
 def embed_hash(fingerprint: str, text_as_embedded: str) -> str:
-    """Return the key by which a vector is reused: SHA-256 over the embedder's fingerprint and the text it saw."""
+    """Return the key for reusing a vector: SHA-256 of the embedder's fingerprint and the embedded text."""
     return hashlib.sha256(f"{fingerprint}\n{text_as_embedded}".encode()).hexdigest()
 
 
@@ -288,13 +288,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderCard:
-    """What an index must remember of the embedder that filled it.
+    """The properties of the embedder that an index records.
 
     Attributes:
         name: as configured, "cohere:embed-english-v3.0"; "none" for an index without dense vectors.
         size: dimensions; 0 for none.
-        limit: tokens that one text may have by the embedder's own count; 0 if it has no limit of its own.
-        space: names the vector space, so that two models that share one may read each other's index.
+        limit: most tokens of one text by the embedder's own count; 0 for no limit.
+        space: name of the vector space; models that share one can read each other's index.
     """
 
     name: str = "none"
@@ -309,17 +309,17 @@ class EmbedderCard:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The manifest of one generation, the only truth about what readers see.
+    """The manifest of one generation. It alone decides what readers see.
 
     Attributes:
         generation: counts publications of this scope from 1.
-        token: tells this publication from every other one with the same number, in whatever index.
+        token: random, tells this publication from others with the same number.
         pipeline: fingerprint of reader, chunker and embedder settings that made the chunks.
-        calibration: fitted evidence parameters (see `evidence.Calibration`), kept with the index they describe.
+        calibration: coefficients of evidence (see `calibration.Calibration`).
         languages: BCP 47 tags of the pages; a question is read by the rules of each.
         fusion_weight: share of the dense score in the linear fusion, 0 to 1; `calibrate` measures it. With MiniLM .3
             found the right section most often (ray-v1: SecHit@5 .614, and .586 by words alone).
-        base_url: the site's address as published; `serve` and the demo rewrite it to their own origin.
+        base_url: the site's published address; `serve` and the demo rewrite it to their own origin.
     """
 
     site: str

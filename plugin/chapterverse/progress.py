@@ -1,7 +1,7 @@
 """Progress of long work: a callback, and a bar on standard error.
 
-Where standard error is no terminal nothing is drawn. What begins with `WAITING` is a line there all the same: a run
-that does nothing for a minute should say why.
+Without a terminal only stages that start with `WAITING` are printed, as one line: a run that does nothing for a minute
+should say why.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-#: Called with (what is being done, how many are done, how many there are).
+#: Called with (stage, number done, total number).
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 WAITING = "Waiting"
@@ -18,8 +18,8 @@ WAITING = "Waiting"
 
 @contextlib.contextmanager
 def bar() -> Iterator[Progress]:
-    """Yield a function for `sync.index`: one bar for each stage, shown only on a terminal."""
-    # Imported here, since a docs build loads this module and seldom has a terminal to draw on.
+    """Yield a progress callback that draws one bar for each stage on a terminal."""
+    # Imported here, because a docs build loads this module and seldom has a terminal.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars

@@ -1,4 +1,4 @@
-"""What the command line asks of the service, which is another package and is never imported from here."""
+"""The service's interface for the command line. The service is another package, which is never imported from here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ History = list[dict[str, str]] | None
 
 
 class KeptTurn(Protocol):
-    """A question and its answer, as far as they are kept."""
+    """The stored part of a question and its answer."""
 
     @property
     def question(self) -> str: ...
@@ -27,7 +27,7 @@ class KeptTurn(Protocol):
 
 
 class KeptRating(Protocol):
-    """A reader's rating of an answer; `reason` and `comment` are empty where none was given, `at` is ISO 8601 UTC."""
+    """A reader's rating of an answer. `reason` and `comment` may be empty; `at` is ISO 8601 UTC."""
 
     @property
     def turn_id(self) -> str: ...
@@ -49,14 +49,14 @@ class KeptRating(Protocol):
 
 
 class KeptThreads(Protocol):
-    """Conversations that are kept. Every method raises `ChapterVerseError` where the database can't be used."""
+    """The stored conversations. Every method raises `ChapterVerseError` if the database can't be used."""
 
     def forget(self, thread_id: str) -> bool:
         """Remove a thread; return whether there was one."""
         ...
 
     def expire(self, days: int) -> int:
-        """Remove what is older in all threads; return how many turns, summaries and ratings it was."""
+        """Remove older rows of all threads; return the number of removed turns, summaries and ratings."""
         ...
 
     def rated(self, limit: int) -> Sequence[KeptRating]:
@@ -65,10 +65,9 @@ class KeptThreads(Protocol):
 
 
 class Session(Protocol):
-    """One open service, for its owner: nothing counts against the public's budget.
+    """One open service, for its owner: calls don't count against the public budget.
 
-    Every method but `threads` raises `InputError` for a question out of contract and `IndexFault` where no index can
-    be read.
+    Every method raises `InputError` for an invalid question and `IndexFault` if no index can be read.
     """
 
     @property
@@ -76,7 +75,7 @@ class Session(Protocol):
 
     @property
     def threads(self) -> KeptThreads | None:
-        """Conversations that are kept; None where none are."""
+        """Stored conversations, None without a database."""
         ...
 
     def snapshot(self) -> Snapshot:
@@ -84,7 +83,7 @@ class Session(Protocol):
         ...
 
     def answer(self, **fields: Any) -> dict[str, Any]:
-        """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; those that are None are left out."""
+        """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; fields that are None are left out."""
         ...
 
     def search(
@@ -94,16 +93,16 @@ class Session(Protocol):
         ...
 
     def examine(self, question: str, history: History, top_k: int) -> dict[str, Any]:
-        """Return the `results` of `search` and how they came about.
+        """Return the `results` of `search` and their figures.
 
-        `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` says that
-        nothing reaches it; `seconds` by stage, with a `total` that leaves out the opening of the index; `degraded` why
-        not all went as configured, or None; `generation` that of the index.
+        `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` whether
+        the evidence is below the floor; `seconds` by stage, with a `total` without the opening of the index; `degraded`
+        the reason why a part did not work as configured, or None; `generation` that of the index.
         """
         ...
 
     def weigh(self, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
-        """Return the `features` of every candidate, and by each fusion weight the `urls` of the best ten.
+        """Return the `features` of every candidate, and the `urls` of the ten best for each fusion weight.
 
         Raises:
             ProviderError: the embedder failed.
@@ -111,9 +110,9 @@ class Session(Protocol):
         ...
 
     def judge(self, question: str, history: History) -> dict[str, Any]:
-        """Answer a question and return counts of its citations, sentences and claims, checked anew in the index."""
+        """Answer a question and return counts of its citations, sentences and claims, checked again in the index."""
         ...
 
     def holds(self, claims: Sequence[Mapping[str, str]]) -> list[bool]:
-        """Return for each claim (`text`, `url` and `chunk_id` of a section) whether the check lets it stand."""
+        """Return for each claim (`text`, and `url` and `chunk_id` of a section) whether the section supports it."""
         ...

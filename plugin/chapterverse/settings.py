@@ -1,7 +1,7 @@
-"""Settings from the environment: one name for each, in every part of the system.
+"""Settings from the environment, with the same names in every part of the system.
 
-A flag or a line of mkdocs.yml overrides a variable; a secret comes from the environment, or from where `secrets_arn`
-says. A key that is present never switches a provider on: only `embedder`, `reranker` and `generator` do.
+A flag or a line of mkdocs.yml overrides a variable. A secret comes only from the environment or from `secrets_arn`. A
+key alone never enables a provider; `embedder`, `reranker` and `generator` do.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError
 
-#: Where the embedded index lives unless told otherwise: MkDocs plugins share `.cache/plugin/<name>` by convention.
+#: Default place of the embedded index; by convention MkDocs plugins use `.cache/plugin/<name>`.
 DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
 
-#: How build services say that they build a pull request, whose author may be a stranger.
+#: Variables by which CI services mark the build of a pull request, whose author may be a stranger.
 _PULL_REQUEST = {
     "GITHUB_EVENT_NAME": {"pull_request", "pull_request_target"},
     "BUILD_REASON": {"PullRequest"},
     "PULL_REQUEST": {"true"},
     "READTHEDOCS_VERSION_TYPE": {"external"},
 }
-#: These are set for nothing else.
+#: Variables that are set only for pull requests.
 _PULL_REQUEST_NUMBER = ("CI_MERGE_REQUEST_IID", "CIRCLE_PULL_REQUEST", "VERCEL_GIT_PULL_REQUEST_ID")
 
 _TRUE = {"1", "true", "yes", "on"}
@@ -41,37 +41,36 @@ def _setting(default: Any, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that is configurable at run time; secrets are left out of `repr`.
+    """All run-time settings; secrets are left out of `repr`.
 
     Attributes:
         store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
-        ledger: `sqlite:PATH` or `postgresql://…`; empty means a file of its own for each store.
-        persona: file that tells the chat how to speak; empty looks for `persona.md`.
-        base_url: address of the published site; rewrites citations when it differs from the index's own.
+        ledger: `sqlite:PATH` or `postgresql://…`; empty means a separate file for each store.
+        persona: file with the chat's name, language and tone; empty looks for `persona.md`.
+        base_url: address of the published site; citations are rewritten to it if it differs from the index's own.
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
         publish: whether a build may write the index; None means yes for the embedded store, no for a remote one.
-        preview_store: remote store that the build of a pull request uses in place of the site's; empty means that such
-            a build writes none.
-        pull_request: whether this is the build of a pull request, which never writes the site's own remote index.
-        preview_of: the store whose place `preview_store` took; empty where it took none.
+        preview_store: remote store for builds of pull requests instead of the site's; empty means that they write none.
+        pull_request: whether a pull request is being built, which never writes the site's own remote index.
+        preview_of: the store that `preview_store` replaced; empty if none.
         endpoint: address of the API that the widget calls.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
-        records: `sqlite:PATH` or `postgresql://…`, where conversations are kept; empty means that none is.
-        records_days: days after which a conversation is forgotten.
-        signing_key: marks our answers in a conversation that the browser keeps; several, comma-separated, newest first.
-        limiter: `memory`, `sqlite:PATH` or `dynamodb:TABLE`, where requests and money are counted.
-        rates: requests that one client may make, such as "10/min,60/h,200/day"; "off" for as many as it likes.
-        daily_budget_usd: the most that models may cost a site in a day (UTC), in US dollars; "off" for no limit.
-        prices: what a model costs where its name is not known, or another price was agreed, such as
-            "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars for a million tokens, or a thousand searches.
-        economy_generator: the cheaper model that answers when four fifths of the budget are gone.
-        proof_of_work: whether a client that has used half of one of its `rates` has to compute something, a fifth of
-            a second in a browser, before it may ask on.
-        secrets_arn: secrets of Secrets Manager, or parameters of Parameter Store, comma-separated, that hold secrets as
-            JSON by name (see `chapterverse.net.aws.secrets`).
-        qdrant_url: the server that the store `qdrant:` without an address means.
+        records: `sqlite:PATH` or `postgresql://…` for conversations; empty stores none.
+        records_days: days after which a conversation is removed.
+        signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
+        limiter: `memory`, `sqlite:PATH` or `dynamodb:TABLE`, which counts requests and costs.
+        rates: requests allowed per client, such as "10/min,60/h,200/day"; "off" for no limit.
+        daily_budget_usd: most US dollars that a site's models may cost per day (UTC); "off" for no limit.
+        prices: prices of models with unknown names or with other agreed prices, such as
+            "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars per million tokens, or per thousand searches.
+        economy_generator: cheaper model that answers after four fifths of the budget.
+        proof_of_work: whether a client that has used half of one of its `rates` must compute a proof of work, a fifth
+            of a second in a browser, before each further question.
+        secrets_arn: secrets of Secrets Manager or parameters of Parameter Store, comma-separated, with secrets as JSON
+            by name (see `chapterverse.net.aws.secrets`).
+        qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
     """
 
@@ -114,31 +113,30 @@ class Settings:
 
     @property
     def may_publish(self) -> bool:
-        """Whether a build may write the index: by default the embedded one, and a remote one only when told to."""
+        """Whether a build may write the index: by default the embedded one, a remote one only if `publish` is true."""
         if self.store.startswith("edge:"):
             return self.publish is not False
         return self.publish is True and (not self.pull_request or bool(self.preview_of))
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Every secret that is set, by the name of its variable."""
-        held = {name: str(getattr(self, field)) for name, field in secret_fields().items()}
-        return {name: value for name, value in held.items() if value}
+        """Every secret that is set, by variable."""
+        values = {name: str(getattr(self, field)) for name, field in secret_fields().items()}
+        return {name: value for name, value in values.items() if value}
 
-    def with_secrets(self, held: Mapping[str, str]) -> Settings:
-        """Return a copy with these secrets, by the names of their variables, where there is none yet."""
-        missing = {field: held.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
-        return self.override(**missing)._in_its_place()
+    def with_secrets(self, secrets: Mapping[str, str]) -> Settings:
+        """Return a copy with these secrets, by variable, where none is set yet."""
+        missing = {field: secrets.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
+        return self.override(**missing)._for_pull_request()
 
     def resolved(self, root: Path) -> Settings:
-        """Return the settings with relative paths taken from `root` instead of the working directory."""
+        """Return the settings with relative paths resolved against `root` instead of the working directory."""
         kind, _, path = self.store.partition(":")
-        # An absolute path stays as it is.
         store = f"edge:{root / path}" if kind == "edge" and path else None
         return self.override(store=store, persona=str(root / self.persona) if self.persona else None)
 
     def override(self, **values: Any) -> Settings:
-        """Return a copy where every value that is not None replaces the setting of that name."""
+        """Return a copy with every value that is not None replaced."""
         current = {f.name: getattr(self, f.name) for f in fields(self)}
         return Settings(**{**current, **{k: v for k, v in values.items() if v is not None}})
 
@@ -153,27 +151,27 @@ class Settings:
         values: dict[str, Any] = {"pull_request": _is_pull_request(env)}
         for f in (f for f in fields(cls) if f.metadata):
             raw = env.get(f.metadata["env"])
-            # An empty variable is how CI systems spell "not set".
+            # CI systems set an empty variable for "not set".
             if raw:
                 values[f.name] = _switch(f.metadata["env"], raw) if "bool" in str(f.type) else raw
-        return cls(**values).override(**overrides)._in_its_place()
+        return cls(**values).override(**overrides)._for_pull_request()
 
-    def _in_its_place(self) -> Settings:
-        """Return what the build of a pull request uses instead; what nobody else can see stays as it is."""
+    def _for_pull_request(self) -> Settings:
+        """Return the settings for a pull request's build, which uses `preview_store` instead of a remote store."""
         if not (self.pull_request and self.preview_store) or self.store.startswith("edge:"):
             return self
-        # A server's rows would be the site's own.
+        # A ledger server's rows belong to the site's own index.
         ledger = self.ledger if self.ledger.startswith("sqlite:") else ""
         return self.override(store=self.preview_store, ledger=ledger, preview_of=self.preview_of or self.store)
 
 
 def secret_fields() -> dict[str, str]:
-    """Return the names of the settings that are secrets, by those of their variables."""
+    """Return the names of the secret settings by variable."""
     return {f.metadata["env"]: f.name for f in fields(Settings) if f.metadata.get("secret")}
 
 
 def _is_pull_request(env: Mapping[str, str]) -> bool:
-    return any(env.get(name) in said for name, said in _PULL_REQUEST.items()) or any(
+    return any(env.get(name) in values for name, values in _PULL_REQUEST.items()) or any(
         env.get(name) for name in _PULL_REQUEST_NUMBER
     )
 

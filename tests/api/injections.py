@@ -1,4 +1,4 @@
-"""What attackers plant where a model may read it: orders in many voices, encodings and places, and what they order.
+"""Prompt injections that attackers plant in pages: orders in many voices, encodings and places.
 
 Each order holds, between « and », what the attacker wants the reader to see. `Obedient` is a model that reads every
 encoding that is known to work on some model, and does nothing but obey.
@@ -205,7 +205,7 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def order_in(text: str) -> str | None:
-    """Return what the last order in a text wants to be said."""
+    """Return the text that the last order of a text demands."""
     for reading in _readings(text):
         found = _ORDER.findall(reading)
         if found:
@@ -248,7 +248,7 @@ class Obedient:
 
 
 def _heard(task: GenerationRequest) -> Iterator[str]:
-    """Yield what it reads, the latest word first."""
+    """Yield the orders in a text, last first."""
     yield task.question
     yield task.context
     yield from (said.content for said in reversed(task.history))

@@ -1,4 +1,4 @@
-"""A model that lies on purpose: true sentences of what it was sent, and every lie that we know of, by a seed."""
+"""A model that lies on purpose: true sentences of its sources and every known kind of lie, by a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small documentation, of a site builder called Quill, in a real index; an embedder that needs no model."""
+"""A small documentation of a site builder called Quill in a real index, and an embedder without a model."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def service(
     generator: Generator | None = None,
     reranker: Ranks | None = None,
 ) -> ServiceSession:
-    """Return the service over these parts; what is left out is as the settings have it, without a reranker."""
+    """Return the service over these parts; the settings define the others, without a reranker."""
     models = Models.of(settings, embedder, generator or open_generator(settings), reranker)
     return ServiceSession(Resources.of(settings, store or open_store(settings), models))
 

@@ -1,4 +1,4 @@
-"""A service that answers from a queue and remembers what it was asked, and a client that needs no socket."""
+"""A service that answers from a queue and records its requests, and a client without a socket."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Scripted:
             raise step
         return FOUND
 
-    def rate(self, said: Feedback) -> None:
-        self.rated.append(said)
+    def rate(self, rating: Feedback) -> None:
+        self.rated.append(rating)
         for step in self._next(()):
             assert isinstance(step, Exception)
             raise step

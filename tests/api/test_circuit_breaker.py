@@ -14,19 +14,12 @@ from chapterverse_api.answering.guarded_models import GuardedEmbedder, GuardedRe
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS, CircuitBreaker, CircuitOpen
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage
+from fakes.clocks import Clock
 from fakes.openai_server import OpenAIServer
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Reranker:
-    """Fails as often as it is told to, then ranks."""
+    """Fails this many times, then ranks."""
 
     name = "fake:reranker"
 

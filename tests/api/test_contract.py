@@ -1,4 +1,4 @@
-"""What the contract says of itself, in OpenAPI. That it holds is tested where requests come in."""
+"""The contract in OpenAPI; the tests of the routes show that it holds."""
 
 from __future__ import annotations
 

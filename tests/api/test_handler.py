@@ -1,4 +1,4 @@
-"""The entry point as the runtime sees it: imported in a fresh process, with nothing but an environment."""
+"""The Lambda entry point, imported in a fresh process with nothing but an environment."""
 
 from __future__ import annotations
 

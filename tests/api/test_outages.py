@@ -1,4 +1,4 @@
-"""A store on a server that hangs: the first questions wait for it, others are told at once, and it is tried again."""
+"""A store on a hanging server: the first questions wait, others fail at once, and it is tried again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from api import quill
-from api.index.test_live_index import Clock, asked, fits, live, names, settle
+from api.index.test_live_index import asked, fits, live, names, settle
 from api.index.test_live_index import publish as publish_s3
 from chapterverse.errors import IndexUnavailable
 from chapterverse.indexing import sync
@@ -29,6 +29,7 @@ from chapterverse.text import lexical
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS
 from chapterverse_api.index.live_index import LiveIndex
 from chapterverse_api.service import Service
+from fakes.clocks import Clock
 from fakes.docs import point, prose
 from fakes.qdrant_server import QdrantServer, Request
 from fakes.qdrant_server.stores import publish, store_on
@@ -68,7 +69,7 @@ def server() -> Iterator[QdrantServer]:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_800_000_000.0)
 
 
 def reading(server: QdrantServer) -> QdrantStore:

@@ -1,4 +1,4 @@
-"""What a cold start takes compiled from a file, by a recording that this Python makes of the checkout."""
+"""Precompiled code at a cold start, recorded by this Python from the checkout."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PATTERNS, METHODS = 150, 90
 
 
 def run(*command: str | Path, seed: str) -> str:
-    """Return what a process prints; by its seed, sets have their elements in another order."""
+    """Return a process's output; its hash seed changes the order of sets."""
     environment = os.environ | {"PYTHONHASHSEED": seed}
     done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

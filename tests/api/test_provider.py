@@ -1,4 +1,4 @@
-"""The service and its secrets: had at the first question, changed without a restart, and paid for by no reader."""
+"""The service and its secrets: read at the first question, renewed without a restart and without delay for readers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from chapterverse_api.app import create_app
 from chapterverse_api.observability import log
 from chapterverse_api.provider import FAILED, LIFETIME, REFUSED, ServiceProvider
 from chapterverse_api.service import Service
+from fakes.clocks import Clock
 from fakes.cohere_server import KEY, CohereServer
 from fakes.s3_server import S3Server, shared
 from fakes.secrets import change, refusing, secret
@@ -43,7 +44,7 @@ def cohere() -> Iterator[CohereServer]:
 
 @pytest.fixture
 def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
-    """What the log says, each line parsed."""
+    """The parsed lines of the log."""
     logger = logging.getLogger("chapterverse")
     before = (logger.handlers[:], logger.level, logger.propagate)
     stream = io.StringIO()
@@ -51,13 +52,6 @@ def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
     yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
     assert CANARY not in stream.getvalue()
     logger.handlers[:], logger.level, logger.propagate = before
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def settings(folder: Path, arn: str, cohere: CohereServer | None = None) -> Settings:

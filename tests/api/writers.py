@@ -1,4 +1,4 @@
-"""A model that writes from a queue, texts or errors, and remembers what it was asked."""
+"""A model that writes from a queue of texts and errors, and records its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with built sites, planted one by one, and nothing else."""
+"""`check` on built sites: each planted fault is found, and nothing else."""
 
 from __future__ import annotations
 
@@ -95,6 +95,24 @@ def test_captured_sites_lack_the_widget_and_nothing_else(tmp_path: Path, generat
     assert found(site, with_index=False).counts == {"no_widget": pages}
     inject(site, widget_files("https://api.example.com"))
     assert found(site, with_index=False).counts == {}
+
+
+def test_listings_are_named_and_are_no_fault(site: Path) -> None:
+    write(site, "tags/index.html", '<ul><li><a href="../brew/">Brew</a></li></ul>')
+    inject(site, widget_files("/"))
+    seen = found(site)
+    assert (seen.counts, seen.listings) == ({}, {"tags/index.html": "tag listing"})
+    assert seen.to_json()["listings"] == {"tags/index.html": "tag listing"}
+    assert "Left out: tags/index.html (tag listing)" in list(seen.lines())
+    seen = found(site, include=["tags/"])
+    assert (dict(seen.counts), seen.listings) == ({"unindexed": 1}, {})
+
+
+def test_an_unknown_content_type(site: Path) -> None:
+    write(site, "a/index.html", head='<meta name="chapterverse:content_type" content="essay">')
+    (finding,) = found(site, with_index=False).of("content_type")
+    assert finding.file == "a/index.html"
+    assert finding.says.startswith("a/index.html: content_type 'essay' is unknown")
 
 
 def test_a_zensical_site_is_told_by_name_with_the_cure(tmp_path: Path) -> None:

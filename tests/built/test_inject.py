@@ -1,4 +1,4 @@
-"""The widget in built sites: one tag a page, no other byte changed, nothing outside of the folder touched."""
+"""The widget in built sites: one tag per page, no other byte changed, no file outside of the folder touched."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_cut_short_is_finished_by_the_next(tmp_path: Path) -> None:
-    """Whatever was written, every page that has a tag finds its files."""
+    """After any interruption every page with a tag finds its files."""
     write(tmp_path, "a.html")
     write(tmp_path, "b.html")
 

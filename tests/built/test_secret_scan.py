@@ -1,4 +1,4 @@
-"""Secrets in the files of a site, each of its own, so that each must be found where it is."""
+"""Secrets in a site's files, each different, so that each must be found at its own place."""
 
 from __future__ import annotations
 

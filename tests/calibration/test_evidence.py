@@ -145,7 +145,7 @@ def test_a_fit_is_the_same_whatever_led_to_the_index(tmp_path: Path, manual: Sna
 def test_made_questions_are_told_apart(manual: Snapshot) -> None:
     calibration = Calibration.from_json(manual.head.calibration)
     sample = [sorted(set(_words(p))) for p in manual.points()]
-    asked, foreign = zip(*sampling._made_questions(sample), strict=True)
+    asked, foreign = zip(*sampling._make_questions(sample), strict=True)
     scores = [[calibration.of(f) for f in sampling._all_features(made, manual)] for made in (asked, foreign)]
     kept, passed = (sum(s >= calibration.floor for s in side) / len(side) for side in scores)
     assert kept >= 0.9

@@ -1,4 +1,4 @@
-"""`chapterverse calibrate` over a real index: what comes out, what is stored, what is refused."""
+"""`chapterverse calibrate` over a real index: its output, the stored calibration, its errors."""
 
 from __future__ import annotations
 

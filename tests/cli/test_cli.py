@@ -1,4 +1,4 @@
-"""Every command over real files; what a process of its own is needed for (signals, terminals, pipes) in one."""
+"""Every command over real files; signals, terminals and pipes in a separate process."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Shell:
         file.write_text(html, encoding="utf-8")
 
     def run(self, *arguments: str, code: int = 0, environment: Mapping[str, str] = {}) -> Said:
-        """Run a command to its end, in this process: what it raises is the test's failure."""
+        """Run a command in this process to its end; its exceptions fail the test."""
         out, err, left = io.StringIO(), io.StringIO(), 0
         with chdir(self.root), environed(environment), redirect_stdout(out), redirect_stderr(err):
             try:
@@ -71,7 +71,7 @@ class Shell:
         return Said(left, out.getvalue(), err.getvalue())
 
     def json(self, *arguments: str, **environment: str) -> Any:
-        """Return what a command prints with --json, which must be all that it prints."""
+        """Return a command's whole output with --json."""
         return json.loads(self.run(*arguments, "--json", environment=environment).stdout)
 
     def refused(self, *arguments: str, code: int = 1, **environment: Any) -> str:
@@ -86,7 +86,7 @@ class Shell:
 
 
 def command(*arguments: str) -> list[str]:
-    """Return what runs a command in a process of its own."""
+    """Return the arguments that run a command in a separate process."""
     return [sys.executable, "-c", "from chapterverse.cli import main; main()", *arguments]
 
 
@@ -143,7 +143,7 @@ def test_help_names_every_command_and_where_to_start(indexed: Shell, arguments: 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("index", ["--source", "--slugs", "--base-url", "--ledger", "--embedder", "--dry-run", "--json"]),
+        ("index", ["--source", "--slugs", "--base-url", "--include", "--ledger", "--embedder", "--dry-run", "--json"]),
         ("search", ["--questions", "--top-k", "--filter", "--json"]),
         ("ask", ["--selected-text", "--page-url", "--json"]),
         ("serve", ["--host", "--port", "--site-dir"]),
@@ -210,6 +210,17 @@ def test_what_can_not_be_read_is_a_warning_and_the_rest_is_indexed(shell: Shell)
     assert report["pages"] == {"seen": 4, "new": 3, "changed": 0, "unchanged": 0, "removed": 0, "skipped": 1}
     assert report["warnings"] == ["junk.html is not a text file."]
     assert done.stderr.startswith("Warning: junk.html is not a text file.\n")
+
+
+def test_listings_are_named_left_out_and_brought_back(shell: Shell) -> None:
+    shell.write("tags/index.html", "Tags", '<ul><li><a href="../brew/">Brewing</a></li></ul>')
+    done = shell.run("index", "site", "--json")
+    assert done.stderr.startswith("Left out: tags/index.html (tag listing)\n")
+    report = json.loads(done.stdout)
+    assert (report["listings"], report["pages"]["skipped"]) == ({"tags/index.html": "tag listing"}, 1)
+    again = shell.json("index", "site", "--include", "tags/")
+    assert ("listings" in again, again["pages"]["new"]) == (False, 1)
+    assert shell.json("status", "site", "--include", "tags/")["files"][-1]["state"] == "Indexed"
 
 
 def test_index_of_a_folder_of_markdown(shell: Shell) -> None:
@@ -514,7 +525,7 @@ def test_a_terminal_gets_a_bar_and_a_page(indexed: Shell, tmp_path: Path) -> Non
 
 
 def typed(shell: Shell, *arguments: str) -> str:
-    """Return what a command shows on a terminal."""
+    """Return a command's output on a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         command(*arguments), cwd=shell.root, env=clean({"TERM": "xterm"}), stdin=theirs, stdout=theirs, stderr=theirs

@@ -1,4 +1,4 @@
-"""`chapterverse feedback`, over a real database and the service as it is installed."""
+"""`chapterverse feedback`, over a real database and the installed service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def keep(folder: Path, *said: StoredRating, turns: tuple[StoredTurn, ...] = ()) -> None:
-    """Keep turns, and what was said of them, a minute apart."""
+    """Store turns with ratings, a minute apart."""
     now = datetime.now(UTC).replace(hour=12, minute=0) - timedelta(days=1)
     table = Table(SqliteDatabase(folder / "records.sqlite"), 30, lambda: now)
     for turn in turns:

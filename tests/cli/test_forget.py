@@ -1,4 +1,4 @@
-"""`chapterverse forget`, over a real database and the service as it is installed."""
+"""`chapterverse forget`, over a real database and the installed service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands take their secrets from where the environment says, once, at their start."""
+"""The commands read their secrets once at their start, from the place that the environment names."""
 
 from __future__ import annotations
 

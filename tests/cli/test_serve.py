@@ -1,4 +1,4 @@
-"""`chapterverse serve` as a process: by which names it is reached, what clients can do to it, what it writes."""
+"""`chapterverse serve` as a process: its names, its bounds on clients, its log."""
 
 from __future__ import annotations
 

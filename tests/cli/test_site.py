@@ -1,4 +1,4 @@
-"""`widget`, `inject` and `check` as commands: what they print, and how they end."""
+"""`widget`, `inject` and `check` as commands: their output and exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = """<!doctype html><html><head><title>T</title><link rel="canonical" href=
 
 
 def run(*arguments: object, code: int = 0) -> tuple[str, str]:
-    """Run a command in this process; return what it printed on standard output and standard error."""
+    """Run a command in this process; return its standard output and standard error."""
     out, err, left = io.StringIO(), io.StringIO(), 0
     with redirect_stdout(out), redirect_stderr(err):
         try:
@@ -121,7 +121,7 @@ def test_options_come_from_a_file_and_flags_win(site: Path, tmp_path: Path, comm
 
 
 def configured(folder: Path) -> object:
-    """Return what the only widget below a folder was told."""
+    """Return the configuration of the only widget below a folder."""
     (file,) = folder.rglob("config.js")
     return json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
 

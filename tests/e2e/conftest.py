@@ -1,4 +1,4 @@
-"""A site to visit and a browser to visit it with."""
+"""A site and a browser."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, 
 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Callable[[str], Page]]:
-    """Open an address in a window of its own, and see at the end that nobody else was asked for anything."""
+    """Open an address in a new window, and check at the end that no other server was contacted."""
     contexts, requests, errors = [], [], []
 
     def open_page(url: str, **options: object) -> Page:

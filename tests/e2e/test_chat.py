@@ -1,4 +1,4 @@
-"""A reader's way on real sites: ask, read the answer, follow its citation, go on asking."""
+"""A reader on real sites: asks, reads the answer, follows its citation, asks again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sites of other generators, with the chat put in after the build: asked in a real browser, cited to the heading."""
+"""Sites of other generators with an injected chat: questions in a real browser, citations down to the heading."""
 
 from __future__ import annotations
 

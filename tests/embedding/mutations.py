@@ -1,4 +1,4 @@
-"""Replies of a model that went wrong somewhere on their way, a different one for each seed."""
+"""Damaged replies of a model, a different one for each seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedders of paid services, each with the fake it talks to, opened alike."""
+"""The embedders of paid services, each with its fake."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def bedrock(patience: RetryPolicy) -> Iterator[tuple[Embedder, LoopbackServer]]:
 
 @contextmanager
 def aws_environment(server: BedrockServer) -> Iterator[None]:
-    """Variables that lead boto3 to a fake, whatever the machine's own are."""
+    """Variables that point boto3 to a fake, independent of the machine's own."""
     with pytest.MonkeyPatch.context() as env:
         env.delenv("AWS_PROFILE", raising=False)
         for name, value in {

@@ -1,4 +1,4 @@
-"""Many texts in requests of the right size, and the text that is too long found among them."""
+"""Batches of the right size, and the position of a text that is too long."""
 
 from __future__ import annotations
 

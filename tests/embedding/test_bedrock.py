@@ -1,4 +1,4 @@
-"""Cohere on Bedrock through the real boto3, which AWS_ENDPOINT_URL leads to a fake on loopback."""
+"""Cohere on Bedrock with the real boto3, which AWS_ENDPOINT_URL points to a fake on loopback."""
 
 from __future__ import annotations
 

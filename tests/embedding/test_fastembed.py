@@ -1,4 +1,4 @@
-"""The local embedder with a real ONNX model, looked for in `CHAPTERVERSE_TEST_MODELS`."""
+"""The local embedder with a real ONNX model from `CHAPTERVERSE_TEST_MODELS`."""
 
 from __future__ import annotations
 

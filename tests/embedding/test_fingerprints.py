@@ -1,4 +1,4 @@
-"""An index may be read by another embedder only where both make the same vectors."""
+"""An index may be read by another embedder only if both make the same vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a setting picks a model."""
+"""Models by setting."""
 
 from __future__ import annotations
 

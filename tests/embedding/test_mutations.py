@@ -1,4 +1,4 @@
-"""However a reply is damaged, no bad vector comes out of it."""
+"""A damaged reply never gives a bad vector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = ["one text", "another text", "and a third"]
 
 
 class _Entries(list[Any]):
-    """The vectors of OpenAI's entries; what is done to them is done to the entries."""
+    """The vectors of OpenAI's entries; changes apply to the entries."""
 
     def __init__(self, data: list[Any]) -> None:
         super().__init__(entry["embedding"] for entry in data)

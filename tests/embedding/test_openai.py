@@ -1,4 +1,4 @@
-"""The OpenAI-compatible embedder against OpenAI and the local servers like it, on loopback."""
+"""The OpenAI-compatible embedder against fakes of OpenAI and local servers, on loopback."""
 
 from __future__ import annotations
 

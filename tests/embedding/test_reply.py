@@ -1,4 +1,4 @@
-"""What passes as vectors, and what is refused whole."""
+"""Valid vectors, and replies that are rejected as a whole."""
 
 from __future__ import annotations
 

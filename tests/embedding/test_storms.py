@@ -1,4 +1,4 @@
-"""A build through bad weather: what comes out is what comes out of a calm one."""
+"""A build while the provider fails often gives the same index as an undisturbed one."""
 
 from __future__ import annotations
 

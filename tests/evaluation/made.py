@@ -1,4 +1,4 @@
-"""Runs made by hand: what came of a question, in as few words as a test needs."""
+"""Runs made by hand: results of questions in as few words as a test needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`chapterverse eval --answers`: from questions to figures of answers, and what becomes of it when it is broken off."""
+"""`chapterverse eval --answers`: from questions to figures of answers, and an interrupted run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def asked(shell: Shell, service: Any) -> tuple[Run, list[Any]]:
 
 
 class Judging:
-    """A service that counts what it judges, and at one question does something else."""
+    """A service that counts its judgments, and misbehaves at one question."""
 
     def __init__(self, service: Service, at: int, event: BaseException | dict[str, Any]) -> None:
         self._service, self._at, self._event = service, at, event

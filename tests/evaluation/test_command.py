@@ -1,4 +1,4 @@
-"""`chapterverse eval` as a command: what it prints and writes, how it ends, and every mistake in one sentence."""
+"""`chapterverse eval` as a command: output, files, exit codes, and one sentence for each mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures against values computed by hand, and against definitions written out over a list of gains."""
+"""Figures against values computed by hand, and against definitions over a list of gains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as a document: parsed as XML, looked at as HTML, and opened in a browser."""
+"""The report as a document: parsed as XML and as HTML, and opened in a browser."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def text(element: ElementTree.Element) -> str:
 
 
 class Loads(HTMLParser):
-    """What a page runs, loads, or links to, by the standard library's reading of HTML."""
+    """A page's scripts, loads and links, by the standard library's HTML parser."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

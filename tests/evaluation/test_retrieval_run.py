@@ -1,4 +1,4 @@
-"""Asking a real service over a real index."""
+"""Questions to a real service over a real index."""
 
 from __future__ import annotations
 

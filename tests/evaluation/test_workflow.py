@@ -1,4 +1,4 @@
-"""The workflow for pull requests: what it may do, and its own steps run over a small site."""
+"""The workflow for pull requests: its rights, and its own steps over a small site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that depend on the words of a text alone: what the fakes of embedding models answer with."""
+"""Vectors computed from a text's words, the answers of fake embedding models."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections import Counter
 
 
 def tokens(text: str) -> int:
-    """Count as the fakes do: a word or a sign is a token."""
+    """Count like the fakes: a word or a sign is a token."""
     return len(re.findall(r"\w+|[^\w\s]", text))
 
 
 def first_tokens(text: str, count: int) -> str:
-    """Return what a model that reads `count` tokens sees of a text."""
+    """Return the part of a text that a model with a limit of `count` tokens reads."""
     return " ".join(re.findall(r"\w+|[^\w\s]", text)[:count])
 
 
 def vector(text: str, size: int) -> list[float]:
-    """Return a unit vector in which each word of `text` moves eight coordinates: texts that share words are near."""
+    """Return a unit vector in which each word of `text` moves eight coordinates, so texts that share words are near."""
     numbers = [0.0] * size
     for word, count in Counter(re.findall(r"\w+", text.lower()) or [text]).items():
         digest = hashlib.sha256(word.encode()).digest()

@@ -108,12 +108,12 @@ class ConverseRequest(BaseModel):
 
 
 class BedrockServer(LoopbackServer):
-    """Set AWS_ENDPOINT_URL_BEDROCK_RUNTIME to `url`.
+    """A fake Bedrock; set AWS_ENDPOINT_URL_BEDROCK_RUNTIME to its `url`.
 
     Attributes:
-        scripts: what a language model says to the next conversations, one each.
-        stop: why it stops.
-        thoughts: tokens that it thinks before each answer, and bills.
+        scripts: a language model's answers to the next conversations.
+        stop: the stop reason.
+        thoughts: billed reasoning tokens before each answer.
     """
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class BedrockServer(LoopbackServer):
 
 
 def event(name: str, payload: Any) -> bytes:
-    """Return one event of a stream; "p" pads it, as the service does against who counts bytes."""
+    """Return one event of a stream; "p" is padding, with which the service hides lengths."""
     headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
     return frame(headers, json.dumps({**payload, "p": "abcdefgh"}).encode())
 

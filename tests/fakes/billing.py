@@ -1,4 +1,4 @@
-"""What holds of every request that costs money."""
+"""Invariants of every request that costs money."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fakes.loopback import LoopbackServer, failing
 
 
 def assert_sent_once(server: LoopbackServer, status: int, ask: Callable[[], object]) -> None:
-    """Fail unless a request that may have been billed is left at that, and known to be."""
+    """Fail unless a request that may have been billed was sent once and is known as billed."""
     server.play(failing(status))
     with pytest.raises(ProviderError) as caught:
         ask()

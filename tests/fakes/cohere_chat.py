@@ -1,4 +1,4 @@
-"""Cohere's `POST /v2/chat` as documented: what it takes and refuses, and the events of its stream in their order."""
+"""Cohere's `POST /v2/chat` as documented: its validation, and the events of its stream in order."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ChatRequest(_Part):
 
     @model_validator(mode="after")
     def refused(self) -> Self:
-        """Raise the `Rejection` of what is no contradiction to the types."""
+        """Raise the error for a request that is invalid despite valid types."""
         if self.model not in _CHATS:
             raise Refusal(404, f"model '{self.model}' not found, make sure the correct model ID was used")
         if any(message.role == "system" for message in self.messages[1:]):
@@ -106,15 +106,15 @@ class ChatRequest(_Part):
 
 @dataclass(frozen=True)
 class ChatReply:
-    """What the model says.
+    """The model's reply.
 
     Attributes:
-        text: the answer, which comes word by word, or in these pieces.
-        cited: (quote, ids) for each citation; a quote is cited where it stands first in the text.
-        thinking: comes before the text, in a part of its own.
-        finish: why it ended.
-        error: beside `finish`.
-        inline: citations come before the part's end, as in mode FAST.
+        text: the answer, sent word by word, or in these pieces.
+        cited: (quote, ids) for each citation, placed at the quote's first occurrence in the text.
+        thinking: sent before the text, in its own part.
+        finish: the finish reason.
+        error: sent with `finish`.
+        inline: send citations before the part's end, as in mode FAST.
         pause: seconds of silence before each event.
         change: maps the documented events to those that are sent.
         ended: called when the stream was sent to its end.
@@ -153,7 +153,7 @@ def citation(start: int, text: str, ids: Sequence[str], index: int = 0) -> dict[
 
 
 def quoting(request: ChatRequest) -> ChatReply:
-    """Return an answer that says what the first document says."""
+    """Return an answer that quotes the first document."""
     first = next((d for d in request.documents if isinstance(d, Document)), None)
     if first is None:
         return ChatReply("In short: as you asked.")
@@ -162,7 +162,7 @@ def quoting(request: ChatRequest) -> ChatReply:
 
 
 def whole(reply: ChatReply) -> dict[str, Any]:
-    """Return the body of a reply that is no stream."""
+    """Return the body of a reply that is not a stream."""
     thoughts = [{"type": "thinking", "thinking": reply.thinking}] if reply.thinking else []
     message: dict[str, Any] = {
         "role": "assistant",

@@ -1,4 +1,4 @@
-"""A Cohere that runs on loopback and speaks the documented wire format of API v2.
+"""A Cohere on loopback that speaks the documented wire format of API v2.
 
 It refuses what the real one refuses: unknown fields, too many texts, empty or over-long ones, a size that a model
 doesn't have. A further endpoint is one more entry of `_ENDPOINTS`; the chat, which also streams, is in `cohere_chat`.
@@ -19,7 +19,7 @@ from fakes.rankings import results
 
 KEY = "test-key"
 
-#: What a trial key gets beside a good reply, and never beside a refusal.
+#: Headers of a trial key's good replies, missing from error responses.
 TRIAL_LIMITS = {
     "x-endpoint-monthly-call-limit": "1000",
     "x-trial-endpoint-call-limit": "40",
@@ -61,11 +61,11 @@ def with_vectors(change: Callable[[list[Any]], list[Any]]) -> Fault:
 
 
 class CohereServer(LoopbackServer):
-    """`url` is what goes into CHAPTERVERSE_COHERE_URL.
+    """A fake Cohere; set CHAPTERVERSE_COHERE_URL to its `url`.
 
     Attributes:
-        limits: headers of good replies, as a trial key gets.
-        replies: what the chat says next; with none left it quotes the first document.
+        limits: headers of good replies, as for a trial key.
+        replies: the chat's next replies; without one it quotes the first document.
     """
 
     def __init__(self, limits: Mapping[str, str] | None = None) -> None:
@@ -74,7 +74,7 @@ class CohereServer(LoopbackServer):
         self.replies: deque[ChatReply] = deque()
 
     def say(self, *replies: ChatReply) -> None:
-        """Queue what the chat says to the next requests."""
+        """Queue the chat's replies to the next requests."""
         self.replies.extend(replies)
 
     def answer(self, request: Request) -> Answer:
@@ -141,7 +141,7 @@ def _embed(body: Any) -> dict[str, Any]:
 
 
 class RerankRequest(BaseModel):
-    """Body of `POST /v2/rerank` as documented, without what is for Rerank 5 alone."""
+    """Body of `POST /v2/rerank` as documented, without fields of Rerank 5 only."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

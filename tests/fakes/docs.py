@@ -1,4 +1,4 @@
-"""Small documentation sites made up on the spot, and an embedder that counts what it is asked for."""
+"""Small generated documentation sites, and an embedder that counts its calls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WORDS = (
 
 
 def prose(seed: object, words: int = 40) -> str:
-    """Return sentences that are always the same for a seed, and nearly always others for another."""
+    """Return sentences that depend on a seed only, and differ for nearly all other seeds."""
     chance = random.Random(repr(seed))
     return " ".join(chance.choice(_WORDS) for _ in range(words)).capitalize() + "."
 
@@ -57,7 +57,7 @@ def page(path: str, *sections: Section, title: str = "Title", language: str = "e
 
 
 def source(made: Page) -> Source:
-    """Return what a build would offer for a page: its content is all that `made` holds but for its address."""
+    """Return a page as a source; its content hash covers everything but its address."""
     content = hashlib.sha256(repr((made.title, made.sections)).encode(errors="surrogatepass")).hexdigest()
     return Source(made.file_path, content, f"{made.url} {made.language}", lambda: made)
 
@@ -84,10 +84,10 @@ def point(name: str, text: str, *, dense: Sequence[float] | None = None, **field
 
 
 class CountingEmbedder:
-    """Vectors from hashes of the text; remembers every text it was paid for.
+    """Hashes texts to vectors, and records every text it embeds.
 
     Args:
-        limit: characters above which a text is refused; 0 for none.
+        limit: characters above which a text is rejected; 0 for none.
     """
 
     price = 0.0

@@ -1,4 +1,4 @@
-"""moto's DynamoDB on loopback, with a front door that loses answers, doubles requests and refuses on demand.
+"""moto's DynamoDB on loopback, with a proxy that can lose answers, duplicate requests and reject them.
 
 moto is not DynamoDB, but here it keeps what counting rests on: a conditional write is checked and applied at once.
 """
@@ -26,11 +26,11 @@ class _Open(Quiet):
 
 
 class DynamoServer(MotoServer):
-    """One server; every test takes a table of its own by `table()`. See `shared`.
+    """A fake DynamoDB; every test creates its own table by `table()`. See `shared`.
 
     Attributes:
-        calls: the operation and the body of every request that came.
-        faults: what happens to the next requests, first come first served.
+        calls: operation and body of every request.
+        faults: faults for the next requests, in order.
         chance: draws a fault, or None, for every other request.
     """
 
@@ -40,7 +40,7 @@ class DynamoServer(MotoServer):
         self.chance: Callable[[], Fault | None] = lambda: None
 
     def reset(self) -> None:
-        """Forget what the last test wanted."""
+        """Reset the state of the last test."""
         self.calls.clear()
         self.faults.clear()
         self.chance = lambda: None
@@ -58,11 +58,11 @@ class DynamoServer(MotoServer):
         return name
 
     def call(self, operation: str, **body: Any) -> dict[str, Any]:
-        """Ask the server something directly; needs the variables."""
+        """Call the server directly; needs the variables."""
         return patient().call(f"DynamoDB_20120810.{operation}", body)
 
     def items(self, table: str) -> list[dict[str, Any]]:
-        """Return all that a table holds; needs the variables."""
+        """Return all items of a table; needs the variables."""
         found: list[dict[str, Any]] = self.call("Scan", TableName=table)["Items"]
         return found
 
@@ -77,17 +77,17 @@ class DynamoServer(MotoServer):
 
 @cache
 def shared() -> DynamoServer:
-    """Return the one server of a test run: moto takes a second to start."""
+    """Return the one server of a test run, because moto takes a second to start."""
     return DynamoServer()
 
 
 def patient() -> AwsService:
-    """Return a client that waits for a machine that is busy with other tests; needs the variables."""
+    """Return a client that tolerates a machine busy with other tests; needs the variables."""
     return AwsService.open("dynamodb", seconds=120.0)
 
 
 def sometimes(draw: random.Random, share: float, *faults: Fault) -> Callable[[], Fault | None]:
-    """Return what draws one of the faults for this share of the requests."""
+    """Return a function that draws one of the faults for this share of the requests."""
     return lambda: draw.choice(faults) if draw.random() < share else None
 
 
@@ -97,7 +97,7 @@ def well(environ: Environ, start: Any, table: Application) -> Iterable[bytes]:
 
 
 def refused(code: str, status: str = "400 Bad Request") -> Fault:
-    """Answer with an error, as DynamoDB names it."""
+    """Answer with a DynamoDB error."""
 
     def answer(environ: Environ, start: Any, table: Application) -> Iterable[bytes]:
         body = json.dumps({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "secret words"}).encode()
@@ -108,7 +108,7 @@ def refused(code: str, status: str = "400 Bad Request") -> Fault:
 
 
 def said(body: object, status: str = "200 OK") -> Fault:
-    """Answer with this, and do nothing."""
+    """Answer with this response, without doing anything."""
 
     def answer(environ: Environ, start: Any, table: Application) -> Iterable[bytes]:
         raw = json.dumps(body).encode()
@@ -119,14 +119,14 @@ def said(body: object, status: str = "200 OK") -> Fault:
 
 
 def unanswered(environ: Environ, start: Any, table: Application) -> Iterable[bytes]:
-    """Do what was asked, and lose the answer."""
+    """Execute the request, and lose the answer."""
     b"".join(table(environ, lambda *_: None))
     environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
     raise ConnectionResetError
 
 
 def doubled(environ: Environ, start: Any, table: Application) -> Iterable[bytes]:
-    """Do what was asked twice, as when a proxy sends it again, and give the second answer."""
+    """Execute the request twice, as if a proxy repeated it, and return the second answer."""
     raw = environ["wsgi.input"].read()
     b"".join(table({**environ, "wsgi.input": BytesIO(raw)}, lambda *_: None))
     return table({**environ, "wsgi.input": BytesIO(raw)}, start)

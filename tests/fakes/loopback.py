@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that answers as told, misbehaves on demand, and remembers every request.
+"""An HTTP server on loopback that answers from a script, misbehaves on demand, and records every request.
 
 The fakes of paid APIs are this server with an `answer` each.
 """
@@ -31,7 +31,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A reply; a `body` that is an iterator of bytes is sent as it comes, each piece a chunk of its own."""
+    """A reply. A `body` that is an iterator of bytes is sent as it comes, each piece as one chunk."""
 
     status: int
     body: Any
@@ -39,7 +39,7 @@ class Answer:
 
 
 class Refusal(Exception):
-    """What the real service says to a bad request; `code` is its name for it, where it has names."""
+    """The real service's response to a bad request; `code` is its name for the error, if it has one."""
 
     def __init__(self, status: int, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -49,14 +49,14 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """One misbehavior, played in place of a good reply.
+    """One misbehavior instead of a good reply.
 
     Attributes:
-        status: answered instead of 200, with `headers` and a body that says `said` under the name `code`.
-        change: maps the good reply to what is sent; may return bytes that are no JSON, or an iterator of bytes.
-        cut: stop in the middle of the body and close the connection; a stream is made whole first, without its pauses.
+        status: sent instead of 200, with `headers` and a body with the message `said` and the error code `code`.
+        change: maps the good reply to the one sent; may return invalid JSON, or an iterator of bytes.
+        cut: stop in the middle of the body and close the connection; a stream is made at once, without its pauses.
         drip: seconds between single bytes of the reply, headers included.
-        hang: seconds of silence before anything is sent.
+        hang: seconds of silence before the reply.
         close: close the connection after a good reply without announcing it.
     """
 
@@ -76,17 +76,17 @@ def rate_limited(seconds: float = 0.001) -> Fault:
 
 
 def failing(status: int) -> Fault:
-    """A failure that asks for the next try at once, which keeps the tests fast."""
+    """Return a failure that asks for a retry at once, which keeps the tests fast."""
     return Fault(status, {"Retry-After": "0.001", "retry-after-ms": "1"})
 
 
 class LoopbackServer:
-    """The server, for the time of a `with`.
+    """The server, a context manager.
 
     Attributes:
-        url: where it listens.
-        left: set when a client hung up before its reply was whole, in the silence between two pieces too. The
-            generator that makes the pieces is closed then, as soon as it gives the next one.
+        url: its address.
+        left: set when a client hung up before its reply was complete, also between two pieces. The generator of the
+            pieces is closed after its next one.
     """
 
     def __init__(self) -> None:
@@ -103,11 +103,11 @@ class LoopbackServer:
         self.faults.extend(faults)
 
     def answer(self, request: Request) -> Answer:
-        """Return the good reply to a request; raise `Rejection`, or pydantic's `ValidationError`, for a bad one."""
+        """Return the good reply to a request; raise `Refusal`, or pydantic's `ValidationError`, for a bad one."""
         return Answer(200, {"path": request.path, "body": request.body})
 
     def failure(self, refusal: Refusal) -> Answer:
-        """Return a refusal in the service's own form."""
+        """Return an error response in the service's format."""
         return Answer(refusal.status, {"message": str(refusal)})
 
     def reply(self, request: Request, fault: Fault) -> Answer:
@@ -171,7 +171,7 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
                             self.wfile.write(piece)
                             caller.wait(fault.drip)
                 except OSError:
-                    # The client gave up first, which is what the slow faults are for.
+                    # The client gave up first, as slow faults intend.
                     caller.leave()
                     self.close_connection = True
                 finally:
@@ -179,13 +179,13 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
                         answer.body.close()
 
         def log_message(self, *args: object) -> None:
-            """Say nothing: the history holds it."""
+            """Log nothing: the history has every request."""
 
     return Handler
 
 
 def _whole(answer: Answer) -> Iterator[tuple[bytes, bool]]:
-    """Yield the bytes of a reply, those of a stream piece by piece, and whether they are the last."""
+    """Yield the bytes of a reply, a stream piece by piece, and whether they are the last."""
     if not isinstance(answer.body, Iterator):
         yield b"".join(_head_and_body(answer)), True
         return
@@ -224,7 +224,7 @@ def _chunk(piece: bytes) -> bytes:
 
 
 class _Caller:
-    """Who asked, and whether they are still there."""
+    """The client of a request, and whether it is still connected."""
 
     def __init__(self, connection: socket.socket, left: threading.Event) -> None:
         self.has_all = False
@@ -243,7 +243,7 @@ class _Caller:
             self._left.set()
 
     def watch(self) -> None:
-        """Notice a hang-up while nothing is written."""
+        """Detect a hang-up while nothing is written."""
         try:
             while not select.select([self._connection], [], [], 0.01)[0]:
                 if self.is_served:

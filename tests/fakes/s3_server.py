@@ -1,4 +1,4 @@
-"""moto's S3 on loopback, with a front door that counts requests and misbehaves on demand.
+"""moto's S3 on loopback, with a proxy that counts requests and misbehaves on demand.
 
 moto is not S3, but here it keeps what the store's safety rests on: conditional writes are checked and applied at once.
 """
@@ -23,12 +23,12 @@ _NAMES = itertools.count()
 
 
 class S3Server(MotoServer):
-    """One server; every test takes a bucket of its own by `bucket()`. See `shared`.
+    """A fake S3; every test creates its own bucket by `bucket()`. See `shared`.
 
     Attributes:
-        requests: method and path of every request that came, with its query.
-        faults: what happens to the next requests, first come first served.
-        unconditional: write whatever the condition says, as services do that never heard of one.
+        requests: method and path with query of every request.
+        faults: faults for the next requests, in order.
+        unconditional: ignore conditions of writes, like services that don't know them.
     """
 
     def __init__(self) -> None:
@@ -38,12 +38,12 @@ class S3Server(MotoServer):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which boto3 finds the server too."""
+        """The variables by which boto3 finds the server."""
         return {**super().environment, "AWS_DEFAULT_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "2"}
 
     @contextlib.contextmanager
     def entered(self, temporary: Path) -> Iterator[S3Server]:
-        """Set the variables, and TMPDIR, for this process; forget what the last test wanted."""
+        """Set the variables, and TMPDIR, for this process; reset the state of the last test."""
         wanted = {**self.environment, "TMPDIR": str(temporary)}
         before = {name: os.environ.get(name) for name in wanted}
         os.environ.update(wanted)
@@ -59,7 +59,7 @@ class S3Server(MotoServer):
             tempfile.tempdir = None
 
     def client(self) -> Any:
-        """Return boto3's client, one for all: to make one takes longer than most tests."""
+        """Return one shared boto3 client, because creating one takes longer than most tests."""
         return self._client
 
     @cached_property
@@ -89,7 +89,7 @@ class S3Server(MotoServer):
 
 @cache
 def shared() -> S3Server:
-    """Return the one server of a test run: moto takes a second to start."""
+    """Return the one server of a test run, because moto takes a second to start."""
     return S3Server()
 
 
@@ -118,7 +118,7 @@ def torn(environ: Environ, start: Any, bucket: Application) -> Iterable[bytes]:
 
 
 def unanswered(environ: Environ, start: Any, bucket: Application) -> Iterable[bytes]:
-    """Do what was asked, and lose the answer."""
+    """Execute the request, and lose the answer."""
     b"".join(bucket(environ, lambda *_: None))
     environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
     raise ConnectionResetError

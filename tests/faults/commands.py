@@ -1,4 +1,4 @@
-"""The real command line in processes of its own, on sites of HTML made up on the spot."""
+"""The real command line in separate processes, on generated HTML sites."""
 
 from __future__ import annotations
 

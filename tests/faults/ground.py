@@ -1,4 +1,4 @@
-"""Where strikes are tried: a published site, the deploy that is struck, and what may be seen of it."""
+"""A published site, the deployment that is killed, and the states that readers may see."""
 
 from __future__ import annotations
 

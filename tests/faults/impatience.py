@@ -1,4 +1,4 @@
-"""Stores that don't make a test wait: what they do is the same, after shorter pauses."""
+"""Stores with shorter pauses and unchanged behavior, so that tests don't wait."""
 
 from __future__ import annotations
 

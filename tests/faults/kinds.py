@@ -1,4 +1,4 @@
-"""The kinds of places that an index may live at: how each is opened, and copied while it is closed."""
+"""The kinds of places of an index: how each is opened, and copied while closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are cheap to make and may be killed.
+"""Processes that start fast and may be killed.
 
 A *nursery* has everything imported and nothing open, and forks a child for each job: a child costs milliseconds instead
 of an interpreter's start. It never opens an index itself: a fork beside an open shard hangs.

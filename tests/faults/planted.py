@@ -1,4 +1,4 @@
-"""Publishers that make one mistake each: the tests must catch every one of them, or they prove nothing."""
+"""Publishers with one planted fault each: the tests must catch every one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wire to a server that misbehaves by a seed: what networks and gateways do between a publisher and a store."""
+"""A proxy that misbehaves by a seed, as networks and gateways do between a publisher and a store."""
 
 from __future__ import annotations
 

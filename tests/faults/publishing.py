@@ -1,4 +1,4 @@
-"""What the children do: publish a state of the site, die at a step of it, and look at what is there afterwards."""
+"""The child processes: publish a state of the site, die at a step, and inspect the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a site between two deploys: the site before, the site after, and the model of each."""
+"""Changes of a site between two deployments: the site before, the site after, and the model of each."""
 
 from __future__ import annotations
 

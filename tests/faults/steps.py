@@ -1,4 +1,4 @@
-"""Every step by which a run touches the world, found by watching and not by a list.
+"""The steps by which a run reaches outside of the process, found by tracing it and not by a list.
 
 Python tells a profile function each call of a function written in C before it happens: the system's (open, rename,
 fsync …), the file's, SQLite's, the socket's and the engine's. Each that is not known to look only is a *step*, so a new

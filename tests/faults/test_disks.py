@@ -1,4 +1,4 @@
-"""Disks that are full or closed, and runs that are told to stop."""
+"""Full and read-only disks, and runs that are told to stop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_the_index_as_it_was(folder: Path, nurseries: Nurseries) -> None:
-    """Whatever is left free, from nothing to plenty: a sentence or a publication, and never a broken index."""
+    """With any free space the result is an error message or a publication, and never a broken index."""
     scenario, said = SCENARIOS["edit"], []
     new = nurseries.run(build, Place(folder / "clean", f"edge:{folder / 'clean' / 'index'}"), scenario.after)
     with small_disk(folder, 256 << 20) as disk:

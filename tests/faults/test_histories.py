@@ -1,4 +1,4 @@
-"""Sites that move, and deploys that are struck in the middle of a history and followed by another one."""
+"""Sites that change, with deployments killed in the middle of a history and repeated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _embedded(folder: Path) -> Place:
 
 
 def live_through(nursery: Nursery, folder: Path, seed: int, strikes: int) -> str:
-    """Strike one deploy after the other; return what is wrong at the end, "" for nothing."""
+    """Kill one deployment after the other; return the faults at the end, "" for none."""
     chance, states = random.Random(seed), history(seed)
     clean = [nursery.run(build, _embedded(folder / f"clean-{seed}-{i}"), state) for i, state in enumerate(states)]
     place = _embedded(folder / f"index-{seed}")

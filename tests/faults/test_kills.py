@@ -1,4 +1,4 @@
-"""Publishers that are killed at any moment, beside a reader that never stops.
+"""Publishers killed at any moment, beside a reader that never stops.
 
 CHAPTERVERSE_KILLS says how many kills must land in the slow test: 1,000 in a nightly run.
 """
@@ -43,7 +43,7 @@ def publish_forever(place: Place, states: list[State], first: int) -> None:
 
 
 def read_until_stopped(place: Place) -> tuple[int, set[tuple[str, ...]], list[int]]:
-    """Return how often the index was read, what was seen, and its generations in the order of reading."""
+    """Return the number of reads, the states seen, and their generations in order."""
     reads, seen, generations = 0, set(), [0]
     while not (place.folder / "stop").exists():
         found = look(place)

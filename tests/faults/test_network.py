@@ -1,4 +1,4 @@
-"""Publishing to a server over a wire that misbehaves."""
+"""Publishing to a server through a misbehaving proxy."""
 
 from __future__ import annotations
 

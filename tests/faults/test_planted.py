@@ -1,4 +1,4 @@
-"""A test of the tests: publishers that make one mistake each are caught."""
+"""A test of the tests: planted faults of publishers are caught."""
 
 from __future__ import annotations
 

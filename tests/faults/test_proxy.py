@@ -1,4 +1,4 @@
-"""The proxy does what the network tests say it does."""
+"""The proxy misbehaves as the network tests expect."""
 
 from __future__ import annotations
 

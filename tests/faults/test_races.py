@@ -1,4 +1,4 @@
-"""Publishers that start at once: one wins, the others say so in one sentence, and what is left is the work of one."""
+"""Publishers that start at once: one wins, the others fail with one sentence, and the index is the winner's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishers that are struck at each of their steps.
+"""Publishers killed at each of their steps.
 
 A step is any call that reaches outside of the process, found by watching a run (see `faults.steps`): whoever adds one
 to a store, a ledger or sync adds a kill here. CHAPTERVERSE_STRIKES says how many steps of each kind the slow tests

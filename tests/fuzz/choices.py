@@ -1,4 +1,4 @@
-"""Pages made from bytes, so that a fuzzer which only knows bytes can grow well-formed ones."""
+"""Pages made from bytes, so that a fuzzer of bytes reaches well-formed ones."""
 
 from __future__ import annotations
 

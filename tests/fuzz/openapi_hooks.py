@@ -1,4 +1,4 @@
-"""What Schemathesis must be told of our OpenAPI (loaded by it, in its own environment)."""
+"""Hooks that adapt Schemathesis to our OpenAPI (loaded by it, in its own environment)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold for every input, as functions of bytes: hypothesis calls them with few, a fuzzer with many."""
+"""Invariants for every input, as functions of bytes: hypothesis tries few inputs, a fuzzer many."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RULES = tuple(SlugRule)
 
 
 def any_html(data: bytes) -> None:
-    """Read whatever this is as a page: anchors stand in it, and its chunks hold all of its blocks."""
+    """Read any bytes as a page: its anchors exist, and its chunks contain all of its blocks."""
     text = _decoded(data)
     document = read_document(text)
     known = sound(text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -38,12 +38,12 @@ def made_html(data: bytes) -> None:
 
 
 def any_markdown(data: bytes) -> None:
-    """Read whatever this is as Markdown: nothing is called verified, and its chunks hold all of its blocks."""
+    """Read any bytes as Markdown: no anchor is verified, and its chunks contain all of its blocks."""
     _read_markdown(data, "a.md")
 
 
 def any_mdx(data: bytes) -> None:
-    """Read whatever this is as MDX, the same way."""
+    """Read any bytes as MDX, with the same checks."""
     _read_markdown(data, "a.mdx")
 
 
@@ -145,6 +145,6 @@ def _ink(text: str) -> str:
 
 
 def _is_within(needle: str, haystack: str) -> bool:
-    """Return whether the characters of `needle` stand in `haystack` in order, others between them or not."""
+    """Return whether `haystack` contains the characters of `needle` in order, possibly with others between."""
     rest = iter(haystack)
     return all(letter in rest for letter in needle)

@@ -1,4 +1,4 @@
-"""A site that is edited and indexed again and again, and what its index must hold."""
+"""A site that is edited and indexed repeatedly, and the expected content of its index."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def bare(chunks: Iterable[Chunk]) -> dict[str, Chunk]:
 
 
 def assert_is_a_clean_build(site: Site) -> None:
-    """The index holds what a build from nothing would: chunks, vectors, counts and calibration."""
+    """Fail unless the index equals a build from scratch: chunks, vectors, counts and calibration."""
     shutil.rmtree(site.folder / "clean", ignore_errors=True)
     embedder = CountingEmbedder() if site.embedder else None
     clean = Site(site.folder / "clean", embedder, site.base_url, site.pages)

@@ -97,7 +97,7 @@ def leaf_texts(blocks: tuple[Block, ...]) -> Iterator[str]:
 
 
 def is_within(needle: str, haystack: str) -> bool:
-    """Return whether the letters of `needle` stand in `haystack` in order, others between them or not."""
+    """Return whether `haystack` contains the letters of `needle` in order, possibly with others between."""
     rest = iter(haystack)
     return all(letter in rest for letter in needle)
 

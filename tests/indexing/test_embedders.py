@@ -1,4 +1,4 @@
-"""Models that change, refuse and fail."""
+"""Models that change, reject texts and fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever authors do, the index ends as a clean build's."""
+"""After any history of edits the index equals a clean build's."""
 
 from __future__ import annotations
 

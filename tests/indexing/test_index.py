@@ -1,4 +1,4 @@
-"""What each edit of a site does to its index."""
+"""The effect of each edit of a site on its index."""
 
 from __future__ import annotations
 

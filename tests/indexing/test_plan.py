@@ -1,4 +1,4 @@
-"""The pure parts: sorting files and chunks."""
+"""The pure functions that compare files and chunks."""
 
 from __future__ import annotations
 

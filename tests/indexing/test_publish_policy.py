@@ -1,4 +1,4 @@
-"""Who may write a remote index: 0 writes by the build of a pull request, but to a preview's own."""
+"""The right to write a remote index: a pull request's build writes only to a preview's store."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_twelve_builds(
 
 
 def built(folder: Path) -> str | None:
-    """Do what the plugin does at the end of a build; return how an error begins."""
+    """Act as the plugin at the end of a build; return the start of an error message."""
     settings = plugin_api.settings(folder, "Tea", None, preview=False)
     if settings.may_publish:
         pages = [plugin_api.source("index.md", BASE, "Tea", '<h1 id="t">Tea</h1><p>Green tea.</p>', language="en")]

@@ -1,4 +1,4 @@
-"""Publishers that meet; for those that are killed see tests/faults."""
+"""Concurrent publishers; tests/faults kills them."""
 
 from __future__ import annotations
 

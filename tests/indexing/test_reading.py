@@ -1,4 +1,4 @@
-"""Pages read by one process and by several: the same, whatever happens to one of them."""
+"""Pages read by one process and by several give the same chunks, even if a worker dies."""
 
 from __future__ import annotations
 

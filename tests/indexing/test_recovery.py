@@ -1,4 +1,4 @@
-"""Ledgers that are lost or late, and pages that can't be read."""
+"""Lost and outdated ledgers, and unreadable pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports: what they hold, what is refused, and that an index survives the way."""
+"""Exports: their content, their validation, and a lossless round trip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index was tuned to, on every store, through everything that happens to an index afterwards."""
+"""A calibration on every store, and through all later changes of an index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chapterverse.calibration import Calibration, Weights
 from chapterverse.errors import IndexLocked
 from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.target import Target
-from chapterverse.indexing.tuning import kept, tune
+from chapterverse.indexing.tuning import tune, valid_fields
 from chapterverse.ledger.sqlite import SqliteLedger
 from chapterverse.model import Head, Page
 from chapterverse.store import Store, open_store
@@ -123,11 +123,11 @@ def test_another_embedder_ends_it_with_a_warning(edge: Ground) -> None:
 
 def test_other_rules_for_words_end_it(edge: Ground) -> None:
     head = edge.tune()
-    assert kept(head, edge.embedder.card)
+    assert valid_fields(head, edge.embedder.card)
     older = replace(head, pipeline=head.pipeline.replace(lexical.ENCODER, "terms/0"))
-    assert kept(older, edge.embedder.card) == {}
-    assert kept(replace(head, calibration={"bias": 1.0}), edge.embedder.card) == {}
-    assert kept(None, edge.embedder.card) == {}
+    assert valid_fields(older, edge.embedder.card) == {}
+    assert valid_fields(replace(head, calibration={"bias": 1.0}), edge.embedder.card) == {}
+    assert valid_fields(None, edge.embedder.card) == {}
 
 
 def test_a_damaged_index_is_built_again_as_it_was_tuned(edge: Ground, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Vectors that are made, reused, and kept for a run that was cut short."""
+"""Vectors that are made, reused, and saved for an interrupted run."""
 
 from __future__ import annotations
 

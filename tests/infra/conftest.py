@@ -1,4 +1,4 @@
-"""The tools that check what is deployed, each from its own lock and without a way to the network."""
+"""The tools that check the deployment, each from its own lock and without network access."""
 
 from __future__ import annotations
 

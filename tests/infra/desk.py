@@ -1,4 +1,4 @@
-"""What an operator has: a terminal, credentials, a folder for the settings, and a stand-in for `sam`."""
+"""An operator's setting: a terminal, credentials, a folder for the configuration, and a stand-in for `sam`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ else:
 
 @dataclass(frozen=True)
 class Desk:
-    """What an operator has: a terminal, credentials, a folder for the settings."""
+    """An operator's setting: a terminal, credentials, a folder for the configuration."""
 
     folder: Path
     environment: dict[str, str]
@@ -96,7 +96,7 @@ class Desk:
 
     @property
     def calls(self) -> list[list[str]]:
-        """What SAM was told."""
+        """The calls of SAM."""
         log = self.folder / "sam.log"
         return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 

@@ -1,4 +1,4 @@
-"""The page of costs adds up: its sums are of its rows, and its rows are of its prices."""
+"""The page of costs: its sums agree with its rows, and its rows with its prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make secret` and `make destroy`, with real boto3 against moto and a stand-in for `sam`."""
+"""`make secret` and `make destroy`, with the real boto3 against moto and a stand-in for `sam`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make nightly` runs of the benchmarks: a bar that nobody looks at is none."""
+"""`make nightly` runs every benchmark that has a bar."""
 
 from __future__ import annotations
 

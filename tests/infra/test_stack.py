@@ -1,4 +1,4 @@
-"""`make deploy`, with real boto3 against moto and a stand-in for `sam`."""
+"""`make deploy`, with the real boto3 against moto and a stand-in for `sam`."""
 
 from __future__ import annotations
 

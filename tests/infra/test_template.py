@@ -1,4 +1,4 @@
-"""The template, as AWS would transform it: sound, sparing with rights, and of the names that the service reads."""
+"""The transformed template: valid, with few rights, and with the names that the service reads."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_function_runs_what_is_packed_where_it_is_unpacked(template: dict[st
 
 
 def statements(template: dict[str, Any], role: str) -> Iterator[dict[str, Any]]:
-    """Yield what a role may do, whatever the conditions say."""
+    """Yield a role's permissions under any conditions."""
     for policy in template["Resources"][role]["Properties"]["Policies"]:
         for statement in policy["PolicyDocument"]["Statement"]:
             branches = statement["Fn::If"][1:] if "Fn::If" in statement else [statement]

@@ -1,4 +1,4 @@
-"""The workflows that others copy: what a stranger could do with them, and what they run."""
+"""The workflows for users to copy: their steps, and that a stranger can't abuse them."""
 
 from __future__ import annotations
 

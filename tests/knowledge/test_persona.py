@@ -1,4 +1,4 @@
-"""The persona: where it is looked for, what it may say, how it stands in an index, and that no search finds it."""
+"""The persona: where it is found, what it may contain, how it is indexed, and that no search finds it."""
 
 from __future__ import annotations
 

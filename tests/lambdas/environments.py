@@ -1,4 +1,4 @@
-"""Execution environments: a process of a Python runtime each, started and killed as Lambda does it."""
+"""Execution environments: one process of a Python runtime each, started and killed like Lambda does."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Environment:
                 raise Failed("Sandbox.Timedout")
 
     def lines(self) -> list[str]:
-        """Return what the process has written."""
+        """Return the process's output."""
         return self.log.read_text(encoding="utf-8").splitlines()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A Function URL on loopback: HTTP in front, execution environments behind, one request each.
+"""A Function URL on loopback: HTTP before execution environments with one request each.
 
 Written from "Invoking Lambda function URLs" (payload format 2.0) and "Response streaming" in the developer guide.
 """

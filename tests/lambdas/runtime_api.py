@@ -1,4 +1,4 @@
-"""The Runtime API of AWS Lambda on loopback, for one process: it hands out invocations and takes what is answered.
+"""Lambda's Runtime API on loopback for one process: it sends invocations and receives responses.
 
 Written from "Using the Lambda runtime API" and "Building a custom runtime" in the AWS Lambda developer guide.
 """
@@ -52,7 +52,7 @@ class Invocation:
         return self.sent.get(MODE) == "streaming"
 
     def body(self, seconds: float = 60.0) -> bytes:
-        """Wait for the end of the answer and return what is left of it."""
+        """Wait for the end of the answer and return its rest."""
         return b"".join(iter(lambda: self.pieces.get(timeout=seconds), None))
 
 

@@ -1,4 +1,4 @@
-"""An application whose path says how it behaves, for what a well-behaved one never shows of its runtime."""
+"""An application whose path selects its misbehavior, for tests of the runtime."""
 
 from __future__ import annotations
 

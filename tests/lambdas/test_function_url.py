@@ -1,4 +1,4 @@
-"""The whole way of a question on AWS: a Function URL, AWS's runtime and ours, the real service, a model behind HTTP."""
+"""A question on AWS: a Function URL, AWS's runtime and ours, the real service, a model behind HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of every kind that comes from AWS, broken in every way: an answer, never an exception, and nothing asked."""
+"""Malformed events of every kind from AWS: an answer, never an exception or a call to a model."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def with_header(event: Event, name: str, value: str) -> Event:
 
 
 def asking(event: Event, *, method: str | None = None, path: str | None = None, query: str | None = None) -> Event:
-    """Return the event with another request line, in whichever fields it has one."""
+    """Return the event with another request line, in the fields of its format."""
     event = copy.deepcopy(event)
     http = event["requestContext"].get("http")
     if method is not None:

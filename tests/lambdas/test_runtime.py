@@ -1,4 +1,4 @@
-"""Our runtime against the Runtime API: what it says and asks, in good times and bad."""
+"""Our runtime against the Runtime API: requests and responses, also after failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and what every error must look like, for the tests of all ledgers."""
+"""Rows, and the form of every error, for the tests of all ledgers."""
 
 from __future__ import annotations
 

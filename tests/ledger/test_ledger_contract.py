@@ -1,4 +1,4 @@
-"""What every ledger must keep; a new one joins by a line in `LEDGERS`."""
+"""The contract of every ledger; a line in `LEDGERS` adds one."""
 
 from __future__ import annotations
 

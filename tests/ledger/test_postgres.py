@@ -1,4 +1,4 @@
-"""What only the Postgres ledger has: a server that can be far, closed, asleep, shared, or gone in the middle."""
+"""Behavior of the Postgres ledger alone: a server that is remote, closed, asleep, shared, or lost midway."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ except ConfigurationError as error:
 
 
 def messages(sent: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the type and the body of what a client sent after its start-up message; format: PostgreSQL's protocol 3."""
+    """Yield type and body of a client's messages after its start-up message; format: PostgreSQL's protocol 3."""
     at = int.from_bytes(sent[:4], "big")
     while at < len(sent):
         end = at + 1 + int.from_bytes(sent[at + 1 : at + 5], "big")

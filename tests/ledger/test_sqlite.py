@@ -1,4 +1,4 @@
-"""What only the SQLite ledger has: a file that can be damaged, read-only, newer, or somebody else's."""
+"""Behavior of the SQLite ledger alone: a file that is damaged, read-only, newer, or not ours."""
 
 from __future__ import annotations
 

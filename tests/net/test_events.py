@@ -1,4 +1,4 @@
-"""Server-sent events against the examples and the rules of the HTML standard."""
+"""Server-sent events against the examples and rules of the HTML standard."""
 
 from __future__ import annotations
 

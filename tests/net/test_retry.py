@@ -1,4 +1,4 @@
-"""Waiting, on a clock that the test turns."""
+"""Retries on a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -9,19 +9,7 @@ import pytest
 
 from chapterverse.errors import ProviderError
 from chapterverse.net.retry import BusyError, RateLimiter, RetryPolicy
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
+from fakes.clocks import Clock
 
 
 def failing(*errors: ProviderError) -> Callable[[], str]:
@@ -40,13 +28,13 @@ def busy(pause: float | None = None) -> BusyError:
 
 
 def test_it_waits_as_long_as_it_is_asked_to() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     assert RetryPolicy(sleep=clock.sleep).ask(failing(busy(7), busy(0), busy(90))) == "done"
     assert clock.slept == [7, 0, 90]
 
 
 def test_without_a_time_the_waits_double_and_vary_by_a_tenth() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     patience = RetryPolicy(tries=9, longest=30, sleep=clock.sleep)
     lost = ProviderError("lost", retryable=True)
     assert patience.ask(failing(*[lost] * 8)) == "done"
@@ -56,31 +44,31 @@ def test_without_a_time_the_waits_double_and_vary_by_a_tenth() -> None:
 
 
 def test_it_gives_up_after_six_tries() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     with pytest.raises(BusyError):
         RetryPolicy(sleep=clock.sleep).ask(failing(*[busy(1)] * 6))
     assert len(clock.slept) == 5
 
 
 def test_it_waits_ten_minutes_in_all_and_no_more() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     assert RetryPolicy(sleep=clock.sleep).ask(failing(busy(300), busy(300))) == "done"
     for errors, slept in (([busy(300), busy(301)], [300]), ([busy(3600)], []), ([busy(float("inf"))], [])):
-        clock = Clock()
+        clock = Clock(0.0)
         with pytest.raises(BusyError):
             RetryPolicy(sleep=clock.sleep).ask(failing(*errors))
         assert clock.slept == slept
 
 
 def test_what_will_not_pass_is_told_at_once() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     with pytest.raises(ProviderError, match="never"):
         RetryPolicy(sleep=clock.sleep).ask(failing(ProviderError("never")))
     assert clock.slept == []
 
 
 def test_what_may_have_been_billed_is_not_asked_for_again() -> None:
-    clock, refused, lost = Clock(), busy(0), ProviderError("lost", retryable=True)
+    clock, refused, lost = Clock(0.0), busy(0), ProviderError("lost", retryable=True)
     refused.unbilled = True
     patience = RetryPolicy(sleep=clock.sleep, once=True)
     assert patience.ask(failing(refused, refused)) == "done"
@@ -89,7 +77,7 @@ def test_what_may_have_been_billed_is_not_asked_for_again() -> None:
 
 
 def test_the_pace_is_kept_in_every_window() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     pace = RateLimiter(2000, 60, clock=clock, sleep=clock.sleep)
     chance = random.Random(1)
     sent: list[tuple[float, int]] = []
@@ -105,7 +93,7 @@ def test_the_pace_is_kept_in_every_window() -> None:
 
 
 def test_below_the_pace_nobody_waits() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     pace = RateLimiter(2000, 60, clock=clock, sleep=clock.sleep)
     for _ in range(20):
         pace.wait(96)
@@ -115,7 +103,7 @@ def test_below_the_pace_nobody_waits() -> None:
 
 
 def test_more_than_the_pace_alone_waits_for_an_empty_window() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     pace = RateLimiter(10, 60, clock=clock, sleep=clock.sleep)
     pace.wait(1)
     pace.wait(50)

@@ -1,4 +1,4 @@
-"""Streams over HTTP against a server on loopback: in time, bounded, and ended from another thread."""
+"""Streams over HTTP against a server on loopback: timely, bounded, and ended from another thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams over TLS: what holds over plain connections must hold where the reader's thread is inside OpenSSL."""
+"""Streams over TLS behave as over plain connections, also while the reader's thread is inside OpenSSL."""
 
 from __future__ import annotations
 

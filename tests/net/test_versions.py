@@ -1,4 +1,4 @@
-"""An address that already holds the version which each request adds."""
+"""A base address that contains the version which each request adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What embedder and reranker share of Bedrock: names of models, the clients, and what a failure says."""
+"""The part of Bedrock that embedder and reranker share: model names, clients, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Cohere's refusals become."""
+"""Cohere's error responses as our errors."""
 
 from __future__ import annotations
 

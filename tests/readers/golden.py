@@ -1,4 +1,4 @@
-"""The sections of the captured sites, as JSON that a person can review; run as a module to write it anew."""
+"""The sections of the captured sites as JSON for review; run it as a module to write them again."""
 
 from __future__ import annotations
 

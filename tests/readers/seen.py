@@ -1,4 +1,4 @@
-"""An independent look at a page, by the standard library's parser: the oracle for what a reader of HTML must find.
+"""An independent reading of a page with the standard library's parser: the oracle for the HTML reader.
 
 Only for markup that is well formed; the library's parser is neither linear nor the same in all patch releases.
 """
@@ -83,7 +83,7 @@ class Seen(HTMLParser):
 
 
 def characters(text: str) -> Counter[str]:
-    """Return how often each letter and digit occurs, whatever its case: what no change of markup may lose."""
+    """Return the counts of letters and digits, ignoring case, which changes of markup must preserve."""
     return Counter(c for c in text.lower() if c.isalnum())
 
 
@@ -93,5 +93,5 @@ def words_of(sections: tuple[Section, ...]) -> str:
 
 
 def lost(html: str, sections: tuple[Section, ...]) -> Counter[str]:
-    """Return the visible letters and digits of a content root that stand in no heading and no block."""
+    """Return the visible letters and digits of a content root that are in no heading and no block."""
     return characters(Seen(html).text) - characters(words_of(sections))

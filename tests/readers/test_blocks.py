@@ -1,4 +1,4 @@
-"""Trap by trap: what each kind of element becomes."""
+"""Each kind of element, one trap at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code blocks in the markup of every highlighter."""
+"""Code blocks in every highlighter's markup."""
 
 from __future__ import annotations
 

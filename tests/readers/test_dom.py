@@ -1,4 +1,4 @@
-"""The tree: how elements end, what is left out, what hostile markup costs."""
+"""The DOM: ends of elements, dropped content, and the cost of hostile markup."""
 
 from __future__ import annotations
 
@@ -97,6 +97,23 @@ def test_plain_code_is_taken_whole_and_equal_to_the_slow_way() -> None:
     slow = parse(f"{code}<i></i></code></pre>")
     assert plain.text() == slow.text() == "if a < b:\n  c"
     assert plain.elements()[0].elements()[0].classes == ["language-py"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        ('<span title="a > b">x</span>', "x"),
+        ("<span title='a > b'>x</span>", "x"),
+        ("<span hidden>x</span>y", "y"),
+        ('<a id="hidden" href="#hidden">x</a>', "x"),
+        ('<span class="lineno">1</span>x', "x"),
+        ("<span <span>x</span>", "x"),
+        ('<span class="k" style="display: none">x</span>y', "y"),
+        ("a < b<span>c</span>", "a < bc"),
+    ],
+)
+def test_code_reads_the_same_whatever_its_tags_hold(inner: str, text: str) -> None:
+    assert parse(f"<pre>{inner}</pre>").text() == parse(f"<pre>{inner}<i></i></pre>").text() == text
 
 
 def test_a_block_inside_marks_what_is_around_it() -> None:

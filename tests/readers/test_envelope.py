@@ -1,4 +1,4 @@
-"""Where the content is, and what the head says."""
+"""The place of the content, and the facts in the head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are read, and which never are."""
+"""The files that are read, and those that never are."""
 
 from __future__ import annotations
 

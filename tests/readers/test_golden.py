@@ -1,4 +1,4 @@
-"""The captured sites: every section as reviewed, every anchor alive, no visible character lost."""
+"""The captured sites: every section as reviewed, every anchor valid, no visible character lost."""
 
 from __future__ import annotations
 

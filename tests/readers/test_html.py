@@ -50,6 +50,31 @@ def test_a_heading_without_text_keeps_its_anchor_and_has_the_name_of_the_one_abo
     assert (untitled.heading, untitled.anchor) == ("i", "i")
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<div class="meta"><a href="https://github.com/a/b/edit/main/c.md"><svg></svg> Edit page</a></div>',
+        '<p><a href="https://gitlab.com/a/b/-/edit/main/c.md">Diese Seite bearbeiten</a></p>',
+        '<a class="md-content__button md-icon" href="https://a.example/c.md">Edit this page</a>',
+        '<div class="theme-doc-version-banner">This is unreleased documentation.</div>',
+        '<div class="announcement">Come to our conference in May!</div>',
+        '<aside class="md-banner"><p>Come to our conference in May!</p></aside>',
+        '<p><a href="https://a.example/"><img alt="tests" src="https://a.example/badge.svg"></a></p>',
+        '<div class="pagination-links"><a href="/next/">Next</a></div>',
+    ],
+)
+def test_what_a_theme_puts_around_the_words_of_a_page_is_left_out(html: str) -> None:
+    (section,) = read_fragment(f"<p>a</p>{html}<p>b</p>", "T")
+    assert [block.text for block in section.blocks] == ["a", "b"]
+
+
+def test_a_link_to_an_editor_within_a_sentence_stays() -> None:
+    (section,) = read_fragment(
+        '<p>To help, <a href="https://github.com/a/b/edit/main/c.md">edit this page</a>.</p>', "T"
+    )
+    assert [block.text for block in section.blocks] == ["To help, edit this page."]
+
+
 def test_an_excluded_section() -> None:
     html = "<h2>A</h2><h3 data-search-exclude>X</h3><p>x</p><h4>Y</h4><h3>B</h3><p>b</p>"
     assert [s.heading for s in read_fragment(html, "T")] == ["A", "B"]

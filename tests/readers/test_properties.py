@@ -1,4 +1,4 @@
-"""What holds for every input: no crash, no invented anchor, no lost text."""
+"""Invariants for every input: no crash, no invented anchor, no lost text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text as a reader sees it."""
+"""Text as readers see it."""
 
 from __future__ import annotations
 

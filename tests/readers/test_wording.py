@@ -1,4 +1,4 @@
-"""The lines of a Markdown source, kept as they stand."""
+"""The lines of a Markdown source, unchanged."""
 
 from __future__ import annotations
 

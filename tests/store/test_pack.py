@@ -1,4 +1,4 @@
-"""A folder as one file: what comes out is what went in, holes included, and nothing hostile gets out of its folder."""
+"""A packed folder: a lossless round trip with holes in files, and nothing hostile outside of the folder."""
 
 from __future__ import annotations
 

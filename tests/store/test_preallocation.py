@@ -1,4 +1,4 @@
-"""An index takes as much room as it holds, on a disk and in memory, and loses nothing for it."""
+"""An index takes only the space of its content, on disk and in memory, and loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a publisher of this machine still runs: what is alive is never taken for dead."""
+"""Whether a publisher on this machine still runs: a live one is never taken for dead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that refuses, fails, hangs or is not there: tries that are spaced and bounded, then one sentence."""
+"""A Qdrant server that rejects, fails, hangs or is missing: spaced, bounded retries, then one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is forgotten and when: retired generations after a grace period, collections that nobody needs, damage."""
+"""Garbage collection: retired generations after a grace period, unused collections, damage."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import pytest
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch, IndexMissing
 from chapterverse.model import Head, Scope
+from fakes.clocks import Clock
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import QdrantServer
-from fakes.qdrant_server.stores import DENSE, NONE, Clock, publish, store_on, texts
+from fakes.qdrant_server.stores import DENSE, NONE, publish, store_on, texts
 
 A, B, C, D = (point(name, prose(name)) for name in "abcd")
 DEEP = point("deep", "deep", dense=(1.0, 2.0, 3.0, 4.0))

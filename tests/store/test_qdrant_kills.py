@@ -1,4 +1,4 @@
-"""A publisher that dies between any two requests, or whose reply is lost: readers see the old index or the new, whole.
+"""A publisher that dies between two requests, or loses a reply: readers see the whole old index or the new.
 
 Death is told to the server: from some request on it answers nobody, so nothing that a dying process would still send
 arrives. Then it is back, the dead one's lease runs out, and the same publication is tried again.
@@ -14,15 +14,16 @@ import pytest
 from chapterverse.errors import ChapterVerseError, IndexLocked
 from chapterverse.model import EmbedderCard, Point
 from chapterverse.store.qdrant import QdrantStore
+from fakes.clocks import Clock
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import GOOD, Fault, QdrantServer
-from fakes.qdrant_server.stores import DENSE, NONE, Clock, publish, store_on, texts
+from fakes.qdrant_server.stores import DENSE, NONE, publish, store_on, texts
 
 LASTS = {"never arrived": Fault(refuse=True), "done, reply lost": Fault(lost=True), "half a reply": Fault(cut=True)}
 
 
 def states(embedders: tuple[EmbedderCard, ...]) -> Iterator[tuple[dict[str, Point], EmbedderCard]]:
-    """Yield what is to be published, time after time: pages that stay, change, come and go."""
+    """Yield the states to publish in sequence: pages that stay, change, come and go."""
     for n in range(1000):
         embedder = embedders[n % len(embedders)]
         dense = (1.0, float(n), 2.0, 3.0) if embedder.size else None

@@ -1,4 +1,4 @@
-"""Two publishers: one wins, the other says so in one sentence, and nothing that a reader sees is a mix of both."""
+"""Two publishers: one wins, the other fails with one sentence, and readers never see a mix of both."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 
 from chapterverse.errors import IndexLocked
 from chapterverse.model import Point, Scope
+from fakes.clocks import Clock
 from fakes.docs import SCOPE, point
 from fakes.qdrant_server import QdrantServer, Request
-from fakes.qdrant_server.stores import NONE, Clock, publish, store_on, texts
+from fakes.qdrant_server.stores import NONE, publish, store_on, texts
 
 OLD, ONE, OTHER = (point(name, name) for name in ("old", "one", "other"))
 

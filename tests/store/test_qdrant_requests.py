@@ -1,4 +1,4 @@
-"""Our own REST and the official client ask the server the same, and it answers as the embedded engine does."""
+"""Our REST and the official client send the same requests, and the server answers like the embedded engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fake server itself: what it takes from the unmodified client, and what it refuses as the real one does."""
+"""The fake server itself: it accepts the unmodified client, and rejects what the real one rejects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site that is kept true on a server: the same points as in the embedded store, nothing paid for twice."""
+"""A site synchronized with a server: the same points as in the embedded store, nothing paid for twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The S3 store under kills, races, damage and refusals, against moto's server."""
+"""The S3 store under kills, races, damage and rejected requests, against moto's server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What S3, or whatever an endpoint is, may answer: XML of every kind, other regions, other clocks, half a file."""
+"""Possible responses of S3 and compatible servers: all kinds of XML, other regions, other clocks, half a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def page(*keys: str, more: str = "", namespace: str = NAMESPACE, encoding: str =
 
 
 class Played(LoopbackServer):
-    """Answers what it was given, one after the other, then the last again; a status, a body and headers."""
+    """Plays its responses in sequence, then repeats the last; each is a status, a body and headers."""
 
     def __init__(self) -> None:
         super().__init__()

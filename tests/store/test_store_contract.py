@@ -1,4 +1,4 @@
-"""What every store must keep; a new one joins by a line in `STORES`."""
+"""The contract of every store; a line in `STORES` adds one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A publisher is killed, and the next one on the same machine does not wait for its lease to run out."""
+"""After a killed publisher the next one on the same machine does not wait for the lease to expire."""
 
 from __future__ import annotations
 

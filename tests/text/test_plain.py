@@ -1,4 +1,4 @@
-"""Markdown without where its links lead."""
+"""Markdown without link targets."""
 
 from __future__ import annotations
 

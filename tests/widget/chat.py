@@ -1,4 +1,4 @@
-"""What a reader does in the chat."""
+"""A reader's actions in the chat."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stored(page: Page) -> dict:
 
 
 def check_session(session: dict, response: str, signature: object) -> None:
-    """Hold what the browser keeps of one turn against the contract."""
+    """Check the browser's stored turn against the contract."""
     assert session.keys() == {"session_id", "messages", "created_at"}
     question, reply = session["messages"]
     assert question.keys() == {"role", "content", "timestamp"}

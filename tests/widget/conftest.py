@@ -1,4 +1,4 @@
-"""A page with the chat on it, and the watch that every test of the widget keeps."""
+"""A page with the chat, and the checks that every test of the widget makes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def standin_page(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Callable[..., BrowserContext]:
-    """Give the browser profile with these options; tests share it, as each has an origin and tabs of its own."""
+    """Return the browser profile with these options, shared by tests, because each has its own origin and tabs."""
     made: dict[str, BrowserContext] = {}
 
     def get(**options: Any) -> BrowserContext:

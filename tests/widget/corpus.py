@@ -1,4 +1,4 @@
-"""Answers that mean harm, made by chance from a seed: families of payloads, put into every context that Markdown has.
+"""Random hostile answers by seed: families of payloads in every context of Markdown.
 
 All of it is written here. `CHAPTERVERSE_PAYLOADS` names a folder of text files with more, one payload a line.
 """

@@ -1,4 +1,4 @@
-"""Markdown as models and authors write it every day, made by chance from a seed."""
+"""Random everyday Markdown of models and authors, by seed."""
 
 from __future__ import annotations
 

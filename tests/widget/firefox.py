@@ -71,7 +71,7 @@ class Tab:
         self._call("reload")
 
     def evaluate(self, program: str, argument: object = None) -> Any:
-        """Return what a JavaScript function makes of the argument."""
+        """Return the result of a JavaScript function for the argument."""
         return self._call("evaluate", program=program, argument=argument)
 
     def click(self, selector: str) -> None:

@@ -1,4 +1,4 @@
-"""The pages that the stand-in serves, and answers for them."""
+"""The pages of the stand-in server, and their answers."""
 
 from __future__ import annotations
 

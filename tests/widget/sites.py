@@ -1,4 +1,4 @@
-"""One small documentation site in seven generators' own style sheets, for the chat to stand in.
+"""One small documentation site with seven generators' own style sheets, for the chat.
 
 MkDocs, ProperDocs, Zensical and Sphinx build theirs for real. Docusaurus and VitePress would each bring hundreds of
 megabytes, so `themes/` holds pages in their class names: on Docusaurus' own style sheet, Infima, and on the custom

@@ -1,4 +1,4 @@
-"""A loopback server that stands in for a docs site and for its API, speaking the API's wire format."""
+"""A loopback server for a docs site and its API, in the API's wire format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Reply:
-    """What the API says next. An `Event` among the parts makes it wait; a reply that is `cut` never ends properly."""
+    """The API's next reply. An `Event` among the parts makes it wait; a reply that is `cut` never ends properly."""
 
     parts: tuple[bytes | Event, ...]
     status: int = 200

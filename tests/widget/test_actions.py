@@ -1,4 +1,4 @@
-"""What a reader can do with an answer: copy it, share its question, edit that, and ask on."""
+"""A reader's actions on an answer: copy it, share its question, edit the question, ask again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to ask: the shortcut, links, scripts of the site, starters, questions from a page, and old ones."""
+"""Ways to ask: the shortcut, links, the site's scripts, starters, questions from a page, earlier questions."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Following a citation to the passage that it cites."""
+"""Following a citation to its passage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions and answers on the wire: what is sent, and streams in any shape, cut anywhere."""
+"""Requests and streams on the wire: the request body, and streams cut at any place."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Asking about a code block of the page."""
+"""Questions about a code block of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The renderer next to markdown-it, CommonMark's reference in Python, on everyday Markdown.
+"""The renderer against markdown-it, CommonMark's reference in Python, on everyday Markdown.
 
 What differs on purpose is left out of the comparison: headings begin at h3, code and tables are boxed, an unnamed
 language is `text`, columns start where the language does unless they say otherwise, and a short row of a table is not

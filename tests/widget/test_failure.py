@@ -1,4 +1,4 @@
-"""Everything that can go wrong with a question: a sentence, the question kept, and one press to ask again."""
+"""Every failure of a question: one sentence, the question kept, and one press to ask again."""
 
 from __future__ import annotations
 

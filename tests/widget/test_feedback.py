@@ -1,4 +1,4 @@
-"""What readers say of answers: thumbs, reasons and comments, and an API that does not want them."""
+"""Readers' feedback: thumbs, reasons and comments, and an API without feedback."""
 
 from __future__ import annotations
 

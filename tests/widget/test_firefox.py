@@ -1,4 +1,4 @@
-"""The security and the session of the widget in Firefox."""
+"""The widget's security and session in Firefox."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def stored(tab: Tab) -> Any:
 
 
 def shown(tab: Tab) -> list[str]:
-    """Return what the chat shows of each turn."""
+    """Return the text of each turn in the chat."""
     return tab.evaluate(f"() => {TURNS}.map(turn => turn.textContent)")
 
 

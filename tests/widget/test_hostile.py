@@ -1,4 +1,4 @@
-"""Answers that mean harm: whatever a model says, nothing runs, nobody is told, and only what is allowed is shown."""
+"""Hostile answers: nothing runs, nothing is sent elsewhere, and only allowed content is shown."""
 
 from __future__ import annotations
 

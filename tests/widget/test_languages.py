@@ -1,4 +1,4 @@
-"""The interface's languages: ten translations that say what the English one says, and the page's that is shown."""
+"""The interface's languages: complete translations of the English one, and the choice of the page's language."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SIGNS = {"。": ".", "？": "?", "؟": "?", "：": ":"}
 
 
 def texts(part: str, language: str) -> dict[str, str]:
-    """Return the texts of one module by key, in the order in which they stand."""
+    """Return the texts of one module by key, in order."""
     module = MODULE.fullmatch((WIDGET / part / f"{language}.js").read_text("utf-8"))
     assert module, f"{part}{language}.js has another form"
     entries = ENTRY.findall(module[1])

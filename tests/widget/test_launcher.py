@@ -1,4 +1,4 @@
-"""The button on the page: what it loads when, how the panel opens and closes, and what the page does not notice."""
+"""The launcher on the page: what it loads when, opening and closing the panel, no effect on the page."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""How the chat looks: the site's colors, light and dark, any width; and whether everybody can use it."""
+"""The chat's appearance: the site's colors, light and dark, any width, and accessibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site may decide of its chat, what it is told where it errs, and what browsers get of it."""
+"""A site's options for its chat: validation, and their form in the browser."""
 
 from __future__ import annotations
 

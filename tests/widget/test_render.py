@@ -1,4 +1,4 @@
-"""Markdown as DOM nodes: what is understood, what stays text, and how long hostile text takes."""
+"""Markdown as DOM nodes: supported syntax, plain text, and the time for hostile text."""
 
 from __future__ import annotations
 

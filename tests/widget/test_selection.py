@@ -1,4 +1,4 @@
-"""Asking about text that is selected on the page."""
+"""Questions about selected text of the page."""
 
 from collections.abc import Callable
 from typing import Any

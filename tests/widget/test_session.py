@@ -1,4 +1,4 @@
-"""The conversation of a tab: across pages and loads, and where the browser keeps nothing."""
+"""The conversation of a tab: across pages and reloads, and without browser storage."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The chat on real themes: it wears their colors, stays out of their way, and moves through their pages as they do."""
+"""The chat on real themes: their colors, no overlap, and their instant navigation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers as the reader sees them: citations and where they lead, sources, states, and answers that mean harm."""
+"""Answers in the panel: citations and their targets, sources, states, and hostile answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the widget costs and what it may not contain, read from its files."""
+"""The widget's size, and what its files must not contain."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Work that the API wants of a browser first: done without a word, and where it can't be done, told like any limit."""
+"""Proof of work in a browser: done silently, and reported like a limit where it can't be done."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the command line asks of the service. The service itself loads nothing of it."""
+"""The service's operations for the command line. The service itself doesn't load them."""

@@ -1,7 +1,7 @@
-"""Measures one answer for `eval --answers`: reads what it cites in the index again, and times it.
+"""Measures one answer for `eval --answers`: reads its cited sections from the index again, and times it.
 
-Nothing that the turn itself knew is trusted. Each cited section is read again where the citation says that it stands,
-and what cites it is verified anew, with these sections and no others.
+Nothing from the turn itself is trusted. Each cited section is read at the address of its citation, and the citing text
+is verified again with these sections only.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import checked
 
-#: Where a section stands: its address, and a chunk of it.
+#: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
 #: Answers a question, as `answer_query` does.
 Answer: TypeAlias = Callable[[ChatQuery, Resources], Events]
 
-#: Sentences of fewer words say nothing that could be checked; the verifier leaves them out too.
+#: Shorter sentences, in words, have nothing to check; the verifier skips them too.
 _LEAST_WORDS = 3
 
 
 def judge(
     resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: Answer = answer_query
 ) -> dict[str, Any]:
-    """Answer a question as the service does for a reader, and return what there is to measure.
+    """Answer a question as for a reader, and return counts for its figures.
 
-    `citations` counts those of all segments and `valid` those that name one source of this answer, which stands in the
-    index and is verified anew; `sentences` counts what says something and `carried` what the sections cited there
-    carry; `pairs` counts each sentence with each of its citations and `precise` those that are needed or enough.
-    `claims` are sentences with the section that carries them, for `holds`. `seconds` until the sources (`retrieve`),
-    the first words (`first`) and the end (`total`), without the opening of the index.
+    `citations` counts the citations of all segments, and `valid` those that name exactly one source that is in the
+    index and verified again. `sentences` counts sentences with a claim, and `carried` those with a citation that the
+    verifier keeps. `pairs` counts pairs of a sentence and its citation, and `precise` those that the verifier keeps.
+    `claims` are supported sentences with their section, for `holds`. `seconds` until the sources (`retrieve`), the
+    first words (`first`) and the end (`total`), without the opening of the index.
 
     Raises:
-        InputError: the question or its history is out of contract.
-        IndexFault: there is no index that can be read.
+        InputError: the question or its history is invalid.
+        IndexFault: no index can be read.
     """
     query = checked(query=question, conversation_history=history or [])
     resources.index.snapshot()
@@ -69,19 +69,19 @@ def judge(
 
 
 def holds(resources: Resources, claims: Sequence[Mapping[str, str]]) -> list[bool]:
-    """Return for each claim (`text`, `url` and `chunk_id` of a section) whether the verifier lets it stand."""
+    """Return for each claim (`text`, and `url` and `chunk_id` of a section) whether the section supports it."""
     sections = _Sections(resources.index, resources.index.snapshot())
     return [bool(sections.kept(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
 
 
 def _timed(events: Events) -> tuple[ChatResponse, dict[str, float]]:
-    started = time.perf_counter()
+    start = time.perf_counter()
     seconds: dict[str, float] = {}
     stages = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
     response: ChatResponse | None = None
     for event in events:
         if stage := stages.get(type(event)):
-            seconds.setdefault(stage, time.perf_counter() - started)
+            seconds.setdefault(stage, time.perf_counter() - start)
         if isinstance(event, ChatResponse):
             response = event
     if response is None:
@@ -90,7 +90,7 @@ def _timed(events: Events) -> tuple[ChatResponse, dict[str, float]]:
 
 
 class _Sections:
-    """The sections of one index, as citations name them."""
+    """The sections of one index, by citation."""
 
     def __init__(self, index: SiteIndex, snapshot: Snapshot) -> None:
         self._index = index
@@ -98,18 +98,18 @@ class _Sections:
         self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
 
     def kept(self, text: str, cited: Mapping[str, Place]) -> frozenset[str]:
-        """Return which citations the verifier lets stand throughout a text that has these and no others."""
-        found = {i: self.passage(*place) for i, place in cited.items()}
-        passages = tuple(replace(read[0], id=i) for i, read in found.items() if read)
+        """Return the citations that the verifier keeps throughout a text that has these and no others."""
+        sections = {i: self.passage(*place) for i, place in cited.items()}
+        passages = tuple(replace(read[0], id=i) for i, read in sections.items() if read)
         if not passages:
             return frozenset()
-        language = next(read[1] for read in found.values() if read)
+        language = next(read[1] for read in sections.values() if read)
         verified = verify((Span(text, tuple(cited)),), passages, language, self._weigh)
-        standing = [frozenset(span.citations) for span in verified.spans if span.text.strip()]
-        return frozenset.intersection(*standing) if standing and not verified.flagged else frozenset()
+        citations = [frozenset(span.citations) for span in verified.spans if span.text.strip()]
+        return frozenset.intersection(*citations) if citations and not verified.flagged else frozenset()
 
     def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
-        """Return the section that a chunk stands in, with its language; None if that isn't at this address."""
+        """Return the section of a chunk and its language; None if it isn't at this address."""
         key = url, chunk_id
         if key not in self._read:
             self._read[key] = self._found(url, chunk_id)
@@ -117,11 +117,11 @@ class _Sections:
 
     def _found(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
         address = self._index.published_url(url, self._snapshot.head)
-        held: list[Chunk] = self._snapshot.page(address, "url") if address else []
-        own = next((c for c in held if c.chunk_id == chunk_id), None)
+        chunks: list[Chunk] = self._snapshot.page(address, "url") if address else []
+        own = next((c for c in chunks if c.chunk_id == chunk_id), None)
         if own is None:
             return None
-        whole = "\n\n".join(plain(c.text) for c in held if section(c) == section(own))
+        whole = "\n\n".join(plain(c.text) for c in chunks if section(c) == section(own))
         return Passage(
             "1", own.heading_path, plain(own.text), whole, frozenset(), 1.0, 1.0, url, chunk_id
         ), own.language
@@ -131,12 +131,12 @@ class _Sections:
 
 
 class _Reading:
-    """An answer, read against the index."""
+    """Compares an answer with the index."""
 
     def __init__(self, index: SiteIndex, snapshot: Snapshot, response: ChatResponse) -> None:
         self._sections = _Sections(index, snapshot)
         self._response = response
-        # An id that two sources have names neither.
+        # An id of two sources identifies neither.
         ids = Counter(s.id for s in response.source_chunks)
         self._places = {s.id: (s.url or "", s.chunk_id or "") for s in response.source_chunks if ids[s.id] == 1}
         self._languages = ("en", *snapshot.head.languages)
@@ -162,13 +162,13 @@ class _Reading:
         return {"text": text, "url": url, "chunk_id": chunk_id}
 
     def _segments(self) -> list[Segment]:
-        """Return what claims something: our own words around an answer do not, and a refusal consists of them."""
+        """Return the segments with claims, without the service's own phrases."""
         ours = {phrase for tag in self._languages for phrase in astuple(phrases.of(tag))}
         return [s for s in self._response.segments if s.text.strip() and s.text.strip() not in ours]
 
 
 def _sentences(segment: Segment) -> Iterator[str]:
-    """Yield what says something; code is quoted, and a heading or an announcement names what follows."""
+    """Yield sentences with a claim, without code, headings and announcements of what follows."""
     for sentence in split(segment.text):
         words = list(lexical.words(sentence.said))
         if sentence.kind == "prose" and len(words) >= _LEAST_WORDS and not sentence.said.endswith((":", "：")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from chapterverse.filters import readdressed
@@ -21,7 +22,7 @@ from chapterverse_api.validation import checked
 
 History = list[dict[str, str]] | None
 
-#: Results of which a fusion weight is judged.
+#: Results by which a fusion weight is judged.
 _WEIGHED = 10
 
 
@@ -31,78 +32,78 @@ def search(
     """Return the rows of `search --json` for one question: chunks unexpanded, best first.
 
     Raises:
-        InputError: the question, its history or a filter is out of contract.
-        IndexFault: there is no index that can be read.
+        InputError: the question, its history or a filter is invalid.
+        IndexFault: no index can be read.
     """
-    found, head = _found(resources, question, history, filters)
-    return _rows(resources.index, found, head, top_k)
+    retrieval, head = _search(resources, question, history, filters)
+    return _rows(resources.index, retrieval, head, top_k)
 
 
 def examine(resources: Resources, question: str, history: History, top_k: int) -> dict[str, Any]:
-    """Return the `results` of `search` for one question and how they came about, for `chapterverse eval`.
-
-    `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` says that
-    nothing reaches it; `seconds` by stage, with a `total` that leaves out the opening of the index; `degraded` why
-    not all went as configured, or None; `generation` that of the index.
+    """Return the `results` of `search` for one question and their figures; see `chapterverse.session.Session.examine`.
 
     Raises:
-        InputError: the question or its history is out of contract.
-        IndexFault: there is no index that can be read.
+        InputError: the question or its history is invalid.
+        IndexFault: no index can be read.
     """
     resources.index.snapshot()
     started = time.perf_counter()
-    found, head = _found(resources, question, history, {})
-    seconds = {**found.timings, "total": time.perf_counter() - started}
+    retrieval, head = _search(resources, question, history, {})
+    seconds = {**retrieval.timings, "total": time.perf_counter() - started}
     return {
-        "results": _rows(resources.index, found, head, top_k),
-        "evidence": round(found.evidence, 4),
-        "floor": found.calibration.floor,
-        "refused": not found.answerable,
-        "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
-        "degraded": found.degraded,
+        "results": _rows(resources.index, retrieval, head, top_k),
+        "evidence": round(retrieval.evidence, 4),
+        "floor": retrieval.calibration.floor,
+        "refused": not retrieval.answerable,
+        "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
+        "degraded": retrieval.degraded,
         "generation": head.generation,
     }
 
 
 def weigh(resources: Resources, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
-    """Return what `chapterverse calibrate` must know of one question.
-
-    `features` are those of every candidate (see `evidence.Features`); `urls` says for each fusion weight where the
-    best ten stand, best first.
+    """Return the `features` of every candidate (see `evidence.Features`) and the `urls` of the ten best for each
+    weight.
 
     Raises:
-        InputError: the question or its history is out of contract.
-        IndexFault: there is no index that can be read.
+        InputError: the question or its history is invalid.
+        IndexFault: no index can be read.
         ProviderError: the embedder failed.
     """
     query = checked(query=question, conversation_history=history or [])
     snapshot = resources.index.snapshot()
-    first = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, resources.models.embedder, text))
-    if first.failures:
-        raise next(iter(first.failures.values()))
+    embedder = resources.models.embedder
+    # A question is embedded once, however many weights are tried.
+    embedded = cache(embedder.embed_query) if embedder else None
 
-    def weighed(weight: float) -> Retrieval:
+    def search_with(weight: float | None) -> Retrieval:
         return _follow_up(
-            resources, query, snapshot, lambda text: retrieve(snapshot, resources.models.embedder, text, weight=weight)
+            resources,
+            query,
+            snapshot,
+            lambda text: retrieve(snapshot, None, text, vector=embedded(text) if embedded else None, weight=weight),
         )
 
-    found = [first, *map(weighed, weights)]
+    retrievals = [search_with(weight) for weight in (None, *weights)]
     return {
-        "features": [c.features for c in found[0].candidates if c.features],
+        "features": [c.features for c in retrievals[0].candidates if c.features],
         "urls": {
             weight: [resources.index.public_url(c.chunk, snapshot.head) for c in one.candidates[:_WEIGHED]]
-            for weight, one in zip(weights, found[1:], strict=True)
+            for weight, one in zip(weights, retrievals[1:], strict=True)
         },
     }
 
 
-def _found(resources: Resources, question: str, history: History, filters: Mapping[str, Any]) -> tuple[Retrieval, Head]:
+def _search(
+    resources: Resources, question: str, history: History, filters: Mapping[str, Any]
+) -> tuple[Retrieval, Head]:
     query = checked(query=question, conversation_history=history or [], filters=filters)
     snapshot = resources.index.snapshot(query.docs_version)
     where = readdressed(query.filters, lambda url: resources.index.published_url(url, snapshot.head))
     embedder, reranker = resources.models.embedder, resources.models.reranker
-    found = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, embedder, text, filters=where))
-    return rerank(found, found.searched, reranker) if reranker and found.searched else found, snapshot.head
+    retrieval = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, embedder, text, filters=where))
+    searched = retrieval.searched
+    return rerank(retrieval, searched, reranker) if reranker and searched else retrieval, snapshot.head
 
 
 def _follow_up(
@@ -112,13 +113,13 @@ def _follow_up(
     conversation, languages = Conversation.of(query, resources.signer), snapshot.head.languages
     question = query.query or ""
     leans = leaning(question, languages) if conversation.questions else "no"
-    found, _ = search_follow_up(
+    retrieval, _ = search_follow_up(
         question, leans, lambda: subject(question, conversation, None, Deadline(), languages), search
     )
-    return found
+    return retrieval
 
 
-def _rows(index: SiteIndex, found: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
+def _rows(index: SiteIndex, retrieval: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
     return [
         {
             "rank": rank,
@@ -131,5 +132,5 @@ def _rows(index: SiteIndex, found: Retrieval, head: Head, top_k: int) -> list[di
             "chunk_id": c.chunk.chunk_id,
             "text": c.chunk.text,
         }
-        for rank, c in enumerate(found.candidates[:top_k], 1)
+        for rank, c in enumerate(retrieval.candidates[:top_k], 1)
     ]

@@ -1,4 +1,4 @@
-"""What the command line asks of the service. The budget is for the public, so nothing is counted here."""
+"""Implements the command line's session. The budget is for the public, so nothing is charged here."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The HTTP side: routes, the guard before them, the event stream."""
+"""HTTP: routes, the guard before them, the event stream."""

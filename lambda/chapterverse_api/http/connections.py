@@ -1,7 +1,7 @@
-"""Connections of clients to `chapterverse serve`: how many there may be, and how long each may keep us waiting.
+"""Bounds the connections of `chapterverse serve`: their number, and how long each client may keep us waiting.
 
-uvicorn bounds the time between two requests and nothing else. A client that sends a byte now and then, or none, would
-keep its connection for ever, and enough of them leave no descriptor for anybody else.
+uvicorn bounds only the time between two requests. A client that sends a byte now and then, or none, would keep its
+connection for ever, and enough of them would use up all file descriptors.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from uvicorn.server import ServerState
 from chapterverse_api.observability.log import Complaints
 from chapterverse_api.rejections import Rejection
 
-#: What a client has to do next: send a request's line and headers, send its body, ask again, or read. Empty while the
-#: client waits for us.
-Awaited = Literal["head", "body", "idle", "read", ""]
+#: The client's next step: send a request's head, send its body, start another request, or read. Empty while the client
+#: waits for us.
+Step = Literal["head", "body", "idle", "read", ""]
 
-#: Connections at the same time, where the process may open as many files. An answer takes one of fewer threads
-#: (`guard.threads`); whoever has none waits for it, connected.
+#: Most concurrent connections, if the process may open as many files. Answers run in fewer threads (`guard.threads`);
+#: further clients wait, connected.
 CONNECTIONS = 512
-#: Files that the process has open besides: its own, those of the index and of databases.
+#: Other open files of the process: its own, those of the index and of databases.
 _OWN_FILES = 64
-#: Connections that are always taken; with so few files the index could not be opened either.
+#: Least number of connections; with fewer files the index could not be opened either.
 _LEAST = 8
-#: asyncio takes so many connections in one go before we see the first of them.
+#: asyncio accepts so many connections at once before we see the first.
 _AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What clients may hold; times in seconds.
+    """Limits for clients; times in seconds.
 
     Attributes:
-        connections: how many all of them may have at the same time.
-        head: from the connection, or from the first byte after an answer, to the end of a request's headers.
+        connections: most concurrent connections of all clients.
+        head: from the connection, or the first byte after an answer, to the end of a request's headers.
         body: from there to the end of its body.
         idle: from an answer to the first byte of the next request.
-        read: for which a client may read nothing of an answer.
+        read: without the client reading anything of an answer.
     """
 
     connections: int = CONNECTIONS
@@ -56,7 +56,7 @@ class Bounds:
 
     @classmethod
     def of_process(cls) -> Bounds:
-        """Return bounds for as many files as this process may open: an answer may take one besides its connection."""
+        """Return bounds for the number of files that this process may open; an answer may need a second one."""
         return cls(connections=int(max(_LEAST, min(CONNECTIONS, (_most_files() - _OWN_FILES) // 2))))
 
 
@@ -64,19 +64,19 @@ def _most_files() -> float:
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
     except ImportError:
-        # On Windows, where a connection is no file.
+        # On Windows a connection is no file.
         return inf
     limit = getrlimit(RLIMIT_NOFILE)[0]
     return inf if limit == RLIM_INFINITY else limit
 
 
 class ServerConfig(Config):
-    """How uvicorn is set up, and what a connection needs besides."""
+    """uvicorn's configuration, with what a connection needs besides."""
 
     def __init__(self, app: ASGIApp, bounds: Bounds) -> None:
         super().__init__(
             app,
-            # Others accept and read in ways of their own, which nothing here bounds.
+            # The bounds work with this event loop and protocol only.
             loop="asyncio",
             http=Connection,
             ws="none",
@@ -93,10 +93,10 @@ class ServerConfig(Config):
 
 
 class Connection(H11Protocol):
-    """One connection of uvicorn's, which ends where its client keeps us waiting for too long.
+    """A uvicorn connection that ends if its client keeps us waiting for too long.
 
-    Where there is one too many, the client that has kept us waiting longest makes room: a reader asks at once, and is
-    answered while thousands of others connect and say nothing.
+    If there are too many, the one whose client has kept us waiting longest is closed. So readers, who send requests at
+    once, are answered while thousands of clients connect and stay silent.
     """
 
     def __init__(
@@ -107,110 +107,110 @@ class Connection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.conn = _Strict(h11.SERVER)
+        self.conn = _StrictConnection(h11.SERVER)
         self._bounds: Bounds = config.bounds
         self._complaints: Complaints = config.complaints
-        self._awaited: Awaited = ""
+        self._step: Step = ""
         self._since = 0.0
         self._overdue: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._await("head")
+        self._set_step("head")
         if len(self.connections) > self._bounds.connections:
             self._complaints("connections_exhausted", _FULL.format(self._bounds.connections))
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._await("")
+        self._set_step("")
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._awaited == "idle":
-            # Counted from the first byte, so that more of them win no time.
-            self._await("head")
+        if self._step == "idle":
+            # Timed from the first byte, so that further bytes win no time.
+            self._set_step("head")
         super().data_received(data)
-        self._look()
+        self._update_step()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._look()
+        self._update_step()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._look()
+        self._update_step()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._look()
+        self._update_step()
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
-        self._look()
+        self._update_step()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 uvicorn has its own words
-        self._refuse(Rejection(400, "malformed", "The request is not valid HTTP."))
+        self._reject(Rejection(400, "malformed", "The request is not valid HTTP."))
 
-    def _look(self) -> None:
-        """See what the client has to do now; the time for that begins when it changes."""
+    def _update_step(self) -> None:
+        """Find the client's next step; its time starts when the step changes."""
         if self.transport.is_closing() or self.flow.write_paused:
-            self._await("read")
+            self._set_step("read")
         elif self.conn.their_state is h11.SEND_BODY:
-            self._await("body")
+            self._set_step("body")
         elif self.conn.their_state is not h11.IDLE:
-            self._await("")
-        elif self._awaited != "head":
-            self._await("head" if self.conn.trailing_data[0] else "idle")
+            self._set_step("")
+        elif self._step != "head":
+            self._set_step("head" if self.conn.trailing_data[0] else "idle")
 
-    def _await(self, awaited: Awaited) -> None:
-        if awaited == self._awaited:
+    def _set_step(self, step: Step) -> None:
+        if step == self._step:
             return
         if self._overdue:
             self._overdue.cancel()
-        self._awaited, self._since, self._overdue = awaited, self.loop.time(), None
-        if awaited:
-            self._overdue = self.loop.call_later(getattr(self._bounds, awaited), self._give_up)
+        self._step, self._since, self._overdue = step, self.loop.time(), None
+        if step:
+            self._overdue = self.loop.call_later(getattr(self._bounds, step), self._give_up)
 
     def _give_up(self) -> None:
-        begun = bool(self.conn.trailing_data[0]) if self._awaited == "head" else not self.cycle.response_started
-        if self._awaited == "read":
-            # What is left to send would keep a closed connection open.
+        begun = bool(self.conn.trailing_data[0]) if self._step == "head" else not self.cycle.response_started
+        if self._step == "read":
+            # Unsent data would keep a closed connection open.
             self.transport.abort()
-        elif self._awaited in ("head", "body") and begun:
-            self._refuse(Rejection(408, "too_slow", "The request took too long to arrive."))
+        elif self._step in ("head", "body") and begun:
+            self._reject(Rejection(408, "too_slow", "The request took too long to arrive."))
         else:
             self.transport.close()
-            self._look()
+            self._update_step()
 
     def _make_room(self) -> None:
-        others = [c for c in self.connections if isinstance(c, Connection) and c._awaited and c is not self]
+        others = [c for c in self.connections if isinstance(c, Connection) and c._step and c is not self]
         if others:
             slowest = min(others, key=lambda other: other._since)
             self.connections.discard(slowest)
             slowest.transport.abort()
         else:
             busy = "Everybody is being answered at the moment: try again soon."
-            self._refuse(Rejection(503, "busy", busy, retryable=True, retry_after=1))
+            self._reject(Rejection(503, "busy", busy, retryable=True, retry_after=1))
 
-    def _refuse(self, refusal: Rejection) -> None:
-        """Say why in our own shape, and close: nobody can tell where another request would begin."""
-        response = refusal.response(_HEADERS)
-        lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}".encode()]
+    def _reject(self, rejection: Rejection) -> None:
+        """Send a rejection and close, because the start of a next request can't be found."""
+        response = rejection.response(_HEADERS)
+        lines = [f"HTTP/1.1 {rejection.status} {HTTPStatus(rejection.status).phrase}".encode()]
         lines += [b"%b: %b" % header for header in response.raw_headers]
         self.transport.write(b"\r\n".join([*lines, b"", response.body]))
         self.transport.close()
-        self._look()
+        self._update_step()
 
 
-class _Strict(h11.Connection):
-    """Refuses a request that names two lengths: what stands between us and the client may believe the other one."""
+class _StrictConnection(h11.Connection):
+    """Rejects a request with two lengths, because a proxy before us may believe the other one."""
 
     def next_event(self) -> Any:
         event = super().next_event()
         if isinstance(event, h11.Request):
             names = {name for name, _ in event.headers}
             if {b"content-length", b"transfer-encoding"} <= names:
-                # RFC 9112, section 6.3: a server may refuse it, and has to close the connection.
+                # RFC 9112, section 6.3: a server may reject it, and must close the connection.
                 raise h11.RemoteProtocolError("Content-Length beside Transfer-Encoding")
         return event
 
@@ -219,5 +219,5 @@ _FULL = (
     "There are {} connections, the most that this process takes, so the client that had kept it waiting longest was "
     "disconnected. Clients that connect and say nothing do that; more readers need a higher `ulimit -n`."
 )
-#: What the application says of all its answers, too.
+#: The headers that the application adds to all responses, too.
 _HEADERS = {"connection": "close", "cache-control": "no-store", "x-content-type-options": "nosniff"}

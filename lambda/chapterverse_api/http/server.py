@@ -1,7 +1,7 @@
-"""The server of `chapterverse serve` and of `mkdocs serve`: uvicorn, whose clients and log are bounded.
+"""The server of `chapterverse serve` and `mkdocs serve`: uvicorn with bounds on clients and log.
 
-uvicorn and asyncio write a traceback for what a client can cause at will. Here the log says each such thing in one
-line, and at most every ten seconds.
+uvicorn and asyncio write a traceback for errors that a client can cause at will. Here each kind becomes one line, at
+most every ten seconds.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from chapterverse_api.http.connections import Bounds, ServerConfig
 from chapterverse_api.observability import log
 from chapterverse_api.observability.log import Complaints, LineWriter
 
-#: Connections that may wait for us to take them.
+#: Length of the queue of connections to accept.
 _WAITING = 128
 _NO_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 def server(app: ASGIApp, *, log_to: int | None = None, bounds: Bounds | None = None) -> Server:
-    """Return a server of an application, to be run on sockets that listen.
+    """Return a server of an application, to be run on listening sockets.
 
     Args:
-        log_to: file descriptor that gets the log while it runs; None leaves the log where it goes.
-        bounds: those that fit this process where they are left out.
+        log_to: file descriptor for the log while the server runs; None leaves the log as it is.
+        bounds: by default those that fit this process.
     """
     return _Server(ServerConfig(app, bounds or Bounds.of_process()), log_to)
 
@@ -44,10 +44,10 @@ class _Server(Server):
         if self._lines:
             log.write_by(self._lines)
         uvicorn = logging.getLogger("uvicorn.error")
-        uvicorn.handlers[:], uvicorn.propagate = [_Translated(self._complaints)], False
+        uvicorn.handlers[:], uvicorn.propagate = [_ErrorHandler(self._complaints)], False
         asyncio.get_running_loop().set_exception_handler(self._report)
         await super().startup(sockets)
-        # asyncio has told the system how many it takes in one go.
+        # asyncio has set a backlog as small as the number it accepts at once.
         for listening in sockets or ():
             listening.listen(_WAITING)
 
@@ -57,29 +57,29 @@ class _Server(Server):
             self._lines.close()
 
     def _report(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log what asyncio would write a traceback for."""
+        """Log errors for which asyncio would write a traceback."""
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _NO_FILES:
-            # asyncio itself tries again a second later.
+            # asyncio tries again a second later.
             self._complaints("files_exhausted", "This process may open no more files: raise its `ulimit -n`.")
         else:
-            _translate(self._complaints, error, context["message"])
+            _complain(self._complaints, error, context["message"])
 
 
-class _Translated(logging.Handler):
-    """Logs uvicorn's errors as events. What it warns of is a client's fault, and no error of ours."""
+class _ErrorHandler(logging.Handler):
+    """Logs uvicorn's errors as events. Its warnings are clients' faults and are dropped."""
 
     def __init__(self, complaints: Complaints) -> None:
         super().__init__(logging.ERROR)
         self._complaints = complaints
 
     def emit(self, record: logging.LogRecord) -> None:
-        _translate(self._complaints, record.exc_info[1] if record.exc_info else None, record.getMessage())
+        _complain(self._complaints, record.exc_info[1] if record.exc_info else None, record.getMessage())
 
 
-def _translate(complaints: Complaints, error: BaseException | None, message: str) -> None:
+def _complain(complaints: Complaints, error: BaseException | None, message: str) -> None:
     if error is None:
         complaints("server", message)
     elif isinstance(error, Exception):
-        # What is said beside an error may quote a reader.
+        # The message beside an error may quote a reader.
         complaints("internal", None, error)

@@ -1,4 +1,4 @@
-"""Streams an answer as server-sent events `meta`, `delta`…, then `final` or `error`; or sends it whole."""
+"""Sends an answer as server-sent events `meta`, `delta`…, then `final` or `error`; or as one JSON document."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability import metrics
 
 MEDIA_TYPE = "text/event-stream"
-# `x-accel-buffering` is how nginx and its kin are told to pass each event on at once.
+# `x-accel-buffering` tells nginx and similar proxies to pass on each event at once.
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _NAMES: dict[type[BaseModel], str] = {Meta: "meta", Delta: "delta", ChatResponse: "final", StreamError: "error"}
 
 
 class IncompleteAnswer(Exception):
-    """The answer ended without its final part."""
+    """The answer ended without its last part."""
 
 
 def wants_stream(accept: str) -> bool:
@@ -34,10 +34,10 @@ def wants_stream(accept: str) -> bool:
 
 
 def final(events: Events) -> ChatResponse:
-    """Run the answer to its end and return it whole.
+    """Run the answer to its end and return its last part.
 
     Raises:
-        Unfinished: it ended without one.
+        IncompleteAnswer: the last part is missing.
     """
     last = None
     for last in events:  # noqa: B007 - only the last one counts
@@ -48,22 +48,22 @@ def final(events: Events) -> ChatResponse:
 
 
 class EventStream(StreamingResponse):
-    """Streams an answer. The first event is made before the headers go out, so an early failure is an HTTP error.
+    """Streams an answer. The first event is made before the headers are sent, so an early failure is an HTTP error.
 
-    `events` runs in worker threads, not always the same, one step at a time; it is closed when the client is gone, and
-    `deadline` is cut, which ends even a wait for the model's next word.
+    `events` runs in worker threads, one step at a time. If the client disconnects, it is closed and `deadline` is cut,
+    which also ends a wait for the model.
     """
 
     def __init__(self, events: Events, deadline: Deadline) -> None:
         super().__init__((), media_type=MEDIA_TYPE, headers=_HEADERS)
         self._events = events
-        self._cutoff = deadline
+        self._deadline = deadline
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         try:
-            await _cancelling_on_disconnect(receive, self._cutoff, partial(self._send, send))
+            await _cancelling_on_disconnect(receive, self._deadline, partial(self._send, send))
         finally:
-            # Shielded: a client that left cancels this task, and then the model would go on writing unheard.
+            # Shielded, because a disconnect cancels this task and the model would go on writing.
             with CancelScope(shield=True):
                 await to_thread.run_sync(self._events.close)
 
@@ -71,20 +71,20 @@ class EventStream(StreamingResponse):
         first = await to_thread.run_sync(next, self._events, None)
         if first is None:
             raise IncompleteAnswer
-        self.body_iterator = iterate_in_threadpool(_frames(first, self._events, self._cutoff))
+        self.body_iterator = iterate_in_threadpool(_frames(first, self._events, self._deadline))
         await self.stream_response(send)
 
 
 class JsonAnswer(Response):
-    """Sends an answer as one JSON document; if the client leaves, `events` and `deadline` end as a stream's do."""
+    """Sends an answer as one JSON document. A disconnect ends `events` and `deadline` as for a stream."""
 
     def __init__(self, events: Events, deadline: Deadline) -> None:
         super().__init__()
         self._events = events
-        self._cutoff = deadline
+        self._deadline = deadline
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _cancelling_on_disconnect(receive, self._cutoff, partial(self._send, scope, receive, send))
+        await _cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = await to_thread.run_sync(final, self._events)
@@ -92,9 +92,9 @@ class JsonAnswer(Response):
 
 
 async def _cancelling_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
-    """Do the work, and cut the turn if the client leaves meanwhile: then nobody is left to tell what failed.
+    """Do the work. If the client disconnects meanwhile, cut the turn and ignore failures.
 
-    Starlette's own way listens on some servers only, and can't wake a thread that waits.
+    Starlette's own way works on some servers only, and can't wake a waiting thread.
     """
     failure: Exception | None = None
     async with create_task_group() as tasks:
@@ -126,11 +126,11 @@ def _frames(first: Event, rest: Iterator[Event], deadline: Deadline) -> Iterator
     except Exception as error:
         if deadline.is_cut:
             return
-        refusal = rejections.report(error, turn_id=turn_id)
-        # What fails after the final event is for the log alone: the reader has the whole answer.
+        rejection = rejections.report(error, turn_id=turn_id)
+        # After the final event a failure is only logged, because the reader has the whole answer.
         if not isinstance(last, ChatResponse):
             metrics.count_error()
-            yield _frame(StreamError(code=refusal.code, message=refusal.message, retryable=refusal.retryable))
+            yield _frame(StreamError(code=rejection.code, message=rejection.message, retryable=rejection.retryable))
 
 
 def _frame(event: Event | StreamError) -> str:

@@ -1,1 +1,1 @@
-"""The live index: which generation answers, at which addresses."""
+"""The live index: which generation answers, and its addresses."""

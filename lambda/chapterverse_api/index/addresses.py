@@ -1,4 +1,4 @@
-"""Maps addresses of the index to those of the site that a reader is on, and back."""
+"""Maps addresses of the index to those of the site that the reader is on, and back."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def public(url: str, head: Head, base: str) -> str:
-    """Return an address of the index as the reader has it, where `base` serves the site instead of its own address."""
+    """Return an index address as the reader sees it, if `base` serves the site instead of its own address."""
     return _moved(url, head.base_url, base)
 
 
 def published(url: str, head: Head, base: str) -> str:
-    """Return an address that the reader has as the index has it; the inverse of `public`."""
+    """Return a reader's address as the index has it; the inverse of `public`."""
     return _moved(url, base, head.base_url)
 
 
 def page_of(url: str) -> str:
-    """Return what all addresses of one page have in common."""
-    # No parser: it costs an index of 10,000 addresses 50 ms, and raises on what is no address.
+    """Return the common prefix of all addresses of one page."""
+    # No URL parser: it takes 50 ms for 10,000 addresses, and raises for invalid ones.
     return url.partition("#")[0].partition("?")[0].removesuffix("index.html").rstrip("/")
 
 
 def on_page(url: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the addresses that the index holds of a page and its sections; none where it holds no such page."""
-    page, held = page_of(url), snapshot.values("url")
+    """Return the index's addresses of a page and its sections, empty for an unknown page."""
+    page, urls = page_of(url), snapshot.values("url")
     return tuple(
         str(address)
         for form in (page, f"{page}/", f"{page}/index.html")
-        for address in (*_between(held, form, f"{form}\0"), *_between(held, f"{form}#", f"{form}$"))
+        for address in (*_between(urls, form, f"{form}\0"), *_between(urls, f"{form}#", f"{form}$"))
     )
 
 
 def version_at(url: str, heads: Sequence[Head]) -> Head | None:
-    """Return the index of the docs version that a page belongs to: the one with the longest address above it.
+    """Return the head of the docs version that a page belongs to: the one with the longest address above it.
 
-    None where several have that address: then the page says nothing of its version.
+    None if several heads have that address.
     """
     page = page_of(url) + "/"
     above = [h for h in heads if h.base_url and _below(page, h.base_url)]
@@ -55,23 +55,23 @@ def version_at(url: str, heads: Sequence[Head]) -> Head | None:
 
 
 def check_page(url: str | None, homes: Collection[str]) -> None:
-    """Refuse a page of another site: an answer for its reader would rest on pages that they are not on.
+    """Reject a page of another site, because its reader's answer would cite pages elsewhere.
 
     Args:
-        homes: addresses of the site, of which one names its host; any page passes where none is known.
+        homes: addresses of the site; any page passes if none of them has a host.
 
     Raises:
-        InputError: the page is on a host of its own.
+        InputError: the page is on another host.
     """
     hosts = {host for home in homes if (host := host_of(home))}
     host = host_of(url or "")
-    # A site is built and tried on the author's own machine, at whichever of its names.
+    # Authors preview a site on their own machine, by any of its names.
     if host and hosts and host not in hosts | _LOOPBACK:
         raise InputError("page_url is on another site: send that of a page of this documentation.", field="page_url")
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL, without its port; empty where it has none."""
+    """Return a URL's host without the port, "" if it has none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -79,7 +79,7 @@ def host_of(url: str) -> str:
 
 
 def _between(ordered: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:
-    """Return what lies from `first` up to and without `end`: a site has too many addresses to look at each."""
+    """Return the range from `first` up to, not including, `end` by bisection: a site has too many addresses to scan."""
     return ordered[bisect_left(ordered, first, key=str) : bisect_left(ordered, end, key=str)]
 
 

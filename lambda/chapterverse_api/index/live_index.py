@@ -1,12 +1,13 @@
-"""Opens each generation once, and serves it until a newer one is ready.
+"""Opens each generation once and serves it until a newer one is ready.
 
-An embedded store is asked for its heads at every question. A remote one is asked every ten seconds at most, in the
-background: what is open answers until the newer generation is fetched, found whole and opened. Where a head or what it
-names is damaged, gone or out of reach, the last good generation serves on, that of an earlier process if need be. A
-version that is gone while the store has others of its site was taken away on purpose: no new process answers from it.
+An embedded store is asked for its heads at every question. A remote store is asked every ten seconds at most, in the
+background; the open generation answers until a newer one is fetched, checked and opened. If a head or its generation is
+damaged, missing or unreachable, the last good generation continues to serve, if need be the one that an earlier process
+left in the cache. A version that is missing while the store has others of its site was removed on purpose: no new
+process serves it.
 
-A remote store that fails again and again is behind a circuit: who asks then is told so at once. A look in the
-background tries it, and who asks meanwhile waits for a moment at most.
+A circuit breaker protects a remote store that fails repeatedly: callers get an error at once. A look in the background
+tests the store, and callers wait for it only a moment.
 """
 
 from __future__ import annotations
@@ -31,27 +32,27 @@ from chapterverse.store import CachingStore, Guarded, Snapshot, Store
 from chapterverse_api import rejections
 from chapterverse_api.circuit_breaker import CircuitBreaker
 
-#: Seconds until a generation that is damaged, or of another embedder, is fetched again: fetching it costs.
+#: Seconds until a damaged or mismatched generation is fetched again, because fetching costs money.
 _AGAIN = 120.0
 
-#: On Lambda a thread stands still between two questions, and would never be done. So the question that sets it off
-#: waits for what a look takes, longer where nothing is open yet, and where a generation is still not fetched after half
-#: a minute, the next one waits for it as long as a reader may, in seconds.
+#: On Lambda threads freeze between two questions, so a background look might never end. The question that starts one
+#: therefore waits for it: `_MOMENT` seconds, `_FIRST_LOOK` if nothing is open yet. If a fetch takes longer than
+#: `_OVERDUE`, the next question waits up to `_PATIENCE`, the longest that a reader may wait.
 _MOMENT, _FIRST_LOOK, _OVERDUE, _PATIENCE = 0.25, 2.0, 30.0, 8.0
 
 
 class LiveIndex:
-    """The open generations of one store. Safe to use from several threads.
+    """The open generations of one store. Thread-safe.
 
     Args:
         check: raises `IndexMismatch` for a head whose vectors are of another embedder.
-        pinned: the one scope that is asked about unless a reader names another version; None for all there are.
-        site: the one that is asked about; "" for all there are.
-        clock: seconds of the epoch. A clock that only counts the time awake would stand still with the process.
-        freezes: whether the process stands still between two questions.
+        pinned: the only scope served unless a reader names another version; None for all scopes.
+        site: the only site served; "" for all.
+        clock: wall-clock seconds; a monotonic clock would stop while the process is frozen.
+        freezes: whether the process freezes between two questions.
 
     Attributes:
-        trouble: why what the store names is not what serves; None where it is.
+        trouble: the error that keeps the store's generation from serving, else None.
         circuit: whether the store may be asked.
     """
 
@@ -79,27 +80,27 @@ class LiveIndex:
         self._open: dict[Scope, Snapshot] = {}
         self._heads: list[Head] | None = None
         self._others = _CachedHeads(store.heads, store.max_age, clock)
-        self._refused: dict[Scope, tuple[Head, float, Exception]] = {}
+        self._rejected: dict[Scope, tuple[Head, float, Exception]] = {}
         self._outage: IndexUnavailable | None = None
         self._looked = 0.0
         self._fetching = False
         self._refreshing: Thread | None = None
-        self._seen: tuple[Sequence[Head], float, bool] = (), float("-inf"), False
+        self._inspection: tuple[Sequence[Head], float, bool] = (), float("-inf"), False
         self._inspecting: Thread | None = None
         self._opening, self._starting = Lock(), Lock()
 
     @property
     def key_refused(self) -> bool:
-        """Whether the store does not know our key: another may have taken its place."""
+        """Whether the store rejects our key, which may have been replaced."""
         return isinstance(self.trouble, ConfigurationError)
 
     @property
     def latest(self) -> Snapshot | None:
-        """What was opened last; None before."""
+        """The snapshot opened last, None before."""
         return next(reversed([*self._open.values()]), None)
 
     def heads(self, version: str | None = None) -> list[Head]:
-        """Return the heads that are served.
+        """Return the heads to serve.
 
         Args:
             version: the one that a reader names.
@@ -110,10 +111,10 @@ class LiveIndex:
         if not self._store.max_age:
             return self._store.heads()
         if self._heads is None and self.trouble is None:
-            self._begin()
+            self._look_once()
         elif not 0 <= self._clock() - self._looked < self._store.max_age:
             self._refresh_behind()
-        # In this order: a look that succeeds has the heads before it takes back the trouble.
+        # Read in this order: a successful look sets the heads before it clears the trouble.
         trouble = self.trouble
         if self._heads is None and trouble:
             raise trouble.with_traceback(None)
@@ -123,35 +124,35 @@ class LiveIndex:
         return self._heads or []
 
     def serving(self) -> list[Head]:
-        """Return the heads of what answers now; of what was not asked for yet, what the store names. As `heads`."""
-        opened = {s.head.scope: s.head for s in [*self._open.values()]} if self._store.max_age else {}
-        return [opened.get(head.scope, head) for head in self.heads()]
+        """Return the heads of open snapshots, and the store's heads for scopes that are not open. Raises as `heads`."""
+        heads = {s.head.scope: s.head for s in [*self._open.values()]} if self._store.max_age else {}
+        return [heads.get(head.scope, head) for head in self.heads()]
 
     def snapshot(self, head: Head) -> Snapshot:
-        """Return what serves for a head; of a remote store that may be another generation of the same scope.
+        """Return the snapshot for a head; with a remote store it may be another generation of the scope.
 
         Raises:
             IndexFault: it can't be opened, and there is no other.
         """
-        opened = self._open.get(head.scope)
-        if opened is None or self._is_old(opened, head):
+        snapshot = self._open.get(head.scope)
+        if snapshot is None or self._is_old(snapshot, head):
             with self._turn():
-                opened = self._open.get(head.scope)
-                if opened is None or self._is_old(opened, head):
-                    opened = self._open[head.scope] = self._opened(head)
-        return opened
+                snapshot = self._open.get(head.scope)
+                if snapshot is None or self._is_old(snapshot, head):
+                    snapshot = self._open[head.scope] = self._open_snapshot(head)
+        return snapshot
 
     def intact(self, heads: Sequence[Head]) -> bool:
-        """Return whether the store is known to have what these heads name, whole.
+        """Return whether the store is known to hold these generations undamaged.
 
-        A remote one is asked every ten seconds at most and by one thread, however many want to know. Nobody waits for
-        it but those who ask before it ever answered.
+        A remote store is asked every ten seconds at most, by one thread. Only callers before its first answer wait for
+        it.
         """
         if not self._store.max_age or not heads:
             return all(self._store.intact(head.scope) for head in heads)
         with self._starting:
-            of, since, _ = self._seen
-            is_new = of != heads
+            inspected, since, _ = self._inspection
+            is_new = inspected != heads
             is_due = is_new or not 0 <= self._clock() - since < self._store.max_age
             if is_due and (self._inspecting is None or not self._inspecting.is_alive()):
                 self._inspecting = Thread(target=self._inspect, args=(heads,), name="chapterverse-intact", daemon=True)
@@ -159,21 +160,21 @@ class LiveIndex:
             inspecting = self._inspecting
         if inspecting and (is_new or self._freezes):
             inspecting.join(_PATIENCE if is_new else _MOMENT)
-        return self._seen[2]
+        return self._inspection[2]
 
     def _inspect(self, heads: Sequence[Head]) -> None:
         whole = False
         try:
             whole = all(self._store.intact(head.scope) for head in heads)
-        # As in `_refresh`; why a store can't be asked is told there.
+        # `_refresh` reports why a store can't be asked.
         except Exception as error:
             if not isinstance(error, ChapterVerseError):
                 rejections.report(error)
-        self._seen = heads, self._clock(), whole
+        self._inspection = heads, self._clock(), whole
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Let one after the other open something; who waited while the store failed does not try that once more."""
+        """Serialize openings. Callers that waited while the store failed get its error instead of trying again."""
         before = self._outage
         if not self._opening.acquire(blocking=not self.circuit.open):
             raise self.circuit.resting
@@ -187,8 +188,8 @@ class LiveIndex:
         finally:
             self._opening.release()
 
-    def _is_old(self, opened: Snapshot, head: Head) -> bool:
-        return not self._store.max_age and opened.head != head
+    def _is_old(self, snapshot: Snapshot, head: Head) -> bool:
+        return not self._store.max_age and snapshot.head != head
 
     def _look(self) -> list[Head]:
         if self._pinned is None:
@@ -196,8 +197,8 @@ class LiveIndex:
         head = self._store.head(self._pinned)
         return [head] if head else []
 
-    def _begin(self) -> None:
-        """Look at the store for the first time; who comes meanwhile waits for that."""
+    def _look_once(self) -> None:
+        """Look at the store for the first time; concurrent callers wait."""
         with self._opening:
             if self._heads is None and self.trouble is None:
                 self._looked = self._clock()
@@ -208,7 +209,7 @@ class LiveIndex:
                     raise
 
     def _look_first(self) -> None:
-        """Take the heads of the store; where it can't be read or has none, serve what an earlier process left."""
+        """Take the store's heads; if it can't be read or has none, serve a cached snapshot of an earlier process."""
         try:
             heads = self._look()
         except Exception as error:
@@ -219,50 +220,50 @@ class LiveIndex:
             self._heads, self.trouble = heads, None
 
     def _fall_back(self, heads: list[Head], error: Exception | None = None) -> bool:
-        """Serve what an earlier process left of what is asked about, beside the heads of the store, if it left any."""
-        kept = [s for s in self._kept() if self._is_wanted(s.head)]
-        if kept:
-            self._tell(error or _gone(kept[-1].head.scope))
-            self._open |= {s.head.scope: s for s in kept}
-            self._heads = sorted([*heads, *(s.head for s in kept)], key=lambda h: h.scope)
-        return bool(kept)
+        """Serve cached snapshots beside the store's heads; return whether there are any."""
+        snapshots = [s for s in self._cached_snapshots() if self._is_wanted(s.head)]
+        if snapshots:
+            self._report_trouble(error or _gone(snapshots[-1].head.scope))
+            self._open |= {s.head.scope: s for s in snapshots}
+            self._heads = sorted([*heads, *(s.head for s in snapshots)], key=lambda h: h.scope)
+        return bool(snapshots)
 
     def _is_wanted(self, head: Head) -> bool:
         return self._pinned in (None, head.scope) and self._site in ("", head.site)
 
-    def _opened(self, head: Head) -> Snapshot:
+    def _open_snapshot(self, head: Head) -> Snapshot:
         try:
-            return self._fetched(head)
-        # Neither may what nobody foresaw keep readers from the last good generation.
+            return self._fetch(head)
+        # Unexpected errors must not keep readers from the last good generation either.
         except Exception as error:
-            kept = next((s for s in self._kept() if s.head.scope == head.scope), None)
-            if kept is None:
+            cached = next((s for s in self._cached_snapshots() if s.head.scope == head.scope), None)
+            if cached is None:
                 raise
-            self._tell(error)
-            return kept
+            self._report_trouble(error)
+            return cached
 
-    def _fetched(self, head: Head) -> Snapshot:
-        refused, since, why = self._refused.get(head.scope, (None, 0.0, None))
-        if why and refused == head and 0 <= self._clock() - since < _AGAIN:
-            raise why.with_traceback(None)
+    def _fetch(self, head: Head) -> Snapshot:
+        rejected, since, failure = self._rejected.get(head.scope, (None, 0.0, None))
+        if failure and rejected == head and 0 <= self._clock() - since < _AGAIN:
+            raise failure.with_traceback(None)
         try:
-            opened = self._store.snapshot(head.scope)
-            self._check(opened.head)
+            snapshot = self._store.snapshot(head.scope)
+            self._check(snapshot.head)
         except Exception as error:
             lasting = isinstance(error, IndexCorrupt | IndexMismatch) or not isinstance(error, ChapterVerseError)
             if lasting and self._store.max_age:
-                self._refused[head.scope] = head, self._clock(), error
+                self._rejected[head.scope] = head, self._clock(), error
             raise
-        return opened
+        return snapshot
 
-    def _kept(self) -> list[Snapshot]:
-        """Return what an earlier process left on this machine, as far as it fits."""
-        found = []
+    def _cached_snapshots(self) -> list[Snapshot]:
+        """Return the cached snapshots of earlier processes that fit."""
+        snapshots = []
         for snapshot in self._store.kept() if isinstance(self._store, CachingStore) else ():
             with suppress(IndexMismatch):
                 self._check(snapshot.head)
-                found.append(snapshot)
-        return found
+                snapshots.append(snapshot)
+        return snapshots
 
     def _refresh_behind(self) -> None:
         with self._starting:
@@ -283,33 +284,33 @@ class LiveIndex:
             if self._heads is None:
                 self._look_first()
                 return
-            served = {head.scope: head for head in self._look()}
-            for scope, opened in [*self._open.items()]:
+            heads = {head.scope: head for head in self._look()}
+            for scope, snapshot in [*self._open.items()]:
                 try:
-                    self._follow(opened, served.get(scope))
+                    self._follow(snapshot, heads.get(scope))
                 except Exception as error:
                     trouble = error
-                served[scope] = self._open[scope].head
-            self._heads = sorted(served.values(), key=lambda h: h.scope)
-        # Nobody waits for this thread, so nothing that it raises would be seen.
+                heads[scope] = self._open[scope].head
+            self._heads = sorted(heads.values(), key=lambda h: h.scope)
+        # An error raised in this thread would be lost.
         except Exception as error:
             trouble = error
-        self._tell(trouble)
+        self._report_trouble(trouble)
 
-    def _follow(self, opened: Snapshot, head: Head | None) -> None:
-        scope = opened.head.scope
+    def _follow(self, snapshot: Snapshot, head: Head | None) -> None:
+        scope = snapshot.head.scope
         if head is None:
             raise _gone(scope)
-        if head != opened.head:
+        if head != snapshot.head:
             self._fetching = True
             try:
-                self._open[scope] = self._fetched(head)
+                self._open[scope] = self._fetch(head)
             finally:
                 self._fetching = False
 
-    def _tell(self, trouble: Exception | None) -> None:
-        # Once, and not at every look.
-        if trouble is not None and _described(trouble) != _described(self.trouble):
+    def _report_trouble(self, trouble: Exception | None) -> None:
+        # Report each trouble once, not at every look.
+        if trouble is not None and _describe(trouble) != _describe(self.trouble):
             rejections.report(trouble)
         self.trouble = trouble
 
@@ -318,15 +319,14 @@ def _gone(scope: Scope) -> IndexMissing:
     return IndexMissing(f"The index of {scope} is gone from the store: publish it again.")
 
 
-def _described(trouble: Exception | None) -> str:
-    """Return by what the log knows a trouble: our own sentence, or else its type, for the rest may name anything."""
+def _describe(trouble: Exception | None) -> str:
+    """Return the key of a trouble in the log: our own message, else only the type, which quotes nothing."""
     return str(trouble) if isinstance(trouble, ChapterVerseError) else type(trouble).__name__
 
 
 class _CachedHeads:
-    """Heads that are asked for once in a while, also where that fails: readers who ask on must not be so many looks.
-
-    While one of them looks, which may take long, the others take what was seen before.
+    """Heads that are read at most every `max_age` seconds, even if reading fails. Meanwhile callers get the
+    previous result.
     """
 
     def __init__(self, look: Callable[[], list[Head]], max_age: float, clock: Callable[[], float]) -> None:
@@ -339,8 +339,8 @@ class _CachedHeads:
         self._failure: Exception | None = None
 
     def value(self) -> list[Head]:
-        known = self._found is not None or self._failure is not None
-        if self._lock.acquire(blocking=not known):
+        has_result = self._found is not None or self._failure is not None
+        if self._lock.acquire(blocking=not has_result):
             try:
                 self._update()
             finally:

@@ -1,4 +1,4 @@
-"""The index of one site as readers know it: docs versions, addresses, and the persona of the chat."""
+"""One site's index for readers: docs versions, addresses, and the chat's persona."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from chapterverse_api.index.live_index import LiveIndex
 
 
 class SiteIndex:
-    """Finds the generation that answers a reader. Safe to use from several threads.
+    """Finds the generation that answers a reader. Thread-safe.
 
     Args:
-        store: holds the generations of this site, and perhaps of others.
-        settings: `site`, `docs_version` and `base_url` decide what is served, and at which address.
+        store: holds the generations of this site, and possibly of others.
+        settings: `site`, `docs_version` and `base_url` select what is served, and at which address.
         check: raises `IndexMismatch` for a head whose vectors are of another embedder.
     """
 
@@ -33,13 +33,13 @@ class SiteIndex:
 
     @property
     def address(self) -> str:
-        """Address of the documentation that was opened last; empty before."""
+        """Address of the documentation opened last, "" before."""
         latest = self._live.latest
         return latest.head.base_url if latest else ""
 
     @property
     def key_refused(self) -> bool:
-        """Whether the store does not know our key: another may have taken its place."""
+        """Whether the store rejects our key, which may have been replaced."""
         return self._live.key_refused
 
     def serving(self) -> list[Head]:
@@ -51,30 +51,30 @@ class SiteIndex:
         return self._of_site(self._live.serving())
 
     def intact(self, heads: Sequence[Head]) -> bool:
-        """Return whether the store holds what these heads name, whole, and serves what it names."""
+        """Return whether the store holds these generations undamaged, and they are what serves."""
         with contextlib.suppress(ChapterVerseError):
             return self._live.intact(heads) and self._live.trouble is None and not self._live.circuit.open
         return False
 
     def snapshot(self, version: str | None = None, page_url: str | None = None) -> Snapshot:
-        """Return what is published now; a generation is opened once and kept until the head moves.
+        """Return the published snapshot; a generation is opened once and stays open until the head moves.
 
-        Where no version is named, by the reader or by the settings, it is that of the page that the reader is on.
+        If neither the reader nor the settings name a version, the reader's page decides.
 
         Raises:
             InputError: there is no such version of these docs.
             IndexMissing: nothing was published.
-            IndexMismatch: the index is another embedder's.
+            IndexMismatch: the index is of another embedder.
         """
         heads = self._live.heads(version)
         if version is not None:
             self._check_version(version, heads)
-        wanted = version if version is not None else self._version
+        requested = version if version is not None else self._version
         at = addresses.version_at(page_url, self._of_site(heads)) if page_url else None
-        return self._live.snapshot(at if wanted is None and at else only_head(heads, self._site, wanted))
+        return self._live.snapshot(at if requested is None and at else only_head(heads, self._site, requested))
 
     def persona(self, snapshot: Snapshot | None) -> Persona:
-        """Return how the owner wants answers worded; it is read once a generation."""
+        """Return the owner's persona, read once per generation."""
         if snapshot is None:
             return Persona()
         head = snapshot.head
@@ -85,22 +85,22 @@ class SiteIndex:
         return persona
 
     def public_url(self, chunk: Chunk, head: Head) -> str:
-        """Return where the reader finds the chunk: on the site's own address, or on the one that serves it here."""
+        """Return a chunk's address for readers: on the site's own address, or on the one that serves it here."""
         return self.public(chunk.url, head)
 
     def public(self, url: str, head: Head) -> str:
-        """Return an address of the index as the reader has it."""
+        """Return an index address as the reader sees it."""
         return addresses.public(url, head, self._base_url)
 
     def published_url(self, page_url: str, head: Head) -> str:
-        """Return the address that the reader is at as the index has it."""
+        """Return the reader's address as the index has it."""
         return addresses.published(page_url, head, self._base_url)
 
     def check_page(self, page_url: str | None, head: Head, origins: Sequence[str] = ()) -> None:
-        """Refuse a page of another site (see `addresses.check_page`).
+        """Reject a page of another site (see `addresses.check_page`).
 
         Raises:
-            InputError: the page is on a host of its own.
+            InputError: the page is on another host.
         """
         addresses.check_page(page_url, (head.base_url, self._base_url, *origins))
 
@@ -108,7 +108,7 @@ class SiteIndex:
         return [h for h in heads if self._site in ("", h.site)]
 
     def _check_version(self, version: str, heads: Sequence[Head]) -> None:
-        known = {h.version for h in self._of_site(heads)}
-        if known and version not in known:
-            names = ", ".join(sorted(filter(None, known))) or "none by name"
+        versions = {h.version for h in self._of_site(heads)}
+        if versions and version not in versions:
+            names = ", ".join(sorted(filter(None, versions))) or "none by name"
             raise InputError(f"These docs have no such version; there are {names}.", field="version")

@@ -1,4 +1,4 @@
-"""Log events: one JSON line each, with sizes and timings, and without readers' words by default."""
+"""Log events: one JSON line each, with sizes and timings, and by default without readers' words."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ Name = Literal[
 
 Value = str | int | float | bool | list[str] | None
 
-#: The request that this code works for, in a worker thread too: `anyio.to_thread` copies the context.
+#: The current request's id, also in worker threads, because `anyio.to_thread` copies the context.
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 _logger = logging.getLogger("chapterverse")
 
-#: Lines that may wait for whoever reads them; then new ones are dropped.
+#: Most lines in the queue; further ones are dropped.
 _WAITING_LINES = 1000
-#: Seconds that an ending process waits for them to be read.
+#: Seconds that an ending process waits for the queue.
 _ENDING_SECONDS = 1.0
-#: Seconds in which a complaint is written once.
+#: Seconds in which one complaint is written once.
 _QUIET_SECONDS = 10.0
 
 
@@ -50,51 +50,51 @@ def event(
     execution_time: float | None = None,
     **fields: Value,
 ) -> None:
-    """Write one JSON line to the logger `chapterverse`: `error` at level ERROR, every other event at INFO.
+    """Write one JSON line to the logger `chapterverse`, `error` at level ERROR, other events at INFO.
 
     Args:
-        turn_id: the turn that it belongs to; None before a turn has begun.
-        execution_time: seconds since the turn began.
-        fields: ids, counts, timings and outcomes; a question or a comment only with `Settings.log_questions`, a
-            selection or an answer never.
+        turn_id: the event's turn; None before a turn starts.
+        execution_time: seconds since the start of the turn.
+        fields: ids, counts, timings and outcomes; a question or comment only with `Settings.log_questions`, never a
+            selection or an answer.
     """
     head = {"event": name, "turn_id": turn_id, "thread_id": thread_id, "execution_time": execution_time}
     write(head | fields, logging.ERROR if name == "error" else logging.INFO)
 
 
 def write(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
-    """Write `fields` as one JSON line with `time`, ISO 8601 in UTC, and `request_id`, null outside of a request."""
+    """Write `fields` as one JSON line with `time` (ISO 8601, UTC) and `request_id` (null outside of a request)."""
     if _logger.isEnabledFor(level):
         _logger.log(level, "%s", _line(fields))
 
 
 def origin_of(error: BaseException) -> dict[str, Any]:
-    """Return the `type` of an error and `where` it was raised, a file and a line; never its words."""
-    # The import system's own frames, which every failed import has, say nothing.
+    """Return the `type` of an error and `where` it was raised (file and line), never its message."""
+    # Every failed import has frames of the import system, which say nothing.
     frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
     return {"type": type(error).__name__, "where": where}
 
 
 def write_to(stream: TextIO) -> None:
-    """Send every event to `stream`, one bare line each, instead of wherever the root logger writes."""
+    """Send every event to `stream`, one bare line each, instead of to the root logger."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(message)s"))
     write_by(handler)
 
 
 def write_by(handler: logging.Handler) -> None:
-    """Have `handler` write every event, instead of whatever writes for the root logger."""
-    # Replaced, not added: a second call must not double the lines.
+    """Have `handler` write every event instead of the root logger."""
+    # Replace handlers: a second call must not double the lines.
     _logger.handlers[:] = [handler]
     _logger.setLevel(logging.INFO)
     _logger.propagate = False
 
 
 class LineWriter(logging.Handler):
-    """Writes lines in a thread of its own: a pipe that nobody reads must not stop the answers that are logged.
+    """Writes lines in its own thread, so that a full pipe doesn't block the answers. Thread-safe.
 
-    Lines that find no room are dropped, and the next one is preceded by their number. Safe to use from several threads.
+    If the queue is full, lines are dropped, and the next line written is preceded by their number.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -112,7 +112,7 @@ class LineWriter(logging.Handler):
             self._dropped += 1
 
     def close(self) -> None:
-        """Wait a moment for what is still to be written."""
+        """Wait a moment for the queued lines."""
         super().close()
         with suppress(Full):
             self._lines.put(None, timeout=_ENDING_SECONDS)
@@ -125,7 +125,7 @@ class LineWriter(logging.Handler):
                 head = {"event": "error", "turn_id": None, "thread_id": None, "execution_time": None}
                 message = "Lines of the log were dropped, because what reads it is too slow."
                 line = f"{_line(head | {'code': 'log_dropped', 'message': message, 'times': dropped})}\n{line}"
-            # Not by a file object: its lock would be held while the pipe is full, and the process could not end.
+            # No file object: its lock would be held while the pipe is full, and the process could not end.
             data = f"{line}\n".encode()
             with suppress(OSError):
                 while data:
@@ -133,10 +133,10 @@ class LineWriter(logging.Handler):
 
 
 class Complaints:
-    """Errors that a client can cause at will: each is written once in ten seconds, with how often it happened.
+    """Logs errors that a client can cause at will: each once in ten seconds, with its number.
 
     Args:
-        clock: seconds that only grow.
+        clock: monotonic seconds.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -145,7 +145,7 @@ class Complaints:
         self._written: dict[tuple[Value, ...], tuple[float, int]] = {}
 
     def __call__(self, code: str, message: str | None = None, error: BaseException | None = None) -> None:
-        """Write an event `error`, or only count it."""
+        """Write an `error` event, or only count it."""
         fields: dict[str, Any] = {"code": code, **(origin_of(error) if error else {}), "message": message}
         key, now = tuple(fields.values()), self._clock()
         with self._lock:

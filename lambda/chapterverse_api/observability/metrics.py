@@ -1,7 +1,6 @@
-"""Metrics in CloudWatch's Embedded Metric Format: one JSON line a request.
+"""Metrics in CloudWatch's Embedded Metric Format: one JSON line per request, without SDK, call or agent.
 
-No SDK, no call and no agent: see "Specification: Embedded metric format" in the CloudWatch user guide. Off Lambda
-nobody reads such lines, so none are written there.
+See "Specification: Embedded metric format" in the CloudWatch user guide. Lines are written on Lambda only.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from chapterverse_api.observability import log
 
 NAMESPACE = "ChapterVerse"
 
-#: Every metric and its unit, one of those that CloudWatch knows.
+#: Every metric with its CloudWatch unit.
 UNITS = {
     "Questions": "Count",
     "Refusals": "Count",
@@ -35,14 +34,14 @@ UNITS = {
     "GenerateLatency": "Milliseconds",
     "BudgetShare": "Percent",
 }
-#: Counted in every line, so that each of them has an average: a share of the requests.
+#: In every line, so that the average is a share of the requests.
 _ALWAYS = ("Questions", "Refusals", "Degraded", "Errors", "ColdStarts")
 
 _measured: ContextVar[dict[str, float] | None] = ContextVar("measured", default=None)
 
 
 def wanted() -> bool:
-    """Return whether this process runs on Lambda, where CloudWatch reads what it writes."""
+    """Return whether this process runs on Lambda, where CloudWatch reads its output."""
     return bool(os.environ.get("AWS_LAMBDA_FUNCTION_NAME"))
 
 
@@ -53,11 +52,11 @@ def measure_turn(
     not_in_docs: bool = False,
     degraded: bool = False,
 ) -> None:
-    """Take how an answer came about into the line of its request; where no line is written, do nothing.
+    """Add an answer's metrics to its request's line, if one is written.
 
     Args:
         seconds: from the question to the last word of the answer.
-        stages: seconds by stage, of which `embed`, `search`, `rerank` and `generate` become metrics.
+        stages: seconds by stage; `embed`, `search`, `rerank` and `generate` become metrics.
     """
     measured = _measured.get()
     if measured is None:
@@ -74,10 +73,10 @@ def measure_turn(
 
 
 def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share: float | None) -> None:
-    """Take what models cost into the line of their request, also where its answer was never finished.
+    """Add the models' cost to the request's line, also for an unfinished answer.
 
     Args:
-        budget_share: how much of the day's budget is gone, in percent; None where there is none.
+        budget_share: used share of the day's budget, in percent; None without a budget.
     """
     measured = _measured.get()
     if measured is None:
@@ -88,7 +87,7 @@ def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share
 
 
 def count_error() -> None:
-    """Count an error that the status of the response doesn't tell: a stream's status was sent before it broke."""
+    """Count an error that the status doesn't show, because a stream's status was sent before it failed."""
     measured = _measured.get()
     if measured is not None:
         measured["Errors"] = 1
@@ -96,11 +95,11 @@ def count_error() -> None:
 
 @contextmanager
 def request_line(site: str, cold: bool) -> Iterator[dict[str, float]]:
-    """Collect what is measured while the block runs, and write it as one line if there is anything to tell.
+    """Collect metrics during the block, and write them as one line unless all are 0.
 
     Args:
-        site: the one dimension. It comes from the settings: each value that a client could choose would be a metric of
-            its own, and be billed as one.
+        site: the only dimension, from the settings. Each value of a dimension is billed as a metric of its own, so
+            clients must not choose it.
         cold: whether this is the first request of the process.
     """
     measured: dict[str, float] = {"ColdStarts": int(cold)}
@@ -117,7 +116,7 @@ def line(site: str, measured: Mapping[str, float], now: float) -> dict[str, Any]
     """Return the document of one request.
 
     Args:
-        measured: numbers by the names of `UNITS`.
+        measured: values by the names in `UNITS`.
         now: seconds since the epoch.
     """
     values = dict.fromkeys(_ALWAYS, 0) | dict(measured)

@@ -1,11 +1,13 @@
 """A Lambda runtime that streams: `python -m chapterverse_api.runtime`, started by `infra/bootstrap`.
 
-    __main__.py    imports the handler, or reports why it can't be
-    api.py         what AWS has a runtime say and ask
-    loop.py        one invocation after another
-    response.py    what the application sends, passed on at once
-    snapstart.py   the wait between a snapshot and the process that comes back from it
+    __main__.py    imports the handler, or reports why it can't
+    api.py         client of Lambda's Runtime API
+    loop.py        handles one invocation after another
+    response.py    passes the application's response on as it is made
+    events.py      translates Lambda events
+    cold_start.py  speeds up the imports
+    snapstart.py   waits between a snapshot and its restore
 
-The runtime that AWS ships for Python buffers every answer (aws/aws-lambda-roadmap#39), so a reader would see nothing
-until the last word. Only its loop is replaced: how an event becomes a request stays Mangum's.
+AWS's own runtime for Python buffers every answer (aws/aws-lambda-roadmap#39), so readers would see nothing before the
+end. Only its loop is replaced; Mangum still turns events into requests.
 """

@@ -1,4 +1,4 @@
-"""Starts the runtime. A failure to start is reported to Lambda and to the log, in one line each."""
+"""Starts the runtime. Reports a failed start to Lambda and to the log, in one line each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chapterverse_api.observability import log
 
-# Nothing of the application: an import of it that fails must find somebody to tell.
+# Nothing of the application: a failed import must be reported, which needs these modules.
 from chapterverse_api.runtime import cold_start, snapstart
 from chapterverse_api.runtime.api import RuntimeApi, RuntimeFault
 
@@ -21,14 +21,14 @@ _DEFAULT = "chapterverse_api.handler.handler"
 
 
 def main() -> int:
-    """Serve until the process is killed; return its exit code if it can't."""
+    """Serve until the process is killed; return an exit code if serving fails."""
     _write_lines()
     address = os.environ.get("AWS_LAMBDA_RUNTIME_API")
     if not address:
         return _give_up("AWS_LAMBDA_RUNTIME_API is not set: this program is started by AWS Lambda, not by hand.")
     api = RuntimeApi(address)
     try:
-        loop = _started(api)
+        loop = _start(api)
         if loop is None:
             return 1
         if snapstart.is_wanted():
@@ -38,8 +38,8 @@ def main() -> int:
         return _give_up(f"{fault} This process ends, and Lambda starts another.")
 
 
-def _started(api: RuntimeApi) -> Loop | None:
-    """Return the loop over the handler that `_HANDLER` names; None if there is none, which Lambda is told."""
+def _start(api: RuntimeApi) -> Loop | None:
+    """Return the loop for the handler in `_HANDLER`; None after a failure, which is reported to Lambda."""
     name = os.environ.get("_HANDLER") or _DEFAULT
     try:
         with cold_start.importing():
@@ -60,7 +60,7 @@ def _started(api: RuntimeApi) -> Loop | None:
 
 
 def _kind(error: BaseException) -> str:
-    """Return the name that AWS's own runtime has for a failed start."""
+    """Return the name of a failed start in AWS's own runtime."""
     if isinstance(error, ImportError):
         return "Runtime.ImportModuleError"
     if isinstance(error, SyntaxError):
@@ -76,7 +76,7 @@ def _give_up(message: str) -> int:
 
 
 def _write_lines() -> None:
-    # A pipe is written in blocks otherwise, and a process that is frozen or killed keeps what it has.
+    # Block buffering would keep lines in a frozen or killed process.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     log.write_to(sys.stdout)

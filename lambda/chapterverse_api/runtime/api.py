@@ -1,4 +1,4 @@
-"""Client of Lambda's Runtime API: takes invocations, sends responses.
+"""Client of Lambda's Runtime API: takes invocations and sends responses.
 
 Source: "Using the Lambda runtime API" and "Building a custom runtime" in the AWS Lambda developer guide.
 """
@@ -22,21 +22,21 @@ _STREAMING = {
     "Transfer-Encoding": "chunked",
     "Trailer": f"{_TYPE}, {_BODY}",
 }
-#: Seconds: no function may run for longer, and clocks may differ by so much.
+#: Lambda's longest time-out and the tolerated clock difference, in seconds.
 _LONGEST, _SKEW = 900, 60
 
 
 class RuntimeFault(Exception):
-    """The Runtime API can't be reached, or did not take what it was sent."""
+    """The Runtime API can't be reached, or rejected a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One event, and as much of Lambda's context object as an application may ask for.
+    """One event, and the parts of Lambda's context object that an application may use.
 
     Attributes:
         deadline: seconds since the epoch.
-        invocation_id: named by newer hosts, which want it back.
+        invocation_id: sent by newer hosts, which expect it back.
     """
 
     aws_request_id: str
@@ -56,16 +56,16 @@ class Invocation:
 
 
 class RuntimeApi:
-    """One connection, used for one thing at a time. Every method raises `RuntimeFault`."""
+    """One connection, for one request at a time. Every method raises `RuntimeFault`."""
 
     def __init__(self, address: str) -> None:
-        """Take HOST:PORT, as `AWS_LAMBDA_RUNTIME_API` says it; nothing is sent yet."""
-        # Sets TCP_NODELAY by itself: without it a chunk waits for the acknowledgment of the one before.
+        """Take HOST:PORT from `AWS_LAMBDA_RUNTIME_API`, without connecting."""
+        # HTTPConnection sets TCP_NODELAY, without which a chunk waits for the acknowledgment of the previous one.
         self._http = HTTPConnection(address)
         self._warned = False
 
     def next(self) -> Invocation:
-        """Return the next invocation, however long it takes to come."""
+        """Wait for the next invocation."""
         headers, body = self._ask("GET", "invocation/next")
         request_id = headers["Lambda-Runtime-Aws-Request-Id"]
         if not request_id:
@@ -85,25 +85,25 @@ class RuntimeApi:
         self._ask("POST", _path(invocation, "response"), json.dumps(value).encode(), headers)
 
     def fail(self, invocation: Invocation, kind: str, message: str) -> None:
-        """Say that there is no answer."""
+        """Report that an invocation failed."""
         self._fail(_path(invocation, "error"), kind, message, _echo(invocation))
 
     def fail_init(self, kind: str, message: str) -> None:
-        """Say that the function can't start."""
+        """Report that the function can't start."""
         self._fail("init/error", kind, message)
 
     def restore(self) -> None:
-        """Wait for a snapshot to be taken and brought back to life."""
+        """Wait until a snapshot is taken and restored."""
         self._ask("GET", "restore/next")
-        # The other end of this connection is on the machine where the snapshot was taken.
+        # The peer was on the machine where the snapshot was taken.
         self._http.close()
 
     def fail_restore(self, kind: str, message: str) -> None:
-        """Say that the function can't go on after a snapshot."""
+        """Report that the function can't continue after a snapshot."""
         self._fail("restore/error", kind, message)
 
     def open_stream(self, invocation: Invocation) -> None:
-        """Begin an answer that comes in chunks; nothing else may be asked until it is closed."""
+        """Start a chunked answer; no other request is possible until it is closed."""
         try:
             self._http.putrequest("POST", f"{_ROOT}/{_path(invocation, 'response')}")
             for name, value in (_STREAMING | _echo(invocation)).items():
@@ -113,7 +113,7 @@ class RuntimeApi:
             raise self._broken(error) from error
 
     def send(self, data: bytes, seconds: float) -> None:
-        """Send a chunk, waiting at most so long for a reader who is slow to take it."""
+        """Send a chunk, waiting at most `seconds` for a slow reader."""
         try:
             self._http.sock.settimeout(max(seconds, 0.001))
             self._http.send(b"%x\r\n%b\r\n" % (len(data), data))
@@ -121,7 +121,7 @@ class RuntimeApi:
             raise self._broken(error) from error
 
     def close_stream(self, kind: str = "", message: str = "") -> None:
-        """End the answer, where a `kind` is named as one that broke."""
+        """End the answer; a `kind` marks it as failed."""
         trailers = f"{_TYPE}: {kind}\r\n{_BODY}: {_encoded(kind, message)}\r\n" if kind else ""
         try:
             self._http.send(f"0\r\n{trailers}\r\n".encode())
@@ -133,13 +133,13 @@ class RuntimeApi:
     def _deadline(self, milliseconds: str | None) -> float:
         now = time.time()
         try:
-            said = int(milliseconds or "")
+            deadline_ms = int(milliseconds or "")
         except ValueError:
-            said = 0
-        # As whole numbers: one of a few hundred digits is no float. One that is over before the work begins, or is
-        # later than any can be, was told by another clock, and no answer can be made to fit it.
-        if now * 1000 < said <= (now + _LONGEST + _SKEW) * 1000:
-            return said / 1000
+            deadline_ms = 0
+        # Compare whole numbers, because one of hundreds of digits is no float. A deadline in the past, or later than
+        # any time-out, comes from another clock and can't be met.
+        if now * 1000 < deadline_ms <= (now + _LONGEST + _SKEW) * 1000:
+            return deadline_ms / 1000
         if not self._warned:
             self._warned = True
             message = "The Runtime API sent an invocation without a deadline that can be: 15 minutes are taken for it."
@@ -167,7 +167,7 @@ class RuntimeApi:
         self._ask("POST", path, body, {"Content-Type": "application/json", _TYPE: kind, **(headers or {})})
 
     def _broken(self, error: Exception) -> RuntimeFault:
-        # The next request connects anew: what is left of this one would be read as its reply.
+        # The next request needs a new connection, or it would read the rest of this reply.
         self._http.close()
         return RuntimeFault(f"The connection to the Runtime API broke ({type(error).__name__}).")
 

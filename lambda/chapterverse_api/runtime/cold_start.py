@@ -10,18 +10,18 @@ from typing import Any
 
 from chapterverse_api import precompiled
 
-# FastAPI asks of every model of a route whether it is one of pydantic 1, and imports all of that to find out.
+# FastAPI imports pydantic.v1 only to check that no model is of pydantic 1.
 _LEGACY = "pydantic.v1"
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import what the block imports without the collector, and without what no model of ours is made of."""
+    """Run the block's imports without garbage collection, without pydantic.v1, and with precompiled code."""
     absent, collects = _LEGACY not in sys.modules, gc.isenabled()
-    # Modules are no garbage: looking for some again and again while they load finds none.
+    # Modules are not garbage, so collecting while they load is wasted.
     gc.disable()
     if absent:
-        # An import of it fails in the block, as it will everywhere when pydantic has dropped it.
+        # Imports of it fail in the block, as they will when pydantic drops it.
         sys.modules[_LEGACY] = None  # type: ignore[assignment]
     precompiled.use()
     try:
@@ -36,17 +36,17 @@ def importing() -> Iterator[None]:
 
 
 def _import_fastapi() -> None:
-    """Import FastAPI, whose models of OpenAPI are built when somebody asks for that: pydantic does so at first use."""
+    """Import FastAPI with its OpenAPI models unbuilt; pydantic builds them at first use."""
     if "fastapi" in sys.modules:
         return
     from pydantic import BaseModel
 
-    # What follows is put back below.
+    # Restored below.
     base: Any = BaseModel
     rebuild, config = vars(base)["model_rebuild"], base.model_config
 
     def rebuilt(model: Any, /, **how: Any) -> bool | None:
-        # FastAPI's own calls, which come without arguments, are about names that are not known yet: they are by then.
+        # FastAPI calls it without arguments for names that are not defined yet; by first use they are.
         return rebuild.__func__(model, **how) if how else None
 
     base.model_config, base.model_rebuild = {**config, "defer_build": True}, classmethod(rebuilt)

@@ -1,4 +1,4 @@
-"""AWS Lambda events: HTTP requests for the application, and scheduled or other events."""
+"""Handles AWS Lambda events: HTTP requests, scheduled pings and others."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from chapterverse_api.rejections import Rejection
 
 
 class LambdaHandler:
-    """Answers HTTP events by the application, any other calmly, and a request that can't be read with 400.
+    """Answers HTTP events with the application, unreadable ones with 400, and all others with a ping's answer.
 
     Attributes:
-        mangum: the translation between events and ASGI.
+        mangum: translates between events and ASGI.
     """
 
     def __init__(self, app: ASGI, warm: Callable[[], object] = lambda: None) -> None:
-        """Take the application, and what a scheduled ping does so that the first reader need not wait for it."""
-        # "auto" would run the lifespan on every invocation.
+        """Take the application, and a function that a scheduled ping calls to prepare for the first reader."""
+        # "auto" would run the lifespan at every invocation.
         self.mangum = Mangum(app, lifespan="off")
         self._warm = warm
 
     def __call__(self, event: Any, context: LambdaContext) -> dict[str, Any]:
         if not is_request(event):
             return self._ping(context)
-        event = _readable(event)
+        event = _normalized(event)
         with _within(context):
             try:
                 self.request(event, context)
@@ -40,17 +40,17 @@ class LambdaHandler:
                 return answer(rejections.report(error))
 
     def request(self, event: dict[str, Any], context: LambdaContext) -> Request:
-        """Return what an HTTP event asks, as the scope and the body of ASGI.
+        """Return the ASGI scope and body of an HTTP event.
 
         Raises:
-            Refusal: 400 for an event that can't be read, which the log is told of.
+            Rejection: 400 for an unreadable event, which is logged.
         """
         try:
-            request = self.mangum.infer(_readable(event), context)
+            request = self.mangum.infer(_normalized(event), context)
             _check(request.scope)
             _ = request.body
         except Exception as error:
-            # Its own words may quote a reader's.
+            # The error's message may quote a reader.
             with _within(context):
                 log.event(
                     "error",
@@ -68,14 +68,14 @@ class LambdaHandler:
             try:
                 self._warm()
             except Exception as error:
-                # Nobody waits for an answer, and a failure would only make the rule's sender try again.
+                # Nobody waits for an answer, and a failure would only be retried.
                 rejections.report(error)
         return {"status": "ok"}
 
 
 @contextmanager
 def _within(context: LambdaContext) -> Iterator[None]:
-    """Have what is logged in the block bear the id of this invocation."""
+    """Log with this invocation's id during the block."""
     token = log.request_id.set(getattr(context, "aws_request_id", None))
     try:
         yield
@@ -84,15 +84,15 @@ def _within(context: LambdaContext) -> Iterator[None]:
 
 
 def is_request(event: Any) -> bool:
-    """Return whether an event comes from a reader rather than from a rule, a queue or a console."""
+    """Return whether an event is an HTTP request, and not from a rule, a queue or a console."""
     return isinstance(event, dict) and "requestContext" in event
 
 
-def _readable(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event of format 2.0 as Mangum can read it: with an address, and the path that the application knows.
+def _normalized(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of format 2.0 in the form that Mangum reads: with a source address, and a path without the stage.
 
-    An address that is missing is an empty one: such callers share one count. At an HTTP API's own address, and at no
-    domain of one's own, the path begins with the name of the stage.
+    A missing address becomes "", so such callers share one rate limit. At an HTTP API's default domain the path starts
+    with the stage's name.
     """
     context = event["requestContext"]
     http = context.get("http") if isinstance(context, dict) else None
@@ -105,9 +105,9 @@ def _readable(event: dict[str, Any]) -> dict[str, Any]:
     return event | {"requestContext": context | {"http": read}}
 
 
-def answer(refusal: Rejection) -> dict[str, Any]:
-    """Return a refusal as every kind of HTTP event takes it."""
-    response = refusal.response()
+def answer(rejection: Rejection) -> dict[str, Any]:
+    """Return a rejection in the format of every HTTP event."""
+    response = rejection.response()
     return {
         "statusCode": response.status_code,
         "headers": {"cache-control": "no-store", "x-content-type-options": "nosniff", **response.headers},
@@ -117,8 +117,8 @@ def answer(refusal: Rejection) -> dict[str, Any]:
 
 
 def _check(scope: Any) -> None:
-    """Raise `TypeError` for what Mangum passes on unseen and no middleware expects."""
-    named = {name: scope[name] for name in ("method", "path", "scheme")} | {"client": scope["client"][0] or ""}
-    wrong = [name for name, value in named.items() if not isinstance(value, str)]
+    """Raise `TypeError` for values that Mangum doesn't check and no middleware expects."""
+    values = {name: scope[name] for name in ("method", "path", "scheme")} | {"client": scope["client"][0] or ""}
+    wrong = [name for name, value in values.items() if not isinstance(value, str)]
     if wrong:
         raise TypeError(f"no string: {', '.join(wrong)}")

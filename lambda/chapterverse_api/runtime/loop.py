@@ -1,4 +1,4 @@
-"""Handles one invocation after another: streams HTTP requests, answers other events whole."""
+"""Handles one invocation after another: streams HTTP responses, and answers other events at once."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from chapterverse_api.runtime.api import Invocation, RuntimeApi, RuntimeFault
 from chapterverse_api.runtime.events import LambdaHandler, is_request
 from chapterverse_api.runtime.response import SPARE_SECONDS, StreamedResponse
 
-#: Seconds between the tries to get an invocation; after the last the process gives up, and Lambda starts another.
+#: Seconds between attempts to get an invocation; after the last the process ends, and Lambda starts another.
 _PAUSES = (0.1, 0.3, 0.9)
-#: Seconds for which an application that was told to stop is waited for.
+#: Seconds to wait for an application to stop.
 _STOPPING_SECONDS = 0.5
 _TRACE = "_X_AMZN_TRACE_ID"
 
 
 class Loop:
-    """Serves one handler, one invocation at a time, on one event loop."""
+    """Serves one handler on one event loop, one invocation at a time."""
 
     def __init__(self, api: RuntimeApi, handler: LambdaHandler) -> None:
         self._api = api
         self._handler = handler
         self._asyncio = asyncio.new_event_loop()
-        # Mangum answers on the loop of its thread.
+        # Mangum uses the thread's event loop.
         asyncio.set_event_loop(self._asyncio)
 
     def run(self) -> NoReturn:
-        """Serve for as long as the process lives.
+        """Serve until the process ends.
 
         Raises:
-            RuntimeFault: there are no invocations to be had.
+            RuntimeFault: no invocation can be read.
         """
         while True:
             invocation = self._next()
@@ -47,14 +47,14 @@ class Loop:
             try:
                 self.serve(invocation)
             except RuntimeFault as fault:
-                # 410, for one: the invocation is over, by its time-out perhaps, and the next one is not.
+                # For example 410: the invocation timed out, but the next one may work.
                 log.event("error", turn_id=None, code="response_lost", message=str(fault))
 
     def serve(self, invocation: Invocation) -> None:
         """Answer one invocation.
 
         Raises:
-            RuntimeFault: the answer was not taken.
+            RuntimeFault: the answer was rejected.
         """
         context = cast(LambdaContext, invocation)
         try:
@@ -71,8 +71,8 @@ class Loop:
         try:
             request = self._handler.request(event, context)
             scope, body = request.scope, request.body
-        except Rejection as refusal:
-            app = refusal.response()
+        except Rejection as rejection:
+            app = rejection.response()
         self._asyncio.run_until_complete(_stream(app, scope, StreamedResponse(self._api, invocation, body), invocation))
 
     def _next(self) -> Invocation:
@@ -86,9 +86,9 @@ class Loop:
 
 
 def streams(event: Any) -> bool:
-    """Return whether an event comes from where an answer may be streamed to.
+    """Return whether the sender of an event can stream the answer.
 
-    Function URLs and HTTP APIs send the same format (2.0), and of the two only Function URLs stream.
+    Function URLs and HTTP APIs send the same format (2.0), but only Function URLs stream.
     """
     if not is_request(event) or event.get("version") != "2.0":
         return False
@@ -98,13 +98,13 @@ def streams(event: Any) -> bool:
 
 
 async def _stream(app: ASGIApp, scope: Scope, response: StreamedResponse, invocation: Invocation) -> None:
-    """Run the application until it is done, or until just before the function's time is up."""
+    """Run the application until it ends, or until just before the function's time-out."""
     task = asyncio.ensure_future(_run(app, scope, response))
-    # A function whose time-out is shorter than two seconds has half of it.
+    # With a time-out below two seconds the application gets half of it.
     _, running = await asyncio.wait([task], timeout=max(invocation.left - SPARE_SECONDS, invocation.left / 2))
     if running:
         await response.cut()
-        # What still runs then goes on beside the next invocation, unheard: a thread can't be stopped.
+        # Threads can't be stopped, so they may continue during the next invocation, without a reader.
         await asyncio.wait([task], timeout=_STOPPING_SECONDS)
 
 

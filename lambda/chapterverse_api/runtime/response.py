@@ -14,19 +14,19 @@ from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.runtime.api import Invocation, RuntimeApi, RuntimeFault
 
-#: Seconds before the function's time-out at which an answer ends, however far it has come: time to say so.
+#: Seconds before the function's time-out at which an answer ends, so that the reader is told.
 SPARE_SECONDS = 1.0
 
-# Between the head of a response and its body, as Lambda wants it.
+# Lambda's separator between head and body.
 _BREAK = b"\0" * 8
 _LATE = Rejection(503, "too_late", "The answer took longer than this service may take.", retryable=True)
 _LATE_EVENT = StreamError(code=_LATE.code, message=_LATE.message, retryable=_LATE.retryable)
 
 
 class StreamedResponse:
-    """The `receive` and `send` of one request in ASGI. Both belong to the thread of the event loop.
+    """ASGI's `receive` and `send` for one request, both on the event loop's thread.
 
-    The response opens at its first body byte: until then a failure can still become a clean answer.
+    The response starts with its first body byte; until then a failure can become a clean error response.
     """
 
     def __init__(self, api: RuntimeApi, invocation: Invocation, body: bytes) -> None:
@@ -35,26 +35,26 @@ class StreamedResponse:
         self._request: Message | None = {"type": "http.request", "body": body, "more_body": False}
         self._head = b""
         self._is_events = False
-        self._is_told = False
+        self._has_last_event = False
         self._is_open = False
         self._is_over = False
-        self._gone = asyncio.Event()
+        self._disconnected = asyncio.Event()
 
     @property
     def is_open(self) -> bool:
-        """Whether the head of the response is on its way."""
+        """Whether the head was sent."""
         return self._is_open
 
     @property
     def is_over(self) -> bool:
-        """Whether its end is on its way too, or will never be."""
+        """Whether the response ended or was lost."""
         return self._is_over
 
     async def receive(self) -> Message:
         if self._request:
             request, self._request = self._request, None
             return request
-        await self._gone.wait()
+        await self._disconnected.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -68,12 +68,12 @@ class StreamedResponse:
                 self._close()
 
     def fail(self, error: Exception) -> None:
-        """End a response that the application broke off."""
+        """End a response that the application aborted."""
         message = rejections.of_error(error).message
         self._close(type(error).__name__, message)
 
     async def cut(self) -> None:
-        """End the response where it is, because the function's time is, and tell the application to stop."""
+        """End the response because of the function's time-out, and tell the application to stop."""
         if not self._is_over:
             log.event(
                 "error",
@@ -82,28 +82,30 @@ class StreamedResponse:
                 message="The function's time-out came before the end of the answer: give the function 30 seconds.",
             )
             await self._say_late()
-        self._gone.set()
+        self._disconnected.set()
 
     async def _say_late(self) -> None:
         if not self._is_open:
             await _LATE.response()({"type": "http"}, self.receive, self.send)
             return
-        if self._is_events and not self._is_told:
+        if self._is_events and not self._has_last_event:
             self._write(f"event: error\ndata: {_LATE_EVENT.model_dump_json()}\n\n".encode())
-        # Half of anything else must not look whole.
-        self._close("" if self._is_told else _LATE.code, _LATE.message)
+        # Any other half response must not look complete.
+        self._close("" if self._has_last_event else _LATE.code, _LATE.message)
 
     def _write(self, data: bytes) -> None:
         if self._is_over:
             return
-        # A frame is never split over two messages.
-        self._is_told = self._is_told or (self._is_events and data.startswith((b"event: final", b"event: error")))
+        # A message always contains whole frames.
+        self._has_last_event = self._has_last_event or (
+            self._is_events and data.startswith((b"event: final", b"event: error"))
+        )
         try:
             if not self._is_open:
                 self._api.open_stream(self._invocation)
                 self._is_open = True
                 self._api.send(self._head + _BREAK, self._invocation.left)
-            # An empty chunk would be the last.
+            # An empty chunk would end the body.
             if data:
                 self._api.send(data, self._invocation.left)
         except RuntimeFault as fault:
@@ -117,22 +119,22 @@ class StreamedResponse:
             self._api.close_stream(kind, message)
         except RuntimeFault as fault:
             self._lose(fault)
-        self._gone.set()
+        self._disconnected.set()
 
     def _lose(self, fault: RuntimeFault) -> None:
         log.event("error", turn_id=None, code="response_lost", message=str(fault))
         self._is_over = True
-        self._gone.set()
+        self._disconnected.set()
 
 
 def _head(status: int, headers: Iterable[tuple[str, str]]) -> bytes:
-    """Return the JSON that stands before the body: values of the same name joined, cookies apart."""
+    """Return the JSON before the body: repeated headers joined, cookies separate."""
     joined: dict[str, str] = {}
     cookies = []
     for name, value in headers:
         if name == "set-cookie":
             cookies.append(value)
-        # The body comes in chunks, and Lambda counts them itself.
+        # The body is chunked, and Lambda computes its length.
         elif name != "content-length":
             joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return json.dumps({"statusCode": status, "headers": joined, "cookies": cookies}).encode()

@@ -1,4 +1,4 @@
-"""SnapStart hooks: before the snapshot of a started function, and after a restore."""
+"""SnapStart hooks, run before the snapshot of a started function and after a restore."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from chapterverse_api.runtime.api import RuntimeApi
 
-# As AWS's own runtime exits.
+# Exit codes of AWS's own runtime.
 _BEFORE_FAILED = 64
 _AFTER_FAILED = 65
 
 
 def is_wanted() -> bool:
-    """Return whether this process is about to become a snapshot."""
+    """Return whether Lambda will take a snapshot of this process."""
     return os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start"
 
 
 def wait(api: RuntimeApi) -> None:
-    """Run what was registered for the time before a snapshot, wait for it, and run what was for the time after.
+    """Run the hooks before the snapshot, wait for the restore, and run the hooks after it.
 
     Raises:
-        SystemExit: a hook failed, or the Runtime API did; Lambda has been told.
-        RuntimeFault: it could not even be told.
+        SystemExit: a hook or the Runtime API failed, which was reported to Lambda.
+        RuntimeFault: the report failed too.
     """
     hooks = _hooks()
     try:
@@ -42,7 +42,7 @@ def wait(api: RuntimeApi) -> None:
 
 
 def _hooks() -> Any:
-    """Return the registry that AWS's runtimes for Python have; None where it is missing, and nothing registered."""
+    """Return the hook registry of AWS's Python runtimes; None where it is missing, so nothing is registered."""
     try:
         return import_module("snapshot_restore_py")
     except ImportError:

@@ -1,15 +1,16 @@
 """Turns matched words into evidence: a probability from 0 to 1 that a chunk answers a question.
 
-A fused or min-max score can't say it: its best hit is always 1. Evidence is absolute, a logistic function of what is
-known of a question and a chunk (see `Matching.features`), and what is below its floor is not answered from.
+A fused or min-max score can't express it, because its best hit is always 1. Evidence is absolute: a logistic function
+of a question's and a chunk's features (see `Matching.features`). A chunk below the floor is not answered from.
 
-    question.py     a question's words as one index weighs them, and what a chunk has of them
-    calibration.py  the coefficients, kept in the head of the index that they were fitted for
-    sampling.py     a fit to questions made of the index itself, whenever it is published
-    fitting.py      a fit to questions that people ask, by `chapterverse calibrate`
-    regression.py   what both fits compute
+    evidence.py      a question's words weighted by one index, and the features of a chunk
+    coefficients.py  the coefficients, stored in the head of the index that they were fitted for
+    sampling.py      a fit to questions made of the index itself, on each publication
+    fit.py           a fit to labelled questions, by `chapterverse calibrate`
+    observations.py  the labelled questions' features and the fusion weight, by `chapterverse calibrate`
+    regression.py    logistic regression for both fits
 
-No threshold is carried from one index to another, nor from one embedder to another.
+A floor or coefficient never moves to another index or another embedder.
 """
 
 from chapterverse.calibration.coefficients import Calibration, Weights

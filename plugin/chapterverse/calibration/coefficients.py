@@ -10,13 +10,13 @@ from chapterverse.calibration.evidence import Features
 from chapterverse.calibration.regression import logistic
 
 _DIGITS = 4
-#: Before the coefficients that also weigh nearness, in the JSON form.
+#: Prefix of the JSON names of the coefficients in `Calibration.both`.
 _BOTH = "both_"
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The coefficient of each feature. As they stand here, nothing is evidence of anything."""
+    """The coefficient of each feature. The defaults give no chunk any evidence."""
 
     bias: float = -10.0
     coverage: float = 0.0
@@ -27,30 +27,29 @@ class Weights:
     names: float = 0.0
     title: float = 0.0
 
-    def logit(self, found: Features) -> float:
-        """Return the evidence before the logistic function."""
+    def logit(self, features: Features) -> float:
+        """Return the argument of the logistic function."""
         return (
             self.bias
-            + self.coverage * found.coverage
-            + self.strength * found.strength
-            + self.length * found.length
-            + self.familiarity * found.familiarity
-            + self.nearness * (found.nearness or 0.0)
-            + self.names * found.names
-            + self.title * found.title
+            + self.coverage * features.coverage
+            + self.strength * features.strength
+            + self.length * features.length
+            + self.familiarity * features.familiarity
+            + self.nearness * (features.nearness or 0.0)
+            + self.names * features.names
+            + self.title * features.title
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What evidence is in one index.
+    """The coefficients of one index.
 
     Attributes:
-        words: weights where words alone were searched.
-        both: weights where the question was embedded too; None where nobody measured what the embedder's cosines mean,
-            so that words have to do.
+        words: weights without nearness.
+        both: weights with nearness; None if nobody has measured the embedder's cosines, and then `words` is used.
         floor: the least evidence that is answered from.
-        questions: how many people's questions it was fitted to; 0 for questions made of the index itself.
+        questions: number of labelled questions it was fitted to; 0 for questions made of the index itself.
     """
 
     words: Weights = Weights()
@@ -58,20 +57,20 @@ class Calibration:
     floor: float = 0.5
     questions: int = 0
 
-    def of(self, found: Features) -> float:
-        """Return the evidence that these features are, 0 to 1."""
-        weights = self.words if found.nearness is None or self.both is None else self.both
-        return logistic(weights.logit(found))
+    def of(self, features: Features) -> float:
+        """Return the evidence of these features, 0 to 1."""
+        weights = self.words if features.nearness is None or self.both is None else self.both
+        return logistic(weights.logit(features))
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as numbers by name, as a head keeps it."""
+        """Return the numbers by name, as a head stores them."""
         both = {f"{_BOTH}{name}": value for name, value in asdict(self.both).items()} if self.both else {}
         numbers = {**asdict(self.words), **both, "floor": self.floor, "questions": self.questions}
         return {name: round(value, _DIGITS) for name, value in numbers.items()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Calibration:
-        """Read what any release has written: a feature that it doesn't name has no weight."""
+        """Parse the format of any release. A missing feature has no weight."""
         both = _weights(values, _BOTH) if f"{_BOTH}bias" in values else None
         return cls(_weights(values), both, values.get("floor", 0.5), int(values.get("questions", 0)))
 

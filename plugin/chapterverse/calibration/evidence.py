@@ -1,23 +1,21 @@
-"""Weighs a question's words by an index, and compares a chunk with them.
+"""Weights a question's words by an index, and computes a chunk's features.
 
-Evidence is made of seven features:
+Evidence has seven features:
 
-    coverage     share of the question's words, weighted by idf, that the chunk holds
-    strength     the chunk's BM25 score over the highest that these words could reach
-    length       logarithm of the number of the question's words: one word in common out of one is luck
-    familiarity  share of the words, weighted by idf, that the index holds anywhere: names that it never saw are
-                 another matter than words that merely stand elsewhere
-    names        share of the question's names that the chunk holds: identifiers, numbers, and what is written with a
-                 capital; 1 of a question without any
-    title        share of the words of the page's title that the question holds; it speaks for the page's best chunk:
-                 the others must speak for themselves
-    nearness     cosine of the chunk's vector and the question's, as the embedder of the index puts them
+    coverage     share of the question's words, weighted by idf, that are in the chunk
+    strength     the chunk's BM25 score over the highest score that these words could reach
+    length       logarithm of the number of the question's words: a match of one word out of one may be luck
+    familiarity  share of the words, weighted by idf, that are anywhere in the index: unknown names differ from words
+                 that are merely in other chunks
+    names        share of the question's names (identifiers, numbers, capitalized words) in the chunk; 1 without names
+    title        share of the page title's words that are in the question; counts only for the page's best chunk
+    nearness     cosine of the vectors of chunk and question, by the index's embedder
 
 Names and titles were chosen on ray-v1 and on our own documentation, where they raise the AUC against questions about
 something else from .934 to .962 and from .768 to .818, and confirmed on four FAQ sets (faq-ruff: .926 to .971, others
-no lower). What did not earn a place, and where the pages that hold the answer are taken away is near chance (AUC .50 to
-.61): the best window of a section, the rarest words alone, pairs of neighbors, headings and file names, how usual the
-words are in the index, how many results are of one page, and how far the best is ahead of the next.
+no lower). Rejected features are near chance where the pages that hold the answer are removed (AUC .50 to .61): the best
+window of a section, the rarest words alone, pairs of neighbors, headings and file names, how usual the words are in the
+index, how many results are of one page, and the lead of the best result over the next.
 """
 
 from __future__ import annotations
@@ -32,25 +30,25 @@ from chapterverse.store import Snapshot
 from chapterverse.text import character_bigrams
 from chapterverse.text.lexical import K1, question_words
 
-#: The hashed terms of one word, the whole first.
+#: The hashed terms of one word: the whole word first, then its parts.
 Terms: TypeAlias = tuple[int, ...]
 
-# `code`, what holds a digit, an underscore or a joiner, and a capital inside.
+# `code`, words with a digit, an underscore or a joiner, and words with an inner capital.
 _NAME = re.compile(r"`[^`\n]+`|\b\w*\d[\w.]*\b|\b\w+_\w+\b|\b\w+[.:/@-]+\w+\b|\b\w+[A-Z]\w*\b")
-# A capital that begins no sentence; in German any noun has one.
+# A capital inside a sentence; not for German, where every noun has one.
 _CAPITAL = re.compile(r"(?<=\w )[A-Z]\w+")
 _NOUNS_IN_CAPITALS = frozenset({"de", "lb"})
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The words of a question against one index.
+    """The words of a question, weighted by one index.
 
     Attributes:
-        words: for each distinct word its alternatives (one per language), each the whole term first, then its parts.
-        weights: idf of each word; a word that the index has never seen weighs as much as a unique one.
-        familiarity: share of the weights that is of words which the index holds at all.
-        names: those of the words that are names, each as in `words`.
+        words: for each distinct word its alternatives (one per language), each the whole term and then its parts.
+        weights: idf of each word; an unknown word weighs as much as a unique one.
+        familiarity: share of the weights that belongs to words in the index.
+        names: the words that are names, in the form of `words`.
     """
 
     words: tuple[tuple[Terms, ...], ...]
@@ -64,10 +62,10 @@ class Question:
 
 
 class Features(NamedTuple):
-    """What evidence is made of; see the module's docstring. Each is from 0 to 1 but `length` and `nearness`.
+    """The features of one chunk; see the module's docstring. All are from 0 to 1, except `length` and `nearness`.
 
     Attributes:
-        nearness: None where the question was not embedded.
+        nearness: None if the question was not embedded.
     """
 
     coverage: float
@@ -80,30 +78,30 @@ class Features(NamedTuple):
 
 
 def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
-    """Return a question's words as one index weighs them, and the idf of each of its terms."""
-    words, counts = _looked_up(text, languages, snapshot)
+    """Return a question weighted by one index, and the idf of each of its terms."""
+    words, counts = _look_up(text, languages, snapshot)
     question, idf = weigh(words, counts, snapshot.head.chunks)
-    named = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
-    names = tuple(word for word in question.words if any(terms[0] in named for terms in word))
+    name_terms = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
+    names = tuple(word for word in question.words if any(terms[0] in name_terms for terms in word))
     return replace(question, names=names), idf
 
 
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
     """Return the idf of each term of a text in one index."""
-    return _idfs(*_looked_up(text, languages, snapshot), snapshot.head.chunks)
+    return _idfs(*_look_up(text, languages, snapshot), snapshot.head.chunks)
 
 
-def _looked_up(
+def _look_up(
     text: str, languages: Iterable[str], snapshot: Snapshot
 ) -> tuple[tuple[tuple[Terms, ...], ...], dict[int, int]]:
-    """Return for each word of a text its alternatives, and in how many chunks each of their terms occurs."""
-    asked = tuple(question_words(text, languages))
-    terms = sorted({t for word in asked for t in word.terms})
+    """Return each word's alternatives, and each term's number of chunks."""
+    query_words = tuple(question_words(text, languages))
+    terms = sorted({t for word in query_words for t in word.terms})
     counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
-    known = {word.surface for word in asked if counts[word.terms[0]]}
-    seams = character_bigrams.seams([word.surface for word in asked], known)
+    known = {word.surface for word in query_words if counts[word.terms[0]]}
+    seams = character_bigrams.seams([word.surface for word in query_words], known)
     by_surface: dict[str, dict[Terms, None]] = {}
-    for word in asked:
+    for word in query_words:
         if word.surface not in seams:
             by_surface.setdefault(word.surface, {})[word.terms] = None
     return tuple(tuple(terms) for terms in by_surface.values()), counts
@@ -121,20 +119,20 @@ def weigh(
 
     Args:
         grouped: for each word its alternatives.
-        counts: in how many of the index's chunks each term occurs.
-        chunks: how many there are.
+        counts: number of chunks that contain each term.
+        chunks: number of chunks in the index.
     """
     idf = _idfs(grouped, counts, chunks)
     weights, familiar = [], 0.0
     for word in grouped:
-        seen = [idf[t] for alternative in word for t in alternative if counts[t]]
-        weights.append(max(seen) if seen else _idf(0, chunks))
-        familiar += weights[-1] if seen else 0.0
+        known_idfs = [idf[t] for alternative in word for t in alternative if counts[t]]
+        weights.append(max(known_idfs) if known_idfs else _idf(0, chunks))
+        familiar += weights[-1] if known_idfs else 0.0
     return Question(grouped, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
 
 
 class Matching:
-    """One question that has words, as chunks are compared with it.
+    """Compares chunks with one question, which must have words.
 
     Args:
         idf: of each of its terms.
@@ -147,23 +145,23 @@ class Matching:
         self._length = math.log(len(question.words))
 
     def features(self, held: Mapping[int, float], nearness: float | None = None, title: float = 0.0) -> Features:
-        """Return what one chunk has of the question.
+        """Return the features of one chunk.
 
         Args:
-            held: the weights of the question's terms that it holds (see `SparseVector.among`).
-            nearness: cosine of the two. Of a chunk that is not among the nearest it is the least of theirs, which it
-                can't exceed; None where the question was not embedded.
-            title: share of the words of its page's title that the question holds.
+            held: weights of the question's terms in the chunk (see `SparseVector.among`).
+            nearness: cosine of chunk and question. For a chunk that is not among the nearest it is their least, an
+                upper bound. None if the question was not embedded.
+            title: share of the words of its page's title that are in the question.
         """
-        asked, covered, score = self._question, 0.0, 0.0
+        question, covered, score = self._question, 0.0, 0.0
         if held:
-            for word, weight in zip(asked.words, asked.weights, strict=True):
+            for word, weight in zip(question.words, question.weights, strict=True):
                 covered += weight * _match(word, held)
         for term, weight in held.items():
             score += weight * self._idf[term]
         strength = min(1.0, score / (self._total * (K1 + 1)))
-        names = _mean([_match(word, held) for word in asked.names])
-        return Features(covered / self._total, strength, self._length, asked.familiarity, nearness, names, title)
+        names = _mean([_match(word, held) for word in question.names])
+        return Features(covered / self._total, strength, self._length, question.familiarity, nearness, names, title)
 
 
 def _idfs(grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
@@ -180,7 +178,7 @@ def _mean(shares: Sequence[float]) -> float:
 
 
 def _match(word: Sequence[Terms], held: Mapping[int, float]) -> float:
-    """Return 1 where the whole word occurs in any of its forms, else the greatest share of its parts that do."""
+    """Return 1 if the whole word matches in any of its forms, else the largest share of matching parts."""
     share = 0.0
     for whole, *parts in word:
         if whole in held:

@@ -1,12 +1,12 @@
-"""Fits the coefficients to labelled questions: which of them the index answers, and which it doesn't.
+"""Fits the coefficients to labelled questions: answerable by the index, or not.
 
-What is known of a question is a set of candidates, and which of them speaks of it is not said. So the fit goes in
-rounds: each question is taken for its strongest candidate, the coefficients are fitted, and the strongest chosen anew
-(as in multiple-instance learning; Andrews, Tsochantaridis & Hofmann, 2003). No coefficient but the bias may be
-negative, so a candidate that another one exceeds in everything is never the strongest, and is not looked at.
+A question has a set of candidates, and the label doesn't say which candidate answers it. So the fit is iterative, as in
+multiple-instance learning (Andrews, Tsochantaridis & Hofmann, 2003): each question is represented by its strongest
+candidate, the coefficients are fitted, and the strongest are chosen again. Only the bias may be negative, so a
+candidate that another one dominates is never the strongest and is dropped.
 
-The floor is where the most unanswerable questions are refused while no more answerable ones are than is allowed. The
-bias is moved so that it lies at one half, with the embedder and without: then one number says what is enough.
+The floor refuses the most unanswerable questions at the allowed share of refused answerable ones. The bias is shifted
+so that the floor is one half, with and without an embedder.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from chapterverse.calibration.evidence import Features
 from chapterverse.calibration.regression import auc, rising
 
 FLOOR = 0.5
-#: Parts that the questions are divided into, each of which is judged by a fit to the others.
+#: Folds of the cross-validation.
 FOLDS = 5
-#: From .05 to 3 the six sets that were measured hardly differ; less follows chance where questions are few.
+#: From .05 to 3 results on the six measured sets hardly differ; less overfits small sets.
 _RIDGE = 0.3
 _ROUNDS = 6
 
-#: The rows of one question's candidates, each with a leading 1 for the bias.
+#: One question's candidates as rows, each with a leading 1 for the bias.
 _Bag: TypeAlias = list[tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, and what the index has of it; without a candidate it is refused whatever the fit."""
+    """A labelled question and its candidates. A question without candidates is always refused."""
 
     answerable: bool
     candidates: tuple[Features, ...]
@@ -43,11 +43,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How well answerable questions are told from others.
+    """How well a calibration separates answerable questions from others.
 
     Attributes:
         refused: share of the unanswerable questions that are refused.
-        false_refusals: share of the answerable ones that are.
+        false_refusals: share of the answerable questions that are refused.
         auc: how often an answerable question has more evidence than an unanswerable one.
     """
 
@@ -57,25 +57,25 @@ class Figures:
 
 
 def fit(examples: Sequence[Example], most_false: float) -> Calibration:
-    """Return the calibration that tells these questions apart.
+    """Return the calibration that separates these questions best.
 
     Args:
-        examples: some of either kind.
+        examples: questions of both kinds.
         most_false: share of the answerable ones that may be refused.
     """
     embedded = any(f.nearness is not None for e in examples for f in e.candidates)
-    words = _fitted(examples, most_false, embedded=False)
-    both = _fitted(examples, most_false, embedded=True) if embedded else None
+    words = _fit_weights(examples, most_false, embedded=False)
+    both = _fit_weights(examples, most_false, embedded=True) if embedded else None
     return Calibration(words, both, FLOOR, len(examples))
 
 
 def measure(examples: Sequence[Example], calibration: Calibration) -> Figures:
-    """Return how well a calibration tells them apart."""
+    """Return the figures of a calibration on these questions."""
     return _figures(examples, [_evidence(e, calibration) - calibration.floor for e in examples])
 
 
 def held_out(examples: Sequence[Example], most_false: float) -> Figures:
-    """Return how well fits tell apart questions that they were not made from, each judged by a fit to four fifths."""
+    """Return the figures of a cross-validation: each question is judged by a fit to the other folds."""
     margins = dict[int, float]()
     for rest, part in _folds(examples):
         calibration = fit([examples[i] for i in rest], most_false)
@@ -84,7 +84,7 @@ def held_out(examples: Sequence[Example], most_false: float) -> Figures:
 
 
 def _folds(examples: Sequence[Example]) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield what each fit is made from and what it judges; all folds have as many questions of either kind."""
+    """Yield the indices of the training and the test questions; all folds have about as many of each kind."""
     kinds = [[i for i, e in enumerate(examples) if e.answerable is kind] for kind in (True, False)]
     for fold in range(FOLDS):
         part = sorted(i for kind in kinds for i in kind[fold::FOLDS])
@@ -96,40 +96,40 @@ def _evidence(example: Example, calibration: Calibration) -> float:
 
 
 def _figures(examples: Sequence[Example], margins: Sequence[float]) -> Figures:
-    """Return the figures, by how far the evidence of each example is above the floor."""
+    """Return the figures, given the margin of each example above the floor."""
     good, bad = ([m for e, m in zip(examples, margins, strict=True) if e.answerable is kind] for kind in (True, False))
     refused, wrongly = (sum(m < 0 for m in kind) / len(kind) for kind in (bad, good))
     return Figures(refused, wrongly, auc(good, bad))
 
 
-def _fitted(examples: Sequence[Example], most_false: float, *, embedded: bool) -> Weights:
-    bags = [_outstanding(e.candidates, embedded) for e in examples]
-    told = [(bag, e.answerable) for bag, e in zip(bags, examples, strict=True) if bag]
-    if len({answerable for _, answerable in told}) < 2:
-        # All that has a candidate at all is answered, or nothing is.
-        return Weights(bias=10.0 if told and told[0][1] else -10.0)
-    beta = _learned([bag for bag, _ in told], [int(answerable) for _, answerable in told])
+def _fit_weights(examples: Sequence[Example], most_false: float, *, embedded: bool) -> Weights:
+    bags = [_pareto_rows(e.candidates, embedded) for e in examples]
+    labelled = [(bag, e.answerable) for bag, e in zip(bags, examples, strict=True) if bag]
+    if len({answerable for _, answerable in labelled}) < 2:
+        # Only one kind has candidates.
+        return Weights(bias=10.0 if labelled and labelled[0][1] else -10.0)
+    beta = _learn([bag for bag, _ in labelled], [int(answerable) for _, answerable in labelled])
     best = [max(_product(beta, row) for row in bag) if bag else -math.inf for bag in bags]
     cut = _cut(best, [e.answerable for e in examples], most_false)
     weights = Weights(*(round(b, 4) for b in beta))
     return replace(weights, bias=weights.bias - cut)
 
 
-def _outstanding(candidates: Sequence[Features], embedded: bool) -> _Bag:
-    """Return the rows of the candidates that no other exceeds in everything."""
-    # What is 0 for all learns no weight.
+def _pareto_rows(candidates: Sequence[Features], embedded: bool) -> _Bag:
+    """Return the rows of the candidates that no other candidate dominates."""
+    # A feature that is 0 for all gets no weight.
     near = {f: (f.nearness or 0.0) if embedded else 0.0 for f in candidates}
     rows = {(1.0, f.coverage, f.strength, f.length, f.familiarity, near[f], f.names, f.title) for f in candidates}
-    kept: _Bag = []
-    # In falling order no row comes before one that exceeds it.
+    frontier: _Bag = []
+    # In descending order a row comes after all rows that dominate it.
     for row in sorted(rows, reverse=True):
-        if not any(all(a >= b for a, b in zip(other, row, strict=True)) for other in kept):
-            kept.append(row)
-    return kept
+        if not any(all(a >= b for a, b in zip(other, row, strict=True)) for other in frontier):
+            frontier.append(row)
+    return frontier
 
 
-def _learned(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
-    # Either kind counts as much as the other, however many there are of each.
+def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
+    # Both kinds count the same, whatever their numbers.
     share = {kind: len(labels) / 2 / labels.count(kind) for kind in (0, 1)}
     weights = [share[label] for label in labels]
     chosen, beta = [max(bag, key=sum) for bag in bags], list[float]()
@@ -143,7 +143,7 @@ def _learned(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
 
 
 def _cut(scores: Sequence[float], answerable: Sequence[bool], most_false: float) -> float:
-    """Return the score below which is refused: of equally good places the widest gap, in the middle."""
+    """Return the score below which questions are refused: the middle of the widest gap among equally good cuts."""
     good = sorted(s for s, a in zip(scores, answerable, strict=True) if a)
     bad = sorted(s for s, a in zip(scores, answerable, strict=True) if not a)
     values = sorted(set(filter(math.isfinite, scores)))

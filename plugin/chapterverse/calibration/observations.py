@@ -1,9 +1,9 @@
-"""Measures on labelled questions from which evidence to answer, and how to weigh the embedder.
+"""Measures on labelled questions how much evidence an answer needs, and the best weight of the embedder.
 
-    questions ─ observe ─> Observation each ─ calibrated ─> Outcome ─ tuning.tune ─> a new generation, same points
+    questions ─ observe ─> Observation each ─ calibrate ─> CalibrationOutcome ─ tuning.tune ─> a new generation
 
-The service searches the live index for every question, with the embedder that is configured. Nothing is stored before
-all of them are answered for.
+The service searches the live index for every question with the configured embedder. Nothing is stored before all
+questions were searched.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 
-#: Questions of either kind without which there is nothing to learn from, and with which five parts have two each.
+#: Least number of questions of each kind: two for each of five folds.
 LEAST = 10
-#: Shares of the embedder in the fusion that are tried.
+#: Tried weights of the embedder in the fusion.
 WEIGHTS = tuple(i / 10 for i in range(11))
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the index has on one question.
+    """The features of one question's candidates, and the ranks of its expected places.
 
     Attributes:
-        gains: for each weight tried, 1 over the rank of the first expected place; empty where none is expected, or
-            there is no embedder to weigh.
+        gains: for each weight tried, 1 over the rank of the first expected place; empty without an expected place or an
+            embedder.
     """
 
     example: Example
@@ -45,11 +45,11 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationOutcome:
-    """What a calibration comes to.
+    """The result of a calibration.
 
     Attributes:
-        before: how the live calibration does on these questions.
-        after: how a fit to four fifths of them does on the others, each in turn.
+        before: figures of the live calibration on these questions.
+        after: figures of the cross-validation, each question judged by a fit to four fifths of the others.
         mrr: mean reciprocal rank for each fusion weight tried; empty without an embedder.
     """
 
@@ -63,10 +63,10 @@ class CalibrationOutcome:
     mrr: Mapping[float, float]
 
 
-def check(asked: Sequence[QuestionRow], file: object) -> None:
-    """Raise `InputError` where there are too few questions of a kind to learn from."""
-    answerable = sum(one.answerable for one in asked)
-    unanswerable = len(asked) - answerable
+def check(rows: Sequence[QuestionRow], file: object) -> None:
+    """Raise `InputError` if there are too few questions of a kind."""
+    answerable = sum(row.answerable for row in rows)
+    unanswerable = len(rows) - answerable
     if min(answerable, unanswerable) < LEAST:
         raise InputError(
             f"{file} holds {answerable} answerable and {unanswerable} unanswerable questions: "
@@ -75,31 +75,31 @@ def check(asked: Sequence[QuestionRow], file: object) -> None:
 
 
 def calibrate(
-    asked: Sequence[QuestionRow], most_false: float, session: Session, settings: Settings, report: Progress
+    rows: Sequence[QuestionRow], most_false: float, session: Session, settings: Settings, report: Progress
 ) -> CalibrationOutcome:
-    """Ask the service (what the entry point `open` gives) every question and fit evidence and fusion to what it finds.
+    """Search for every question, and fit evidence and fusion weight to the results.
 
     Args:
-        asked: some of either kind, see `check`.
+        rows: questions of both kinds, see `check`.
         most_false: share of the answerable questions that may be refused.
 
     Raises:
-        InputError: a question is out of contract; the message names its row.
+        InputError: a question is invalid; the message names its row.
         ProviderError: the embedder failed.
-        IndexLocked: the index was published anew meanwhile.
-        IndexFault: there is no index that can be read.
+        IndexLocked: another generation was published meanwhile.
+        IndexFault: there is no readable index.
     """
     snapshot: Snapshot = session.snapshot()
     head = snapshot.head
     weights = WEIGHTS if head.embedder.size else ()
     site = SitePlaces((head.base_url, settings.base_url))
     observed = []
-    for done, one in enumerate(asked):
-        report("Asking questions", done, len(asked))
-        observed.append(observe(one, weights, session, site))
+    for done, row in enumerate(rows):
+        report("Asking questions", done, len(rows))
+        observed.append(observe(row, weights, session, site))
     if session.snapshot().head != head:
         raise IndexLocked(f"The index of {head.scope} was published anew while it was calibrated: run it again.")
-    report("Fitting", len(asked), len(asked))
+    report("Fitting", len(rows), len(rows))
     examples = [o.example for o in observed]
     gains = [o.gains for o in observed if o.gains]
     answerable = sum(e.answerable for e in examples)
@@ -115,22 +115,22 @@ def calibrate(
     )
 
 
-def observe(asked: QuestionRow, weights: Sequence[float], session: Session, site: SitePlaces) -> Observation:
-    """Return what the index has on one question."""
-    expected = distinct(site.place(address) for address in asked.expected)
-    tried = weights if expected else ()
+def observe(row: QuestionRow, weights: Sequence[float], session: Session, site: SitePlaces) -> Observation:
+    """Return the observation of one question."""
+    expected = distinct(site.place(address) for address in row.expected)
+    tried_weights = weights if expected else ()
     try:
-        found = session.weigh(asked.question, asked.history, tried)
+        result = session.weigh(row.question, row.history, tried_weights)
     except InputError as error:
-        raise InputError(f"{asked.place}: {error}") from None
-    gains = {w: reciprocal_rank(ranks(expected, [site.place(url) for url in found["urls"][w]])) for w in tried}
-    return Observation(Example(asked.answerable, tuple(found["features"])), gains)
+        raise InputError(f"{row.place}: {error}") from None
+    gains = {w: reciprocal_rank(ranks(expected, [site.place(url) for url in result["urls"][w]])) for w in tried_weights}
+    return Observation(Example(row.answerable, tuple(result["features"])), gains)
 
 
 def best_weight(gains: Sequence[Mapping[float, float]], live: float) -> float:
-    """Return the weight nearest to the live one that is as good as the best, within one standard error.
+    """Return the weight nearest to the live one within one standard error of the best weight.
 
-    What the questions can't tell apart stays as it is (the one-standard-error rule; Breiman et al., 1984).
+    Questions that can't separate two weights leave the live one (one-standard-error rule; Breiman et al., 1984).
     """
     best = max(gains[0], key=lambda w: (math.fsum(g[w] for g in gains), -abs(w - live), -w))
     as_good = [w for w in gains[0] if not _worse([g[best] - g[w] for g in gains])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-#: Newton's method has arrived when no coefficient moves further than this; it takes about eight steps.
+#: Newton's method stops when no coefficient moves further than this, after about eight steps.
 _STILL, _MOST_STEPS = 1e-9, 50
 
 
@@ -16,12 +16,12 @@ def logistic(x: float) -> float:
 def regress(
     rows: Sequence[Sequence[float]], labels: Sequence[int], ridge: float, weights: Sequence[float] | None = None
 ) -> list[float]:
-    """Return the coefficients that tell rows of label 1 from rows of label 0, by Newton's method.
+    """Return the coefficients that separate rows of label 1 from rows of label 0, by Newton's method.
 
     Args:
         rows: features; a leading 1 makes a bias.
-        ridge: strength of the pull of every coefficient to 0.
-        weights: how much each row counts; 1 where they are left out.
+        ridge: strength of the L2 penalty on every coefficient.
+        weights: weight of each row, 1 by default.
     """
     size = len(rows[0])
     beta = [0.0] * size
@@ -50,22 +50,22 @@ def regress(
 def rising(
     rows: Sequence[Sequence[float]], labels: Sequence[int], ridge: float, weights: Sequence[float] | None = None
 ) -> list[float]:
-    """Return coefficients as `regress` does, of which only the first, the bias, may be negative.
+    """Return coefficients like `regress`, of which only the first, the bias, may be negative.
 
-    A feature that comes out negative is left out: more evidence can't be less.
+    A feature with a negative coefficient is dropped, because more evidence must not lower the result.
     """
-    kept = list(range(len(rows[0])))
+    columns = list(range(len(rows[0])))
     while True:
-        beta = regress([[row[i] for i in kept] for row in rows], labels, ridge, weights)
-        least = min(range(1, len(kept)), key=lambda i: beta[i], default=0)
+        beta = regress([[row[i] for i in columns] for row in rows], labels, ridge, weights)
+        least = min(range(1, len(columns)), key=lambda i: beta[i], default=0)
         if least == 0 or beta[least] >= 0:
-            found = dict(zip(kept, beta, strict=True))
-            return [found.get(i, 0.0) for i in range(len(rows[0]))]
-        del kept[least]
+            by_column = dict(zip(columns, beta, strict=True))
+            return [by_column.get(i, 0.0) for i in range(len(rows[0]))]
+        del columns[least]
 
 
 def auc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Return how often a positive value is above a negative one, ties counting half: the area under the ROC curve."""
+    """Return the area under the ROC curve: how often a positive value exceeds a negative one; a tie counts half."""
     pairs = len(positive) * len(negative)
     return sum((p > n) + 0.5 * (p == n) for p in positive for n in negative) / pairs
 

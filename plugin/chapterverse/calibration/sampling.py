@@ -1,6 +1,6 @@
-"""Fits the coefficients to questions made of the index itself, where nobody has calibrated it.
+"""Fits the coefficients to questions made of the index itself, until someone calibrates it.
 
-A question made of one chunk's words must be told from one whose words come from all over the site and from outside it.
+The fit separates questions made of one chunk's words from questions with words of the whole site and of no page.
 """
 
 from __future__ import annotations
@@ -19,68 +19,65 @@ from chapterverse.store import Snapshot
 from chapterverse.text.lexical import words
 from chapterverse.text.plain import plain
 
-#: Chunks that the questions of a fit are made from. Points come by id, and ids are uniform: the first are a sample.
+#: Chunks that questions are made from: the first by id, which is a random sample because ids are uniform.
 _SAMPLE = 160
-#: Searches at a time while fitting.
+#: Concurrent searches.
 _AT_ONCE = 8
-#: Chunks that each made question is matched with: the best by BM25.
+#: Best chunks by BM25 that each question is compared with.
 _BEST = 5
-#: Question lengths in words, as people write them (two to nine in the public question sets).
+#: Question lengths in words, as in public question sets (two to nine).
 _LENGTHS = (2, 3, 4, 5, 6, 7, 9)
-#: A reader's question misses about one word in three of the page that answers it, and one about something else shares
-#: about two words in five with any large enough text; from .25 to .35 and .3 to .5 the public sets hardly differ.
+#: A real question misses about one in three words of the page that answers it, and one about something else shares
+#: about two in five with any large text. From .25 to .35 and .3 to .5 results on the public sets hardly differ.
 _MISSED = 0.35
 _SHARED = 0.4
-#: Share of the made questions that the floor lets through, and so of answerable ones, roughly.
-_KEPT = 0.95
+#: Share of the answerable made questions above the floor.
+_ABOVE_FLOOR = 0.95
 _RIDGE = 0.05
-#: What all of a question's names, and a whole title in it, add to the evidence before the logistic function: chosen on
-#: ray-v1 and our own documentation, where at .08 of false refusals they raise the share of other questions that are
-#: refused from .50 to .71 and from .31 to .51; on four FAQ sets it rises from .79–.96 to .84–.96.
+#: Coefficients of `names` and `title`, chosen on ray-v1 and our own documentation, where at .08 of false refusals they
+#: raise the share of other questions that are refused from .50 to .71 and from .31 to .51; on four FAQ sets it rises
+#: from .79–.96 to .84–.96.
 _NAMES, _TITLE = 2.0, 1.8
 
 
 def fit(snapshot: Snapshot) -> Calibration:
     """Fit evidence to one index by ridge-regularized logistic regression.
 
-    The same index gives the same coefficients on every machine. How familiar the words of people's questions are to the
-    index, and how near its embedder puts them, can't be made up, and has no weight. Nor can names and titles, but what
-    they are worth is much the same everywhere.
+    The same index gives the same coefficients on every machine. Made questions can't show familiarity and nearness, so
+    these have no weight. They can't show names and titles either, but the worth of these is much the same in every
+    index.
     """
     chunks = [p.chunk for p in islice(snapshot.points(), _SAMPLE) if p.chunk.type != PERSONA]
     sample = [terms for c in chunks if (terms := sorted({w.terms for w in words(plain(c.embed_text), c.language)}))]
     if not sample:
         return Calibration()
-    pairs = list(_made_questions(sample))
+    pairs = list(_make_questions(sample))
     labels = [label for _ in pairs for label in (1, 0)]
-    found = _all_features([made for pair in pairs for made in pair], snapshot)
-    fitted = Weights(*regress([(1.0, f.coverage, f.strength, f.length) for f in found], labels, _RIDGE))
-    # Every made question holds all of its names and no title: the floor is found as if they had no weight.
+    features = _all_features([made for pair in pairs for made in pair], snapshot)
+    fitted = Weights(*regress([(1.0, f.coverage, f.strength, f.length) for f in features], labels, _RIDGE))
+    # Find the floor without names and titles: every made question has all names and no title.
     calibration = Calibration(fitted)
-    asked_scores = sorted(calibration.of(f) for f, label in zip(found, labels, strict=True) if label)
-    floor = min(0.5, asked_scores[int(len(asked_scores) * (1 - _KEPT))])
+    asked_scores = sorted(calibration.of(f) for f, label in zip(features, labels, strict=True) if label)
+    floor = min(0.5, asked_scores[int(len(asked_scores) * (1 - _ABOVE_FLOOR))])
     return Calibration(replace(fitted, bias=fitted.bias - _NAMES, names=_NAMES, title=_TITLE), floor=floor)
 
 
-def _made_questions(sample: Sequence[Sequence[Terms]]) -> Iterator[tuple[list[Terms], list[Terms]]]:
-    """Yield pairs of questions: one that a chunk of the sample answers, one that is about something else.
-
-    There are as many pairs for a small index as for a large one.
-    """
+def _make_questions(sample: Sequence[Sequence[Terms]]) -> Iterator[tuple[list[Terms], list[Terms]]]:
+    """Yield 160 pairs: a question that a chunk of the sample answers, and one about something else."""
     chance = random.Random(0)  # noqa: S311  (a sample, not a secret)
     for i in range(_SAMPLE):
         chunk = sample[i % len(sample)]
         others = [sample[chance.randrange(len(sample))] for _ in range(_LENGTHS[i % len(_LENGTHS)])]
-        asked = [chance.choice(other if chance.random() < _MISSED else chunk) for other in others]
-        # No term has a negative hash: such a word is one that the index has never seen.
+        answerable = [chance.choice(other if chance.random() < _MISSED else chunk) for other in others]
+        # No term has a negative hash, so such a word is unknown to the index.
         foreign = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(others)]
-        yield asked, foreign
+        yield answerable, foreign
 
 
 def _all_features(questions: Sequence[Sequence[Terms]], snapshot: Snapshot) -> list[Features]:
     from concurrent.futures import ThreadPoolExecutor
 
-    # The store may be far away: all terms are counted at once, and several searches are on their way.
+    # The store may be remote: count all terms in one call and search concurrently.
     terms = sorted({t for made in questions for terms in made for t in terms})
     counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -94,5 +91,5 @@ def _best_features(made: Sequence[Terms], counts: Mapping[int, int], snapshot: S
     if not hits:
         return Features(0.0, 0.0, math.log(len(question.words)))
     matching = Matching(question, idf)
-    # By coverage, then by strength: no two hits differ in their other features.
+    # By coverage, then strength; the other features are equal for all hits.
     return max((matching.features(hit.lexical.among(idf)) for hit in hits), key=lambda f: f[:2])

@@ -1,6 +1,6 @@
-"""The command line: results go to standard output (with `--json` exactly one document), all else to standard error.
+"""The command line. Results go to standard output (with `--json` exactly one document), all else to standard error.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 `check` found something, or a bar of `eval` is not met.
+Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` has findings or `eval` misses a bar.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    # Plain text: a frame around a sentence is in the way of everything that reads it but a person.
+    # Plain text, because frames hinder programs that read it.
     rich_markup_mode=None,
 )
 

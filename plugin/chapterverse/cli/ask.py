@@ -47,11 +47,11 @@ def search(
     rows = _questions(question, questions)
     where = _filters(filters or [])
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
-    found = [_searched(row, service, top_k, where) for row in rows]
+    results = [_searched(row, service, top_k, where) for row in rows]
     if as_json:
-        print_json(found)
+        print_json(results)
         return
-    for row, result in zip(rows, found, strict=True):
+    for row, result in zip(rows, results, strict=True):
         typer.echo(f"{row.question}\n")
         for hit in result["results"]:
             typer.echo(f"{hit['rank']:3} {hit['score']:.2f}  {_name(hit)}\n          {hit['url']}")
@@ -113,39 +113,39 @@ def serve(
 
     With --site-dir, citations lead to the site as it is served here. The log goes to standard error.
     """
-    # The application asks for secrets itself, and again from time to time; that they are there is seen at once.
+    # The application reads the secrets itself and renews them; reading them here reports an error at once.
     settings = Settings.from_environment(store=store, site=site, docs_version=docs_version, embedder=embedder)
-    held = with_secrets(settings)
+    resolved = with_secrets(settings)
     create_app = entry_points.load("app")
     hosts, warnings = [host, settings.base_url], list[str]()
     with entry_points.bind(host, port) as listening:
-        here = entry_points.address(listening)
+        origin = entry_points.address(listening)
         if site_dir is not None:
-            # The site is read here, so its citations must lead here and not to its published address.
-            settings = settings.override(base_url=f"{here}/")
+            # Readers use the site here, so citations must lead here and not to its published address.
+            settings = settings.override(base_url=f"{origin}/")
             if settings.allowed_origins:
-                # A list of origins says nothing of our own, and the site's chat asks from there.
-                settings = settings.override(allowed_origins=f"{settings.allowed_origins},{here}")
+                # The chat of this site asks from this origin too.
+                settings = settings.override(allowed_origins=f"{settings.allowed_origins},{origin}")
         try:
-            heads = open_store(held).heads()
+            heads = open_store(resolved).heads()
             hosts += [head.base_url for head in heads]
             only_head(heads, settings.site, settings.docs_version)
         except IndexFault as error:
-            # It may be indexed while we run: the next question finds it.
+            # The index may appear later: the next question opens it.
             warnings.append(str(error))
         application = create_app(settings=settings, site_dir=site_dir, hosts=hosts)
-        # A setting that can't be used is told here, and not to the first reader.
+        # Open the service now, so that an invalid setting fails here and not with the first reader.
         application.state.service()
         if entry_points.is_everywhere(listening) and not settings.origins:
             warnings.append(_EVERYWHERE)
         for warning in warnings:
             typer.echo(f"Warning: {warning}", err=True)
-        typer.echo(f"Listening at {here}/ (Ctrl-C ends it)", err=True)
+        typer.echo(f"Listening at {origin}/ (Ctrl-C ends it)", err=True)
         entry_points.run(application, listening)
 
 
 def _questions(question: str | None, file: Path | None) -> list[QuestionRow]:
-    """Return what to search for; a single question is row "1"."""
+    """Return the questions to search for; a single question is row "1"."""
     if file is not None and question is None:
         return read_questions(file)
     if question is None or file is not None:
@@ -157,19 +157,19 @@ def _searched(row: QuestionRow, service: Session, top_k: int, filters: dict[str,
     try:
         return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
     except InputError as error:
-        # A filter is the same for all rows; anything else is this row's own.
+        # Every row has the same filters; other errors belong to this row.
         if row.place and error.field != "filters":
             raise InputError(f"{row.place}: {error}") from None
         raise
 
 
 def _filters(given: list[str]) -> dict[str, Any]:
-    """Return one filter: any of what is given for one field, all of the fields, and all that came as JSON."""
+    """Return one filter: OR within a field, AND between fields and JSON filters."""
     fields: dict[str, list[dict[str, Any]]] = {}
     for name, value in (_pair(text) for text in given if not text.startswith("{")):
         field = name.removesuffix("^")
-        wanted = _typed(field, value) if name == field else {"$prefix": value}
-        fields.setdefault(field, []).append({field: wanted})
+        condition = _typed(field, value) if name == field else {"$prefix": value}
+        fields.setdefault(field, []).append({field: condition})
     parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
     parts += [_json(text) for text in given if text.startswith("{")]
     return {"$and": parts} if parts[1:] else parts[0] if parts else {}

@@ -1,4 +1,4 @@
-"""Command `calibrate`: fits to labelled questions when the chat refuses."""
+"""Command `calibrate`: fits refusals to labelled questions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from chapterverse.ledger import open_ledger
 from chapterverse.model import Head
 from chapterverse.store import open_store
 
-# What fits is loaded by the command that needs it.
+# Only the command itself loads the modules that fit.
 if TYPE_CHECKING:
     from chapterverse.calibration.fit import Figures
     from chapterverse.calibration.observations import CalibrationOutcome
@@ -63,65 +63,65 @@ def calibrate(
     from chapterverse.calibration import observations
     from chapterverse.indexing import tuning
 
-    asked = read_judged(questions)
-    observations.check(asked, questions)
+    rows = read_judged(questions)
+    observations.check(rows, questions)
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
     if not dry_run:
         publish_policy.check(settings)
     service = entry_points.open_session(settings)
     with progress.bar() as shown:
-        found = observations.calibrate(asked, most_false, service, settings, shown)
-        head = found.head
+        outcome = observations.calibrate(rows, most_false, service, settings, shown)
+        head = outcome.head
         if not dry_run:
             opened, made_by = open_store(settings), head.embedder
             target = Target(head.scope, opened, open_ledger(settings), base_url=head.base_url, made_by=made_by)
-            head = tuning.tune(head, found.calibration, found.fusion_weight, target, shown)
-    typer.echo(_summary(found, head, dry_run), err=True)
+            head = tuning.tune(head, outcome.calibration, outcome.fusion_weight, target, shown)
+    typer.echo(_summary(outcome, head, dry_run), err=True)
     if as_json:
-        print_json(_document(found, head, dry_run))
+        print_json(_document(outcome, head, dry_run))
     else:
-        typer.echo("\n".join(_lines(found)))
+        typer.echo("\n".join(_lines(outcome)))
 
 
-def _summary(found: CalibrationOutcome, head: Head, dry_run: bool) -> str:
-    asked = f"{found.answerable} answerable and {found.unanswerable} unanswerable questions"
+def _summary(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> str:
+    questions = f"{outcome.answerable} answerable and {outcome.unanswerable} unanswerable questions"
     if dry_run:
-        return f"Would calibrate {head.scope} on {asked}"
-    if head.generation == found.head.generation:
-        return f"{head.scope} is calibrated on these {asked} already, generation {head.generation}"
-    return f"Calibrated {head.scope} on {asked}, generation {head.generation}"
+        return f"Would calibrate {head.scope} on {questions}"
+    if head.generation == outcome.head.generation:
+        return f"{head.scope} is calibrated on these {questions} already, generation {head.generation}"
+    return f"Calibrated {head.scope} on {questions}, generation {head.generation}"
 
 
-def _lines(found: CalibrationOutcome) -> list[str]:
-    before, after = found.before, found.after
+def _lines(outcome: CalibrationOutcome) -> list[str]:
+    before, after = outcome.before, outcome.after
     rows = [
         ("refused of the unanswerable", f"{before.refused:.3f}", f"{after.refused:.3f}"),
         ("refused of the answerable", f"{before.false_refusals:.3f}", f"{after.false_refusals:.3f}"),
         ("AUC", f"{before.auc:.3f}", f"{after.auc:.3f}"),
-        ("weight of the embedder", f"{found.head.fusion_weight:.1f}", f"{found.fusion_weight:.1f}"),
+        ("weight of the embedder", f"{outcome.head.fusion_weight:.1f}", f"{outcome.fusion_weight:.1f}"),
     ]
     lines = [f"{'':28} before   after", *(f"{name:28} {one:>6}  {other:>6}" for name, one, other in rows)]
-    if found.mrr:
-        tried = "  ".join(f"{weight:.1f} {mrr:.3f}" for weight, mrr in found.mrr.items())
-        lines.append(f"MRR by weight: {tried}")
+    if outcome.mrr:
+        weights = "  ".join(f"{weight:.1f} {mrr:.3f}" for weight, mrr in outcome.mrr.items())
+        lines.append(f"MRR by weight: {weights}")
     return lines
 
 
-def _document(found: CalibrationOutcome, head: Head, dry_run: bool) -> dict[str, Any]:
+def _document(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> dict[str, Any]:
     return {
         "site": head.site,
         "version": head.version,
         "generation": head.generation,
         "embedder": head.embedder.name,
-        "questions": {"answerable": found.answerable, "unanswerable": found.unanswerable},
-        "before": _figures(found.before),
-        "after": _figures(found.after),
+        "questions": {"answerable": outcome.answerable, "unanswerable": outcome.unanswerable},
+        "before": _figures(outcome.before),
+        "after": _figures(outcome.after),
         "fusion_weight": {
-            "before": found.head.fusion_weight,
-            "after": found.fusion_weight,
-            "mrr": {f"{weight:.1f}": round(mrr, 4) for weight, mrr in found.mrr.items()},
+            "before": outcome.head.fusion_weight,
+            "after": outcome.fusion_weight,
+            "mrr": {f"{weight:.1f}": round(mrr, 4) for weight, mrr in outcome.mrr.items()},
         },
-        "calibration": found.calibration.to_json(),
+        "calibration": outcome.calibration.to_json(),
         "stored": not dry_run,
     }
 

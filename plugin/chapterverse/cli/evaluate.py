@@ -1,4 +1,4 @@
-"""Command `eval`: measures how well questions are answered, against bars and an earlier run."""
+"""Command `eval`: measures results for labelled questions, against bars and an earlier run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from chapterverse.evaluation.questions import QuestionRow, read_judged
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace
 
-# What examines and measures is loaded by the command that needs it.
+# Only the command itself loads the modules that measure.
 if TYPE_CHECKING:
     from chapterverse.evaluation.bars import Bar
     from chapterverse.evaluation.comparison import Comparison
@@ -113,42 +113,42 @@ def eval_(
     from chapterverse.evaluation.text_report import lines, of_answers, printable
 
     bars = _bars(least or [], more or [], answers)
-    asked = read_judged(questions)
+    rows = read_judged(questions)
     _check_outputs([file for file in (report, run) if file], questions)
-    before = _earlier(compare, asked) if compare else None
+    before = _earlier(compare, rows) if compare else None
     template = html.load_template() if report else None
     settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
     service = entry_points.open_session(settings)
     with progress.bar() as shown:
-        done = examine(asked, service, settings, shown)
+        measured_run = examine(rows, service, settings, shown)
         if answers:
-            _announce(len(asked), settings)
-            done = answer(done, asked, service, settings, shown)
-        comparison = compared(done, before, shown) if before else None
-    document = _document(done, bars, comparison)
+            _announce(len(rows), settings)
+            measured_run = answer(measured_run, rows, service, settings, shown)
+        comparison = compared(measured_run, before, shown) if before else None
+    document = _document(measured_run, bars, comparison)
     if run:
         _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     if report and template:
-        _save(report, html.render(template, done, bars, comparison))
-    for warning in (*done.warnings, *of_answers(done)):
+        _save(report, html.render(template, measured_run, bars, comparison))
+    for warning in (*measured_run.warnings, *of_answers(measured_run)):
         typer.echo(f"Warning: {printable(warning)}", err=True)
     if as_json:
         print_json(document)
     else:
-        typer.echo("\n".join(lines(done, comparison)))
-    _hold_to(bars, done)
-    if done.interrupted:
+        typer.echo("\n".join(lines(measured_run, comparison)))
+    _hold_to(bars, measured_run)
+    if measured_run.interrupted:
         raise typer.Exit(1)
 
 
-def _document(done: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:
-    """Return what `--json` prints."""
-    document = {**done.to_json(), "bars": [bar.to_json(done.measured) for bar in bars]}
+def _document(measured_run: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:
+    """Return the document that `--json` prints."""
+    document = {**measured_run.to_json(), "bars": [bar.to_json(measured_run.measured) for bar in bars]}
     return {**document, "comparison": comparison.to_json()} if comparison else document
 
 
 def _announce(questions: int, settings: Settings) -> None:
-    """Say what may be charged for before it is asked."""
+    """Warn before the first question about calls that may be charged."""
     if settings.generator != "extractive":
         typer.echo(
             f"Up to {questions} questions are going to {settings.generator}, which may charge for each.", err=True
@@ -171,7 +171,7 @@ def _bars(least: list[str], more: list[str], answers: bool) -> list[Bar]:
 
 
 def _check_outputs(files: list[Path], questions: Path) -> None:
-    """Refuse what could not be written, or would take the place of something else, before a question is asked."""
+    """Reject output files that can't be written or would overwrite each other, before the first question."""
     places = [file.resolve() for file in (questions, *files)]
     if len(set(places)) < len(places):
         raise typer.BadParameter("QUESTIONS, --report and --run must be different files.")
@@ -180,18 +180,18 @@ def _check_outputs(files: list[Path], questions: Path) -> None:
             raise InputError(f"{file} can't be written: name a file in a folder that exists.")
 
 
-def _earlier(file: Path, asked: list[QuestionRow]) -> Run:
+def _earlier(file: Path, rows: list[QuestionRow]) -> Run:
     from chapterverse.evaluation.comparison import shares
     from chapterverse.evaluation.runs import read_run
 
     before = read_run(file)
-    if not shares(asked, before):
+    if not shares(rows, before):
         raise InputError(f"{file} holds none of these questions, so there is nothing to compare.")
     return before
 
 
 def _save(file: Path, text: str) -> None:
-    """Write a file as a whole or not at all; into a pipe or a terminal as it comes."""
+    """Write a file atomically; write to a pipe or a terminal directly."""
     if file.exists() and not file.is_file():
         file.write_text(text, "utf-8")
     else:

@@ -1,4 +1,4 @@
-"""Command `feedback`: prints readers' ratings. It loads the service, which keeps them."""
+"""Command `feedback`: prints readers' ratings. It loads the service, which stores them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chapterverse.cli.options import Json, settings_from
 from chapterverse.readers.visible import collapse, strip_invisible
 from chapterverse.session import KeptRating
 
-# What a terminal obeys or doesn't show; JSON itself escapes only the first 32.
+# Characters that control a terminal or are invisible; JSON itself escapes only the first 32.
 _HOSTILE = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
@@ -28,19 +28,19 @@ def feedback(
     Each with the question and the cited pages, where the conversation is kept.
     """
     threads = kept_threads(settings_from(None, None, None, records=records))
-    said = [_document(rated) for rated in threads.rated(limit)]
+    rows = [_document(rated) for rated in threads.rated(limit)]
     if as_json:
-        document = json.dumps(said, ensure_ascii=False, indent=2)
+        document = json.dumps(rows, ensure_ascii=False, indent=2)
         typer.echo(_HOSTILE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", document))
         return
-    for row in said:
+    for row in rows:
         typer.echo("\n".join(_lines(row)))
-    if not said:
+    if not rows:
         typer.echo("No reader has said anything of an answer yet.")
 
 
 def _document(rated: KeptRating) -> dict[str, Any]:
-    """Return what is printed as JSON of one rating; None where nothing was given or is kept."""
+    """Return a rating as JSON; missing values are None."""
     turn = rated.turn
     return {
         "turn_id": rated.turn_id,
@@ -55,7 +55,7 @@ def _document(rated: KeptRating) -> dict[str, Any]:
 
 
 def _lines(row: dict[str, Any]) -> list[str]:
-    """Return a rating for people: readers may write anything, and none of it may steer a terminal."""
+    """Return a rating for people, without characters that could control a terminal."""
     head = [row["timestamp"][:16].replace("T", " "), row["rating"], row["reason"], _plain(row["comment"] or "")]
     lines = ["  ".join(filter(None, head))]
     if row["question"]:

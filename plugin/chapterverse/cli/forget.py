@@ -1,4 +1,4 @@
-"""Command `forget`: removes kept conversations. It loads the service, which keeps them."""
+"""Command `forget`: removes stored conversations. It loads the service, which stores them."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def forget(
 
 
 def kept_threads(settings: Settings) -> KeptThreads:
-    """Return what keeps conversations.
+    """Return the stored conversations.
 
     Raises:
-        ConfigurationError: nothing does.
+        ConfigurationError: no database is configured.
     """
     threads = entry_points.open_session(settings).threads
     if threads is None:

@@ -1,16 +1,17 @@
-"""Commands `index` and `status`: update an index from its site, and show whether it is up to date."""
+"""Commands `index` and `status`: update an index from its site, and show the state of its files."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import Embedder, Include, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import IndexCorrupt
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
@@ -37,6 +38,7 @@ def index(
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
+    include: Include = None,
     persona: Persona = None,
     ledger: Ledger = None,
     embedder: Embedder = None,
@@ -57,33 +59,39 @@ def index(
         publish_policy.check(settings)
     address = settings.base_url or None
     docs = path if source else None
-    spoken = find_persona(settings.persona, docs, Path())
-    reading = read_sources(path, address, slugs, no_pages(spoken, path)) if source else read_site(path, address)
-    sources = (*reading.sources, *([persona_source(spoken, reading.base_url, docs)] if spoken else []))
+    persona_file = find_persona(settings.persona, docs, Path())
+    if source:
+        reading = read_sources(path, address, slugs, no_pages(persona_file, path), include or ())
+    else:
+        reading = read_site(path, address, include or ())
+    sources = (*reading.sources, *([persona_source(persona_file, reading.base_url, docs)] if persona_file else []))
     scope, others = _scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
-        done = run(sources, target, report)
+        result = run(sources, target, report)
     if others:
         typer.echo(
             f"Warning: the store holds {', '.join(sorted(others))} too. If that is this site at another address, index "
             "it with --site; from now on every command needs --site.",
             err=True,
         )
-    done = done.after(reading.warnings, len(reading.skipped))
-    for warning in done.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
-    for line in done.plan_lines() if dry_run else ():
+    result = result.after(reading.warnings, len(reading.skipped) - len(reading.listings), reading.listings)
+    for line in result.listing_lines():
         typer.echo(line, err=True)
-    typer.echo(f"{'Would index' if dry_run else 'Indexed'} {done}", err=True)
+    for warning in result.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    for line in result.plan_lines() if dry_run else ():
+        typer.echo(line, err=True)
+    typer.echo(f"{'Would index' if dry_run else 'Indexed'} {result}", err=True)
     if as_json:
-        print_json({**done.to_json(), "plan": done.plan_json()} if dry_run else done.to_json())
+        print_json({**result.to_json(), "plan": result.plan_json()} if dry_run else result.to_json())
 
 
 def status(
     path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
+    include: Include = None,
     persona: Persona = None,
     ledger: Ledger = None,
     as_json: Json = False,
@@ -96,9 +104,10 @@ def status(
     With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
     """
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona)
-    opened = open_store(settings)
-    scope = only_scope(opened, settings.site, settings.docs_version)
-    report = states.derive(opened, open_ledger(settings), scope, _offered(path, settings) if path else None)
+    index_store = open_store(settings)
+    scope = only_scope(index_store, settings.site, settings.docs_version)
+    sources = _site_sources(path, settings, include or ()) if path else None
+    report = states.derive(index_store, open_ledger(settings), scope, sources)
     if as_json:
         print_json(report.to_json())
         return
@@ -107,20 +116,20 @@ def status(
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
 
 
-def _offered(site: Path, settings: Settings) -> list[Source]:
-    """Return what `index` would offer of a built site."""
-    reading = read_site(site, settings.base_url or None)
-    spoken = find_persona(settings.persona, None, Path())
-    return [*reading.sources, *([persona_source(spoken, reading.base_url)] if spoken else [])]
+def _site_sources(site: Path, settings: Settings, include: Iterable[str]) -> list[Source]:
+    """Return the sources of a built site that `index` would read."""
+    reading = read_site(site, settings.base_url or None, include)
+    persona_file = find_persona(settings.persona, None, Path())
+    return [*reading.sources, *([persona_source(persona_file, reading.base_url)] if persona_file else [])]
 
 
 def _scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
-    """Return what to index into, and the other sites of the store if this is a new one that nobody named.
+    """Return the scope to index, and the store's other sites if this is a new one without --site.
 
-    It is what --site says, else what holds the site at that address, else named by the address.
+    The site is --site, else the one indexed at that address, else named by the address.
     """
     heads: list[Head] = []
-    # A damaged head names nothing, and is replaced by what is about to be indexed.
+    # A damaged head has no name, and this run replaces it.
     with contextlib.suppress(IndexCorrupt):
         heads = open_store(settings).heads()
     known = {h.site for h in heads if h.base_url.rstrip("/") + "/" == reading.base_url}

@@ -1,4 +1,4 @@
-"""Options that the commands share, the settings they make, and JSON on standard output."""
+"""Options shared by the commands, settings made from them, and JSON output."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ Ledger = Annotated[
     str | None,
     typer.Option("--ledger", help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"),
 ]
+Include = Annotated[
+    list[str] | None,
+    typer.Option("--include", help="Listings, archives and search pages to keep, as in .gitignore; may be repeated."),
+]
 Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
 AskedSite = Annotated[
     str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
@@ -36,7 +40,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 
 def settings_from(store: str | None, site: str | None, docs_version: str | None, **others: Any) -> Settings:
-    """Return the environment's settings with a command's options over them, and the secrets that they name."""
+    """Return the environment's settings, overridden by a command's options, with the secrets that they name."""
     return with_secrets(Settings.from_environment(store=store, site=site, docs_version=docs_version, **others))
 
 
@@ -44,7 +48,7 @@ def with_secrets(settings: Settings) -> Settings:
     """Return settings with the secrets that they name.
 
     Raises:
-        ConfigurationError: they can't be had.
+        ConfigurationError: the secrets can't be read.
     """
     if not settings.secrets_arn:
         return settings

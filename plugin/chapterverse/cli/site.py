@@ -1,4 +1,4 @@
-"""Commands `widget`, `inject` and `check`: put the chat into a built site and check it."""
+"""Commands `widget`, `inject` and `check`: add the chat to a built site and check the site."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import Include, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.settings import Settings
 from chapterverse.site.check import check as check_site
@@ -66,13 +66,13 @@ def inject(
     """
     files = _files(endpoint, title, config, docs_version)
     with progress.bar() as report:
-        done = inject_into(site_dir, files, report)
-    for warning in done.warnings:
+        result = inject_into(site_dir, files, report)
+    for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     if as_json:
-        print_json(done.to_json())
+        print_json(result.to_json())
         return
-    typer.echo(f"{done.changed} pages changed, {done.unchanged} unchanged, {done.skipped} skipped.", err=True)
+    typer.echo(f"{result.changed} pages changed, {result.unchanged} unchanged, {result.skipped} skipped.", err=True)
 
 
 def check(
@@ -84,6 +84,7 @@ def check(
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", help="Pages to leave out, as in .gitignore; may be repeated.")
     ] = None,
+    include: Include = None,
     ledger: Ledger = None,
     as_json: Json = False,
     store: Store = None,
@@ -96,26 +97,28 @@ def check(
     """
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
     with progress.bar() as report:
-        found = check_site(site_dir, settings, with_index=not no_index, exclude=exclude or (), progress=report)
+        findings = check_site(
+            site_dir, settings, with_index=not no_index, exclude=exclude or (), include=include or (), progress=report
+        )
     if as_json:
-        print_json(found.to_json())
+        print_json(findings.to_json())
     else:
-        for line in found.lines():
+        for line in findings.lines():
             typer.echo(line)
-    if found.counts:
+    if findings.counts:
         raise typer.Exit(3)
 
 
 def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:
-    """Return the widget's files with what flags say of it, and where these say nothing, a file or the environment."""
+    """Return the widget's files, configured by flags, else by the file, else by the environment."""
     from chapterverse.widget.options import read_file, read_options
 
     settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version)
     if not settings.endpoint:
         raise typer.BadParameter("Give --endpoint URL, or --endpoint / where the API is at the site's own origin.")
     try:
-        given = read_file(config) if config else {}
-        options = read_options({**given, "title": title or given.get("title")})
+        file_options = read_file(config) if config else {}
+        options = read_options({**file_options, "title": title or file_options.get("title")})
         return widget_files(settings.endpoint, options.config(), settings.docs_version or "")
     except (ConfigurationError, InputError) as error:
         raise typer.BadParameter(str(error)) from None

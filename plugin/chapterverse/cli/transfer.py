@@ -20,7 +20,7 @@ from chapterverse.model import EmbedderCard, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 
-# What checks an export is loaded by the commands that need it.
+# Only the commands themselves load the module that checks an export.
 if TYPE_CHECKING:
     from chapterverse.indexing import transfer
 
@@ -44,8 +44,8 @@ def export(
     from chapterverse.indexing import transfer
 
     settings = settings_from(store, site, docs_version)
-    opened = open_store(settings)
-    snapshot = opened.snapshot(only_scope(opened, settings.site, settings.docs_version))
+    index_store = open_store(settings)
+    snapshot = index_store.snapshot(only_scope(index_store, settings.site, settings.docs_version))
     _write(file, transfer.export(snapshot, canonical=canonical))
     head = snapshot.head
     typer.echo(f"Wrote {head.chunks} chunks of {head.scope} to {file}", err=True)
@@ -87,12 +87,12 @@ def import_(
         made_by=_card(settings, exported),
     )
     with progress.bar() as shown:
-        done = maintenance.fill(exported, target, shown)
-    for warning in done.warnings:
+        result = maintenance.fill(exported, target, shown)
+    for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
-    typer.echo(f"Imported {done.total} chunks of {done.scope}, generation {done.generation}", err=True)
+    typer.echo(f"Imported {result.total} chunks of {result.scope}, generation {result.generation}", err=True)
     if as_json:
-        document = done.to_json()
+        document = result.to_json()
         print_json({key: document[key] for key in ("site", "version", "generation", "chunks", "embedded")})
 
 
@@ -112,26 +112,26 @@ def repair(
 
     settings = settings_from(store, site, docs_version, ledger=ledger)
     publish_policy.check(settings)
-    opened = open_store(settings)
+    index_store = open_store(settings)
     try:
-        scope = only_scope(opened, settings.site, settings.docs_version)
+        scope = only_scope(index_store, settings.site, settings.docs_version)
     except IndexMissing:
-        # A first publication that was killed leaves no head, and still something to remove.
+        # A killed first publication leaves no head, but leftovers to remove.
         if not settings.site:
             raise
         scope = Scope(settings.site, settings.docs_version or "")
-    done = maintenance.repair(Target(scope, opened, open_ledger(settings)))
-    told = f"rebuilt for {done.rebuilt} files" if done.rebuilt else "kept"
-    typer.echo(f"Removed {done.swept} leftovers, ledger {told}", err=True)
+    result = maintenance.repair(Target(scope, index_store, open_ledger(settings)))
+    outcome = f"rebuilt for {result.rebuilt} files" if result.rebuilt else "kept"
+    typer.echo(f"Removed {result.swept} leftovers, ledger {outcome}", err=True)
     if as_json:
-        head = done.head
+        head = result.head
         print_json(
             {
                 "site": head.site,
                 "version": head.version,
                 "generation": head.generation,
-                "removed": done.swept,
-                "ledger_files": done.rebuilt,
+                "removed": result.swept,
+                "ledger_files": result.rebuilt,
             }
         )
 
@@ -154,7 +154,7 @@ def _card(settings: Settings, exported: transfer.ExportFile) -> EmbedderCard:
 
 
 def _write(file: Path, lines: Iterable[str]) -> None:
-    """Write a file as a whole or not at all; into a pipe or a terminal as it comes."""
+    """Write a file atomically; write to a pipe or a terminal directly."""
     if file.exists() and not file.is_file():
         with file.open("w", encoding="utf-8") as out:
             out.writelines(lines)

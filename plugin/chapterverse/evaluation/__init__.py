@@ -1,9 +1,9 @@
 """`chapterverse eval`: measures how well a site's questions are answered.
 
-    questions ─ examining ─> Run(rows with ranks) ─ metrics ─> figures ─ bars ─> met or not
-                              │  two runs ─ comparing, bootstrap ─> differences with intervals
-                              └─ charts, report ─> one HTML file
+    questions ─ retrieval_run ─> Run(rows with ranks) ─ metrics ─> figures ─ bars ─> met or not
+                                  │  two runs ─ comparison, bootstrap ─> differences with intervals
+                                  └─ charts, report ─> one HTML file
 
-A run keeps facts (at which rank each expected place was found, the evidence, what was found instead); every figure is
-derived from them, so a run that was saved by an older release is measured by the same definitions as a new one.
+A run stores facts (the rank of each expected place, the evidence, the results). Figures are derived from them, so
+today's definitions also apply to a run saved by an older release.
 """

@@ -1,20 +1,20 @@
-"""Scores of answers without a judging model: citations, facts, refusals, confidence.
+"""Scores answers without a judging model: citations, facts, refusals, confidence.
 
-An answer is kept as facts that were counted (see `judging.judge` of the service), and figures follow from them as they
-do for a search. All are from 0 to 1, the higher the better, and averaged over the questions that they are defined for:
+An answer is stored as counts (see `Session.judge`), and figures are derived from them. All figures are from 0 to 1,
+higher is better, averaged over the questions that they are defined for:
 
-    citation_validity      share of the citations that name a source of this answer, stand in the index and are verified
-                           once more, each by itself; anything but 1 is a defect
-    citation_precision     share of the pairs of a sentence and one of its citations in which the section carries it
-    citation_recall        share of the sentences that a section cited there carries
-    nuggets                share of the expected facts that the answer holds; 0 of a refusal
-    cited.page             1 where any citation leads to an expected page; 0 of a refusal
+    citation_validity      share of the citations that name a source of this answer, are in the index and pass a second
+                           check on their own; below 1 is a defect
+    citation_precision     share of the pairs of a sentence and one of its citations whose section supports it
+    citation_recall        share of the sentences that a section cited there supports
+    nuggets                share of the expected facts in the answer; 0 for a refusal
+    cited.page             1 if any citation leads to an expected page; 0 for a refusal
     cited.section          the same for an expected section
-    refused@unanswerable   share of the unanswerable questions that were refused, at whichever stage
+    refused@unanswerable   share of the unanswerable questions that were refused, at any stage
     answered@answerable    share of the answerable ones that were not
 
 Precision and recall are those of Liu, Zhang and Liang, "Evaluating verifiability in generative search engines" (2023),
-with the lexical entailer that the service verifies by in place of people.
+with the service's lexical check in place of human judges.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NAMES = (VALIDITY, PRECISION, RECALL, NUGGETS, CITED_PAGE, CITED_SECTION, REFUSE
 
 @dataclass(frozen=True, slots=True)
 class CitationCounts:
-    """An address that an answer cites, and whether it stands in an expected section, or on the page of one."""
+    """A cited address, and whether it is in an expected section ("anchor") or only on its page ("page")."""
 
     url: str
     match: Literal["anchor", "page"] | None = None
@@ -48,15 +48,15 @@ class CitationCounts:
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult:
-    """What was answered to one question.
+    """The answer to one question.
 
     Attributes:
-        citations, valid: of all segments, and those of them that hold.
-        sentences, carried: what says something, and what a section cited there carries.
-        pairs, precise: a sentence with one of its citations, and those where that section carries it.
-        nuggets, contained: expected facts, and those that the answer holds.
+        citations, valid: number of citations in all segments, and of valid ones.
+        sentences, carried: number of sentences with a claim, and of those that a section cited there supports.
+        pairs, precise: number of pairs of a sentence and its citation, and of those whose section supports it.
+        nuggets, contained: number of expected facts, and of those in the answer.
         seconds: until the sources (`retrieve`), the first words (`first`) and the end (`total`).
-        degraded: why not all went as configured: then it counts for no figure.
+        degraded: why the answer was not made as configured; it then counts for no figure.
     """
 
     status: Status
@@ -79,25 +79,25 @@ class AnswerResult:
         return self.status == "not_in_docs"
 
     def figures(self, answerable: bool) -> dict[str, float]:
-        """Return the figures that this answer counts for, by name."""
+        """Return the figures that are defined for this answer, by name."""
         if self.degraded:
             return {}
-        found = {VALIDITY: (self.valid, self.citations), PRECISION: (self.precise, self.pairs)}
-        found[RECALL] = (self.carried, self.sentences)
+        counts = {VALIDITY: (self.valid, self.citations), PRECISION: (self.precise, self.pairs)}
+        counts[RECALL] = (self.carried, self.sentences)
         if not answerable:
-            return {**_shares(found), REFUSED: float(self.refused)}
-        found[NUGGETS] = (self.contained, self.nuggets)
+            return {**_shares(counts), REFUSED: float(self.refused)}
+        counts[NUGGETS] = (self.contained, self.nuggets)
         return {
-            **_shares(found),
+            **_shares(counts),
             CITED_PAGE: float(any(c.match for c in self.cited)),
             CITED_SECTION: float(any(c.match == "anchor" for c in self.cited)),
             ANSWERED: float(not self.refused),
         }
 
     def outcome(self, answerable: bool) -> AnswerOutcome | None:
-        """Return how sure it was and whether it is right; None of a refusal, which is sure of nothing.
+        """Return confidence and correctness, None for a refusal.
 
-        It is right if it holds any expected fact, or where none are written down, if it cites an expected page.
+        An answer is right if it contains any expected fact; without expected facts, if it cites an expected page.
         """
         if self.refused or self.degraded:
             return None
@@ -107,7 +107,7 @@ class AnswerResult:
 
 @dataclass(frozen=True, slots=True)
 class MutationCounts:
-    """How many sentences that were made wrong the verifier had before it, and how many it did not let stand."""
+    """Number of false sentences given to the check, and of those that it rejected."""
 
     tried: Annotated[int, Field(ge=1)]
     caught: Count
@@ -123,12 +123,12 @@ def figure_of(kind: str) -> str:
 
 
 def mean_seconds(answers: Sequence[AnswerResult]) -> dict[str, float]:
-    """Return the mean seconds until each stage, over the answers that came to it."""
-    found: dict[str, list[float]] = {}
+    """Return the mean seconds until each stage, over the answers that reached it."""
+    by_stage: dict[str, list[float]] = {}
     for answer in answers:
         for stage, taken in answer.seconds.items():
-            found.setdefault(stage, []).append(taken)
-    return {stage: sum(taken) / len(taken) for stage, taken in found.items()}
+            by_stage.setdefault(stage, []).append(taken)
+    return {stage: sum(taken) / len(taken) for stage, taken in by_stage.items()}
 
 
 def _shares(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:

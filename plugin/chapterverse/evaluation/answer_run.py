@@ -1,4 +1,4 @@
-"""Answers every question of a run by the whole pipeline."""
+"""Answers every question of a run through the whole pipeline."""
 
 from __future__ import annotations
 
@@ -20,64 +20,66 @@ from chapterverse.settings import Settings
 _AT_ONCE = 50
 
 
-def answer(run: Run, asked: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
+def answer(run: Run, questions: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
     """Have the service answer every question of a run, and return the run with the answers.
 
-    An interrupt ends the asking and keeps what was answered before it.
+    An interrupt stops the questions and keeps the answers so far.
 
     Args:
-        asked: the questions of the run's rows, in the same order.
+        questions: the questions of the run's rows, in the same order.
 
     Raises:
-        IndexLocked: the index was published anew meanwhile.
-        IndexFault: there is no index that can be read.
+        IndexLocked: another generation was published meanwhile.
+        IndexFault: there is no readable index.
     """
     site = SitePlaces((run.index.base_url, settings.base_url))
     answers, claims, interrupted = list[AnswerResult | None](), list[Claim](), False
     try:
-        for done, one in enumerate(asked):
-            report("Answering questions", done, len(asked))
-            found = session.judge(one.question, one.history)
-            if found["generation"] != run.index.generation:
+        for done, question in enumerate(questions):
+            report("Answering questions", done, len(questions))
+            judged = session.judge(question.question, question.history)
+            if judged["generation"] != run.index.generation:
                 raise IndexLocked(
                     f"The index of {run.index.site} was published anew while its questions were answered: run it again."
                 )
-            answers.append(_answer(one, found, site))
-            claims += found["claims"] if not found["degraded"] else ()
-        report("Answering questions", len(asked), len(asked))
-        caught = _caught(claims, session, report)
+            answers.append(_answer(question, judged, site))
+            claims += judged["claims"] if not judged["degraded"] else ()
+        report("Answering questions", len(questions), len(questions))
+        caught = _test_check(claims, session, report)
     except KeyboardInterrupt:
         caught, interrupted = {}, True
-    answers += [None] * (len(asked) - len(answers))
-    rows = tuple(replace(row, answer=made) for row, made in zip(run.rows, answers, strict=True))
+    answers += [None] * (len(questions) - len(answers))
+    rows = tuple(replace(row, answer=result) for row, result in zip(run.rows, answers, strict=True))
     return replace(run, rows=rows, generator=settings.generator, caught=caught, interrupted=interrupted)
 
 
-def _answer(asked: QuestionRow, found: dict[str, Any], site: SitePlaces) -> AnswerResult:
-    expected = distinct(site.place(address) for address in asked.expected)
+def _answer(question: QuestionRow, judged: dict[str, Any], site: SitePlaces) -> AnswerResult:
+    expected = distinct(site.place(address) for address in question.expected)
     counted = ("citations", "valid", "sentences", "carried", "pairs", "precise")
     return AnswerResult(
-        status=found["status"],
-        confidence=found["confidence"],
-        text=found["text"],
-        cited=tuple(CitationCounts(url, match(expected, site.place(url))) for url in found["cited"]),
-        **{name: found[name] for name in counted},
-        nuggets=len(asked.nuggets),
-        contained=0 if found["status"] == "not_in_docs" else sum(n.stands_in(found["text"]) for n in asked.nuggets),
-        seconds=found["seconds"],
-        degraded=found["degraded"],
+        status=judged["status"],
+        confidence=judged["confidence"],
+        text=judged["text"],
+        cited=tuple(CitationCounts(url, match(expected, site.place(url))) for url in judged["cited"]),
+        **{name: judged[name] for name in counted},
+        nuggets=len(question.nuggets),
+        contained=0
+        if judged["status"] == "not_in_docs"
+        else sum(n.stands_in(judged["text"]) for n in question.nuggets),
+        seconds=judged["seconds"],
+        degraded=judged["degraded"],
     )
 
 
-def _caught(claims: Sequence[Claim], session: Session, report: Progress) -> dict[str, MutationCounts]:
-    """Return how many of the claims, made wrong in each way, the verifier does not let stand."""
-    made = list(mutations(claims))
+def _test_check(claims: Sequence[Claim], session: Session, report: Progress) -> dict[str, MutationCounts]:
+    """Return by kind how many false sentences were checked, and how many the check rejected."""
+    mutated = list(mutations(claims))
     stands: list[bool] = []
-    for at in range(0, len(made), _AT_ONCE):
-        report("Testing the verifier", at, len(made))
-        stands += session.holds([claim for _, claim in made[at : at + _AT_ONCE]])
-    report("Testing the verifier", len(made), len(made))
-    fell: dict[str, list[bool]] = {kind: [] for kind in KINDS}
-    for (kind, _), stood in zip(made, stands, strict=True):
-        fell[kind].append(not stood)
-    return {kind: MutationCounts(len(tried), sum(tried)) for kind, tried in fell.items() if tried}
+    for at in range(0, len(mutated), _AT_ONCE):
+        report("Testing the verifier", at, len(mutated))
+        stands += session.holds([claim for _, claim in mutated[at : at + _AT_ONCE]])
+    report("Testing the verifier", len(mutated), len(mutated))
+    rejected: dict[str, list[bool]] = {kind: [] for kind in KINDS}
+    for (kind, _), supported in zip(mutated, stands, strict=True):
+        rejected[kind].append(not supported)
+    return {kind: MutationCounts(len(outcomes), sum(outcomes)) for kind, outcomes in rejected.items() if outcomes}

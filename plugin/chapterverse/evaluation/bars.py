@@ -9,7 +9,7 @@ from typing import Any
 from chapterverse.evaluation import answer_metrics, metrics
 from chapterverse.evaluation.mutations import KINDS
 
-#: A mean of floats may end a hair under the fraction that it stands for.
+#: Tolerance for rounding in a mean of floats.
 _HAIR = 1e-9
 
 _OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
@@ -19,14 +19,14 @@ _KNOWN = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in m
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The least that one figure must reach, 0 to 1."""
+    """The minimum of one figure, 0 to 1."""
 
     name: str
     least: float
 
     @property
     def of_answers(self) -> bool:
-        """Whether it takes answers, and not only a search, to measure it."""
+        """Whether the figure needs answers and not only a search."""
         return self.name in _OF_ANSWERS
 
     def met(self, figures: Mapping[str, float | None]) -> bool:
@@ -34,7 +34,7 @@ class Bar:
         return value is not None and value >= self.least - _HAIR
 
     def in_words(self, figures: Mapping[str, float | None]) -> str:
-        """Return what there is to say about a bar that is not met: one sentence."""
+        """Return one sentence about a missed bar."""
         value = figures.get(self.name)
         if value is None:
             return f"{self.name} has a bar of {self.least:g}, and no question to measure it by."
@@ -45,10 +45,10 @@ class Bar:
 
 
 def read_bar(text: str) -> Bar:
-    """Read `NAME=VALUE`; names are those of `metrics` and `answers` in any case, "anchor." in front is free.
+    """Parse `NAME=VALUE`. Names are those of `metrics` and `answer_metrics` in any case, optionally after "anchor.".
 
     Raises:
-        ValueError: it is none; the message is one sentence.
+        ValueError: it is invalid; the message is one sentence.
     """
     name, separator, value = (part.strip() for part in text.partition("="))
     if not separator:
@@ -66,5 +66,5 @@ def read_bar(text: str) -> Bar:
 
 
 def missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:
-    """Return a sentence for each bar that is not met."""
+    """Return a sentence for each missed bar."""
     return [bar.in_words(figures) for bar in bars if not bar.met(figures)]

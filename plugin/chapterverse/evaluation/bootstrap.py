@@ -1,9 +1,9 @@
-"""Paired bootstrap intervals: how much of the difference between two runs may be chance.
+"""Paired bootstrap intervals: whether the difference between two runs may be chance.
 
-Both runs answered the same questions, so it is their differences, question by question, that are drawn again: as many
-as there are, with replacement, ten thousand times. The interval holds the middle 95 % of the means (the percentile
-interval of Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13; for retrieval see Sakai,
-"Evaluating evaluation metrics based on the bootstrap", SIGIR 2006). Where it doesn't hold zero, the runs differ.
+Both runs answered the same questions, so their differences by question are resampled with replacement, ten thousand
+times. The interval contains the middle 95 % of the means (the percentile interval of Efron and Tibshirani, "An
+Introduction to the Bootstrap" (1993), chapter 13; for retrieval see Sakai, "Evaluating evaluation metrics based on the
+bootstrap", SIGIR 2006). The runs differ if it excludes zero.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from chapterverse.progress import Progress
 
 RESAMPLES = 10_000
-#: Share of the means that lie outside, half of it on either side.
+#: Share of the means outside the interval, half of it on either side.
 _OUTSIDE = 0.05
 _SEED = 0
 #: Resamples between two reports of progress.
@@ -24,7 +24,7 @@ _STEP = 500
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where the mean difference lies, with 95 % confidence."""
+    """95 % confidence interval of the mean difference."""
 
     low: float
     high: float
@@ -35,29 +35,27 @@ class Interval:
 
 
 def intervals(differences: Sequence[Sequence[float]], report: Progress) -> list[Interval]:
-    """Return an interval for each figure.
-
-    The same differences give the same intervals on every machine and release of Python.
+    """Return an interval for each figure, the same on every machine and release of Python.
 
     Args:
-        differences: a row for each question, with the difference of each figure.
+        differences: a row for each question with the difference of each figure.
     """
-    # A question without any difference adds nothing to any sum: drawing it needs to be counted, not added up.
+    # A question without differences adds 0 to every sum, so it is only counted.
     changed = [row for row in differences if any(row)]
     columns = list(zip(*changed, strict=True)) if changed else [()] * len(differences[0])
     means: list[list[float]] = [[] for _ in columns]
     for done, drawn in enumerate(_draws(len(differences), len(changed))):
         if done % _STEP == 0:
             report("Resampling questions", done, RESAMPLES)
-        for column, found in zip(columns, means, strict=True):
-            found.append(sum(map(column.__getitem__, drawn)) / len(differences))
+        for column, column_means in zip(columns, means, strict=True):
+            column_means.append(sum(map(column.__getitem__, drawn)) / len(differences))
     report("Resampling questions", RESAMPLES, RESAMPLES)
-    return [_middle(sorted(found)) for found in means]
+    return [_middle(sorted(column_means)) for column_means in means]
 
 
 def _draws(size: int, changed: int) -> Iterator[list[int]]:
-    """Yield for each resample which of the first `changed` questions were drawn, out of `size`."""
-    # Of the module's functions only `random` promises the same numbers in every release.
+    """Yield the indices below `changed` in each resample of `size` questions."""
+    # Only `random` promises the same numbers in every release.
     chance = random.Random(_SEED).random  # noqa: S311  (a sample, not a secret)
     for _ in range(RESAMPLES):
         yield [i for _ in range(size) if (i := int(chance() * size)) < changed]
@@ -65,5 +63,5 @@ def _draws(size: int, changed: int) -> Iterator[list[int]]:
 
 def _middle(means: Sequence[float]) -> Interval:
     left_out = int(len(means) * _OUTSIDE / 2)
-    # As many from either side, so that two runs in the other order have the mirrored interval.
+    # Symmetric, so that swapping the runs mirrors the interval.
     return Interval(means[left_out - 1], means[-left_out])

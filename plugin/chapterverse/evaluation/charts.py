@@ -1,4 +1,4 @@
-"""Computes the marks of the report's charts in units of their SVG."""
+"""Computes the marks of the report's charts in SVG units."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from chapterverse.evaluation.comparison import Change
 from chapterverse.evaluation.metrics import DEPTH
 from chapterverse.evaluation.runs import Run
 
-#: Size of a chart, and of the field in it where the marks are.
+#: Size of a chart, and of its plot area.
 WIDTH, HEIGHT = 460, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 12, 22, 34
 _FIELD_WIDTH, _FIELD_HEIGHT = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
 _BINS = 20
-#: Behind the last rank that counts, and not at all.
+#: Labels for ranks after the last one that counts, and for "not found".
 _LATER, _NEVER = f"{DEPTH + 1}+", "none"
-#: Lines across the field, at most.
+#: Most grid lines.
 _TICKS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A rectangle of one series, with what it says when it is pointed at."""
+    """A rectangle of one series, with its tooltip."""
 
     x: float
     y: float
@@ -36,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A word at a place of an axis: `at` is x below the field, y beside it."""
+    """An axis label: `at` is x below the plot area, y beside it."""
 
     at: float
     text: str
@@ -47,8 +47,8 @@ class Chart:
     """A chart's marks and axes.
 
     Attributes:
-        ground: y of the line that the marks stand on.
-        floor: x of the evidence floor, where the chart has one.
+        ground: y of the base line.
+        floor: x of the evidence floor, if the chart has one.
     """
 
     marks: tuple[Mark, ...]
@@ -72,7 +72,7 @@ class Whisker:
 
 
 def ranks(run: Run) -> Chart:
-    """Return at which rank the first right section, and the first right page, were found: how often each."""
+    """Return a histogram of the rank of the first right section, and of the first right page."""
     steps = [*map(str, range(1, DEPTH + 1)), _LATER, _NEVER]
     series = {
         "section": Counter(_step(row.rank) for row in run.answerable),
@@ -92,7 +92,7 @@ def ranks(run: Run) -> Chart:
 
 
 def evidence(run: Run) -> Chart:
-    """Return how often each strength of evidence occurred: answerable questions upwards, the others downwards."""
+    """Return a histogram of evidence: answerable questions upwards, the others downwards."""
     up = Counter(_bin(row.evidence) for row in run.answerable)
     down = Counter(_bin(row.evidence) for row in run.unanswerable)
     most_up, most_down = max(up.values(), default=0), max(down.values(), default=0)
@@ -112,7 +112,7 @@ def evidence(run: Run) -> Chart:
 
 
 def confidences(run: Run) -> Chart:
-    """Return for each tenth of confidence the share of right answers: where it is calibrated, bars rise like stairs."""
+    """Return the share of right answers for each tenth of confidence; calibrated confidence makes a diagonal."""
     bars = [
         (
             int(min(b.confidence, 0.999) * 10),
@@ -125,11 +125,11 @@ def confidences(run: Run) -> Chart:
 
 
 def risks(run: Run) -> Chart:
-    """Return the share of wrong answers among the surest tenth, two tenths, and so on to all."""
-    found = confidence.risks(run.outcomes)
+    """Return the share of wrong answers among the most confident tenth, two tenths, and so on to all."""
+    points = confidence.risks(run.outcomes)
     bars = [
         (round(r.coverage * 10) - 1, r.risk, f"the surest {r.coverage:.0%}: {r.risk:.2f} wrong")
-        for r in found
+        for r in points
         if round(r.coverage * 10) > 0
     ]
     room = _FIELD_WIDTH / 10
@@ -137,7 +137,7 @@ def risks(run: Run) -> Chart:
 
 
 def _shares(bars: Sequence[tuple[int, float, str]], below: Sequence[Label], series: str) -> Chart:
-    """Return a chart of shares in ten columns: (column, share, what it says)."""
+    """Return a chart of shares in ten columns, from (column, share, tooltip)."""
     room, ground = _FIELD_WIDTH / 10, float(HEIGHT - _BOTTOM)
     marks = [
         _mark(_LEFT + at * room + 2, ground - share * _FIELD_HEIGHT, room - 4, share * _FIELD_HEIGHT, series, says)
@@ -148,7 +148,7 @@ def _shares(bars: Sequence[tuple[int, float, str]], below: Sequence[Label], seri
 
 
 def whiskers(changes: Sequence[Change]) -> list[Whisker]:
-    """Return where each change stands on an axis that they share."""
+    """Return the changes on a common axis."""
     widest = max((max(abs(c.interval.low), abs(c.interval.high), abs(c.difference)) for c in changes), default=0) or 1
     return [
         Whisker(*(round(50 + v / widest * 46, 2) for v in (c.interval.low, c.difference, c.interval.high)))
@@ -169,7 +169,7 @@ def _bin(value: float) -> int:
 
 
 def _ticks(most: int, ground: float, *, up: bool, unit: float = 0.0) -> tuple[Label, ...]:
-    """Return counts at even steps from the ground to the highest mark."""
+    """Return labels at even steps from the base line to the highest mark."""
     unit = unit or _FIELD_HEIGHT / most
     step = next(s * 10**e for e in range(12) for s in (1, 2, 5) if most <= s * 10**e * _TICKS)
     return tuple(Label(round(ground + n * unit * (-1 if up else 1), 2), str(n)) for n in range(0, most + 1, step))

@@ -1,4 +1,4 @@
-"""Compares two runs: how much each figure changed, and which questions moved."""
+"""Compares two runs: changes of the figures, and of single questions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One figure before and now, over the shared questions that it is defined for.
+    """One figure in both runs, over the shared questions that it is defined for.
 
     Attributes:
-        interval: of the difference, with 95 % confidence; see `bootstrap`.
-        questions: how many that are.
+        interval: of the difference, 95 % confidence; see `bootstrap`.
+        questions: number of those questions.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Change:
 
     @property
     def verdict(self) -> str:
-        """Say whether it is the same, better, worse, or not told apart from luck."""
+        """ "better", "worse", "same", or "unclear" if the difference may be chance."""
         if not self.interval.excludes_zero:
             return "unclear" if self.interval.low < self.interval.high else "same"
         return "better" if self.difference > 0 else "worse"
@@ -55,10 +55,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A question that went better or worse: first by whether it is rightly answered or refused, then by ndcg@10.
+    """A question that went better or worse: by right answer or refusal first, then by ndcg@10.
 
     Attributes:
-        rank_before: of its first expected section; None if it wasn't found, and for an unanswerable question.
+        rank_before: of its first expected section; None if not found or unanswerable.
         ndcg_before: 0 for an unanswerable question.
         refused_before: whether it was refused.
     """
@@ -74,7 +74,7 @@ class Move:
 
     @property
     def size(self) -> tuple[bool, float]:
-        """How far it moved, for putting the largest first."""
+        """Sort key for the size of the move."""
         return self.refused_before != self.refused_now, abs(self.ndcg_now - self.ndcg_before)
 
 
@@ -83,9 +83,9 @@ class Comparison:
     """This run against an earlier one.
 
     Attributes:
-        only_now: ids of questions that the earlier run doesn't hold, or holds in other words.
-        only_before: ids of those that this run doesn't hold, or holds in other words.
-        moves: those for the worse first, the largest first of each.
+        only_now: ids of questions that are missing from the earlier run, or worded otherwise in it.
+        only_before: ids of questions that are missing from this run, or worded otherwise in it.
+        moves: worse ones first, each group by size.
     """
 
     shared: int
@@ -104,15 +104,15 @@ class Comparison:
         }
 
 
-def shares(asked: Sequence[QuestionRow], before: Run) -> bool:
-    """Whether there is anything to compare: an earlier run holds any of these questions."""
-    return not {_key(row) for row in before.rows}.isdisjoint(map(_key, asked))
+def shares(questions: Sequence[QuestionRow], before: Run) -> bool:
+    """Whether an earlier run contains any of these questions."""
+    return not {_key(row) for row in before.rows}.isdisjoint(map(_key, questions))
 
 
 def compare(now: Run, before: Run, report: Progress) -> Comparison:
-    """Compare the questions that both runs hold: of the same id, in the same words, answerable in both or in neither.
+    """Compare the questions in both runs: equal in id, wording and answerability.
 
-    What is expected may differ, as it does where a page moved: each run is held to its own.
+    Expected places may differ, for example after a page moved; each run is measured by its own.
     """
     earlier = {_key(row): row for row in before.rows}
     pairs = [(row, earlier[_key(row)]) for row in now.rows if _key(row) in earlier]
@@ -146,15 +146,15 @@ def _changes(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]
 
 
 def _of_answers(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]:
-    """Return the changes of figures of answers, each over the questions that it is defined for in both runs."""
-    found = [(now.answer_figures, before.answer_figures) for now, before in pairs]
+    """Return the changes of the answers' figures, each over the questions that define it in both runs."""
+    figures = [(now.answer_figures, before.answer_figures) for now, before in pairs]
     changes = []
     for name in answer_metrics.NAMES:
-        held = [(now, before) for now, before in found if name in now and name in before]
-        if held:
-            (interval,) = intervals([[now[name] - before[name]] for now, before in held], report)
-            now_mean, before_mean = (_mean([of[side] for of in held], name) for side in (0, 1))
-            changes.append(Change(name, before_mean, now_mean, interval, len(held)))
+        defined = [(now, before) for now, before in figures if name in now and name in before]
+        if defined:
+            (interval,) = intervals([[now[name] - before[name]] for now, before in defined], report)
+            now_mean, before_mean = (_mean([pair[side] for pair in defined], name) for side in (0, 1))
+            changes.append(Change(name, before_mean, now_mean, interval, len(defined)))
     return changes
 
 
@@ -163,13 +163,13 @@ def _mean(rows: Sequence[dict[str, float]], name: str) -> float:
 
 
 def _moves(pairs: Sequence[tuple[Row, Row]]) -> tuple[Move, ...]:
-    moves = [_move(now, before) for now, before in pairs if _standing(now) != _standing(before)]
+    moves = [_move(now, before) for now, before in pairs if _quality(now) != _quality(before)]
     largest = sorted(moves, key=lambda move: move.size, reverse=True)
     return tuple(sorted(largest, key=lambda move: move.better))
 
 
 def _move(now: Row, before: Row) -> Move:
-    standing_now, standing_before = _standing(now), _standing(before)
+    standing_now, standing_before = _quality(now), _quality(before)
     return Move(
         id=now.id,
         better=standing_now > standing_before,
@@ -182,7 +182,7 @@ def _move(now: Row, before: Row) -> Move:
     )
 
 
-def _standing(row: Row) -> tuple[float, float]:
-    """Return how well a question went, the more important first."""
+def _quality(row: Row) -> tuple[float, float]:
+    """Return how well a question went, as a sort key."""
     figures = row.figures
     return figures.get(metrics.ANSWERED, figures.get(metrics.REFUSED, 0.0)), figures.get("ndcg@10", 0.0)

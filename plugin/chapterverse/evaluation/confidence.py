@@ -1,9 +1,9 @@
-"""Calibration of confidences: Brier score, calibration error, and the risk at each level.
+"""Calibration of confidences: Brier score, calibration error, and risk by coverage.
 
-brier          mean squared distance of confidence and outcome, the less the better (Brier, 1950)
-ece            distance of mean confidence and share of right answers in ten bins of width .1, weighted by how many
-               answers each has: expected calibration error (Naeini, Cooper and Hauskrecht, 2015)
-risk-coverage  share of wrong answers among the surest ones, for ever more of them (El-Yaniv and Wiener, 2010)
+brier          mean squared difference of confidence and outcome, lower is better (Brier, 1950)
+ece            difference of mean confidence and share of right answers in ten bins of width .1, weighted by the number
+               of answers: expected calibration error (Naeini, Cooper and Hauskrecht, 2015)
+risk-coverage  share of wrong answers among the most confident ones, by their number (El-Yaniv and Wiener, 2010)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BINS = 10
 
 
 class AnswerOutcome(NamedTuple):
-    """How sure an answer was, 0 to 1, and whether it was right."""
+    """Confidence of an answer, 0 to 1, and whether it was right."""
 
     confidence: float
     right: bool
@@ -26,7 +26,7 @@ class AnswerOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Answers of about one confidence."""
+    """Answers of similar confidence: mean confidence, share of right ones, number."""
 
     confidence: float
     right: float
@@ -35,7 +35,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """Share of wrong answers among the share of answers that is surest."""
+    """Share of wrong answers (`risk`) among the most confident share of all answers (`coverage`)."""
 
     coverage: float
     risk: float
@@ -46,17 +46,17 @@ def brier(outcomes: Sequence[AnswerOutcome]) -> float:
 
 
 def bins(outcomes: Sequence[AnswerOutcome]) -> list[Bin]:
-    """Return the bins that hold any answer, the least confident first."""
-    found: defaultdict[int, list[AnswerOutcome]] = defaultdict(list)
+    """Return the non-empty bins, least confident first."""
+    by_bin: defaultdict[int, list[AnswerOutcome]] = defaultdict(list)
     for outcome in outcomes:
-        found[min(_BINS - 1, int(outcome.confidence * _BINS))].append(outcome)
+        by_bin[min(_BINS - 1, int(outcome.confidence * _BINS))].append(outcome)
     return [
         Bin(
-            math.fsum(o.confidence for o in held) / len(held),
-            sum(o.right for o in held) / len(held),
-            len(held),
+            math.fsum(o.confidence for o in group) / len(group),
+            sum(o.right for o in group) / len(group),
+            len(group),
         )
-        for _, held in sorted(found.items())
+        for _, group in sorted(by_bin.items())
     ]
 
 
@@ -65,15 +65,15 @@ def ece(outcomes: Sequence[AnswerOutcome]) -> float:
 
 
 def risks(outcomes: Sequence[AnswerOutcome]) -> list[Risk]:
-    """Return the risk at every tenth of the answers; those of one confidence are wrong as often as their mean."""
+    """Return the risk at each tenth of the answers. Answers of equal confidence count with their mean."""
     shares = _smoothed(outcomes)
     tenths = (max(1, round(len(shares) * tenth / _BINS)) for tenth in range(1, _BINS + 1)) if shares else ()
-    return [Risk(taken / len(shares), 1 - math.fsum(shares[:taken]) / taken) for taken in dict.fromkeys(tenths)]
+    return [Risk(count / len(shares), 1 - math.fsum(shares[:count]) / count) for count in dict.fromkeys(tenths)]
 
 
 def _smoothed(outcomes: Sequence[AnswerOutcome]) -> list[float]:
-    """Return for each answer, the surest first, how often those of its confidence are right."""
+    """Return for each answer, most confident first, the share of right answers of its confidence."""
     tied: defaultdict[float, list[bool]] = defaultdict(list)
     for outcome in outcomes:
         tied[outcome.confidence].append(outcome.right)
-    return [sum(held) / len(held) for _, held in sorted(tied.items(), reverse=True) for _ in held]
+    return [sum(results) / len(results) for _, results in sorted(tied.items(), reverse=True) for _ in results]

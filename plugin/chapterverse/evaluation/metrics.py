@@ -1,9 +1,9 @@
-"""Retrieval metrics, each computed from the ranks of the expected places.
+"""Retrieval metrics of one question, computed from the ranks of its expected places.
 
-Ranks start at 1 and None is "not found"; several chunks of one expected section count once, at the first of them (see
-`places.ranks`). All figures are from 0 to 1, look at the first ten results, and are averaged over questions, each
-question weighing the same. They follow Manning, Raghavan and Schütze, "Introduction to Information Retrieval" (2008),
-chapter 8, with nDCG by Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002).
+Ranks start at 1, and None is "not found". Several chunks of one expected section count once, at the first rank (see
+`places.ranks`). All figures are from 0 to 1, look at the first ten results and are averaged over questions with equal
+weight. They follow Manning, Raghavan and Schütze, "Introduction to Information Retrieval" (2008), chapter 8, with nDCG
+by Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 Ranks: TypeAlias = Sequence[int | None]
 
-#: Results that any figure looks at.
+#: Results that the figures look at.
 DEPTH = 10
 
 
@@ -37,8 +37,8 @@ def reciprocal_rank(ranks: Ranks) -> float:
 def ndcg(ranks: Ranks, k: int = DEPTH) -> float:
     """Return the discounted cumulated gain of the first `k` results over that of the best order.
 
-    Gains are binary and discounted by log2(rank + 1), the form most used since Burges et al. (2005). The best order
-    has all expected places first, or as many of them as `k` results can hold.
+    Gains are binary and discounted by log2(rank + 1), the usual form since Burges et al. (2005). The best order has as
+    many expected places first as `k` results can hold.
     """
     best = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(ranks), k) + 1))
     return math.fsum(1 / math.log2(rank + 1) for rank in _within(ranks, k)) / best
@@ -48,7 +48,7 @@ def _within(ranks: Ranks, k: int) -> Iterable[int]:
     return (rank for rank in ranks if rank is not None and rank <= k)
 
 
-#: What is measured of the ranks of one question, by name.
+#: Metrics of one question's ranks, by name.
 RANKED: Mapping[str, Callable[[Ranks], float]] = {
     "recall@3": partial(recall, k=3),
     "recall@5": partial(recall, k=5),
@@ -59,13 +59,13 @@ RANKED: Mapping[str, Callable[[Ranks], float]] = {
     "ndcg@10": ndcg,
 }
 
-#: Before the name of a figure that counts pages, not sections.
+#: Prefix of a figure that counts pages instead of sections.
 PAGE = "page."
 
 #: Share of the unanswerable questions that were refused, and of the answerable ones that were not.
 REFUSED, ANSWERED = "refused", "answered"
 
-#: Every figure that may have a bar: the higher, the better.
+#: Every retrieval figure that may have a bar; higher is better.
 NAMES = (*RANKED, *(PAGE + name for name in RANKED), REFUSED, ANSWERED)
 
 
@@ -78,5 +78,5 @@ def of_ranks(anchor: Ranks, page: Ranks) -> dict[str, float]:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the mean; None of nothing."""
+    """Return the mean, None for no values."""
     return math.fsum(values) / len(values) if values else None

@@ -1,10 +1,10 @@
 """Makes supported sentences false, to measure how many the check catches.
 
-    foreign   a sentence that another page carries, under this citation
+    foreign   a sentence of another page under this citation
     number    one of the sentence's numbers changed
-    negation  a "not" put in, or taken out; of sentences that deny nothing else, for two denials may be none
+    negation  a "not" added or removed; skipped for sentences with another negation, because two may cancel out
 
-Which sentence is taken and what becomes of it is drawn with a fixed seed.
+A fixed seed selects the sentences and their changes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-#: A claim has a `text` and the `url` and `chunk_id` of a section that carries it; see `service.holds`.
+#: A claim has a `text`, and the `url` and `chunk_id` of a section that supports it; see `Session.holds`.
 Claim = Mapping[str, str]
 
 KINDS = ("foreign", "number", "negation")
-#: Claims that are mutated, at most; more would not move a share by a hundredth.
+#: Most claims that are mutated; more would change a share by less than a hundredth.
 _MOST = 400
 _SEED = 0
 
-# Not the number of an item, nor a part of a larger one.
+# Neither an item's number nor a part of a larger number.
 _NUMBER = re.compile(r"(?!\A\d+[.)]\s)(?<![\w.,:/-])\d{1,9}(?![\w/:-]|[.,]\d)")
 _NOT = re.compile(r"\b(?:not|nicht)\s+|\b(can)(?:not|['’]t)\b|(?<!wo)n['’]t\b", re.IGNORECASE)
 _OTHERWISE = re.compile(
@@ -36,21 +36,21 @@ _AUXILIARY = re.compile(
 
 
 def mutations(claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
-    """Yield (kind, claim made wrong); a claim without a number or a verb that can be negated has no such mutation."""
+    """Yield (kind, false claim). A claim without a number, or without a verb to negate, has no such mutation."""
     chance = random.Random(_SEED)  # noqa: S311  (a sample, not a secret)
     for claim in claims if len(claims) <= _MOST else chance.sample(list(claims), _MOST):
-        made = {
+        texts = {
             "foreign": _foreign(claim, claims, chance),
             "number": _renumbered(claim["text"], chance),
             "negation": negated(claim["text"]),
         }
-        yield from ((kind, {**claim, "text": text}) for kind, text in made.items() if text is not None)
+        yield from ((kind, {**claim, "text": text}) for kind, text in texts.items() if text is not None)
 
 
 def _foreign(claim: Claim, claims: Sequence[Claim], chance: random.Random) -> str | None:
-    """Return what another page says and no claim of this one does."""
-    said = {other["text"] for other in claims if _page(other) == _page(claim)}
-    others = [other["text"] for other in claims if other["text"] not in said]
+    """Return a sentence of another page that is no claim of this one."""
+    own_texts = {other["text"] for other in claims if _page(other) == _page(claim)}
+    others = [other["text"] for other in claims if other["text"] not in own_texts]
     return chance.choice(others) if others else None
 
 
@@ -58,17 +58,17 @@ def _renumbered(text: str, chance: random.Random) -> str | None:
     numbers = list(_NUMBER.finditer(text))
     if not numbers:
         return None
-    taken = chance.choice(numbers)
-    return f"{text[: taken.start()]}{int(taken.group()) + chance.randrange(1, 90)}{text[taken.end() :]}"
+    match = chance.choice(numbers)
+    return f"{text[: match.start()]}{int(match.group()) + chance.randrange(1, 90)}{text[match.end() :]}"
 
 
 def negated(text: str) -> str | None:
-    """Return the sentence with the opposite meaning; None of a table's row and where that is not so easily said."""
-    found, verb = list(_NOT.finditer(text)), _AUXILIARY.search(text)
-    if _OTHERWISE.search(text) or len(found) > 1:
+    """Return the sentence with the opposite meaning; None for a table row and where a "not" is not enough."""
+    negations, verb = list(_NOT.finditer(text)), _AUXILIARY.search(text)
+    if _OTHERWISE.search(text) or len(negations) > 1:
         return None
-    if found:
-        return f"{text[: found[0].start()]}{found[0].group(1) or ''}{text[found[0].end() :]}"
+    if negations:
+        return f"{text[: negations[0].start()]}{negations[0].group(1) or ''}{text[negations[0].end() :]}"
     if verb is None:
         return None
     return f"{text[: verb.end()]} {'not' if verb['en'] else 'nicht'}{text[verb.end() :]}"

@@ -1,8 +1,8 @@
-"""Nuggets: the facts that a right answer must hold, as a question file states them.
+"""Nuggets: facts that a right answer must contain, as a question file states them.
 
     "nuggets": ["8765", ["port", "--port"], "/local ?host/"]
 
-Each is a text, a list of texts of which any will do, or a regular expression between slashes.
+Each is a text, a list of alternative texts, or a regular expression between slashes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-#: What marks words in Markdown and is no part of them.
+#: Markdown emphasis and code marks.
 _MARKS = re.compile(r"\*\*|`")
 
 
@@ -20,13 +20,13 @@ class Nugget:
     """One fact.
 
     Attributes:
-        alternatives: any of which says it.
+        alternatives: patterns of which any is enough.
     """
 
     alternatives: tuple[re.Pattern[str], ...]
 
     def stands_in(self, text: str) -> bool:
-        """Whether an answer, in Markdown, holds it; small and capital letters are the same."""
+        """Whether an answer in Markdown contains it, ignoring case."""
         bare = _MARKS.sub("", text)
         return any(pattern.search(bare) for pattern in self.alternatives)
 
@@ -35,7 +35,7 @@ def read_nuggets(value: Any) -> tuple[Nugget, ...]:
     """Return the nuggets of a row.
 
     Raises:
-        ValueError: they are none; the message is the rest of a sentence about the row.
+        ValueError: they are invalid; the message continues a sentence about the row.
     """
     if not isinstance(value, list):
         raise ValueError('"nuggets" must be a list.')
@@ -50,6 +50,6 @@ def _pattern(text: Any) -> re.Pattern[str]:
             return re.compile(text[1:-1], re.IGNORECASE)
         except (re.error, RecursionError, OverflowError):
             raise ValueError(f"the nugget {text!r} is no regular expression.") from None
-    # Lines may be broken between any words, and "80" is not what "8080" says.
+    # Allow line breaks between words; "80" must not match in "8080".
     words = r"\s+".join(map(re.escape, _MARKS.sub("", text).split()))
     return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)

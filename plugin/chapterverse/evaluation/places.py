@@ -1,9 +1,9 @@
-"""Resolves an address to a page of the site or one of its sections, however it is spelled.
+"""Resolves the spellings of an address to a page of the site or one of its sections.
 
-Two addresses are one place when path and anchor are the same after percent-decoding, Unicode normalization (NFC) and
-without query string, `index.html`, slash at the end, and `http` or `https`. An address without a host is relative to
-the site's own. Both the address that the site was indexed for and the one that citations are rewritten to
-(`CHAPTERVERSE_BASE_URL`) are the site's; a page on any other host is a page of another site.
+Two addresses are one place if path and anchor are equal after percent-decoding and Unicode normalization (NFC),
+ignoring query string, `index.html`, a slash at the end, and `http` or `https`. An address without a host is relative to
+the site's own. The site's addresses are the one it was indexed for and the one that citations are rewritten to
+(`CHAPTERVERSE_BASE_URL`); a page on any other host belongs to another site.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ExpectedPlace:
     anchor: str | None = None
 
     def holds(self, other: ExpectedPlace) -> bool:
-        """Whether the other place is in this one: a page holds all its sections, a section just itself."""
+        """Whether it contains the other place: a page contains its sections, a section only itself."""
         return self.page == other.page and self.anchor in (None, other.anchor)
 
     @property
@@ -42,13 +42,13 @@ class SitePlaces:
     """The places of one index.
 
     Args:
-        addresses: the site's own; relative ones are read from the first.
-        chunks: all that is indexed, for `indexed` and `chapter`; without them it knows only where addresses lead.
+        addresses: the site's own; relative addresses are resolved against the first.
+        chunks: all indexed chunks, for `indexed` and `chapter`; not needed for `place`.
     """
 
     def __init__(self, addresses: Iterable[str], chunks: Iterable[Chunk] = ()) -> None:
         self._addresses = [a.rstrip("/") + "/" for a in dict.fromkeys(addresses) if a]
-        # The longer first: one may be a folder of the other.
+        # Longest first, because one may be a prefix of the other.
         self._prefixes = sorted((_page(a) for a in self._addresses), key=len, reverse=True)
         self._chapters: dict[str, str] = {}
         self._places: set[ExpectedPlace] = set()
@@ -58,7 +58,7 @@ class SitePlaces:
             self._places.add(place)
 
     def place(self, address: str) -> ExpectedPlace:
-        """Return where an address leads; what is no address leads to a page of that name, which no index holds."""
+        """Return the place of an address; an invalid address becomes a page that no index holds."""
         try:
             whole = urljoin(self._addresses[0], address) if self._addresses else address
             page, fragment = _page(whole), urlsplit(whole).fragment
@@ -68,11 +68,11 @@ class SitePlaces:
             if page == prefix or page.startswith(f"{prefix}/"):
                 page = page[len(prefix) + 1 :]
                 break
-        # What follows ":~:" tells a browser which words to mark.
+        # A text fragment follows ":~:".
         return ExpectedPlace(page, _plain(fragment.partition(":~:")[0]) or None)
 
     def indexed(self, place: ExpectedPlace) -> bool:
-        """Whether a search can find the place at all."""
+        """Whether the index holds the place."""
         return place in self._places or (place.anchor is None and place.page in self._chapters)
 
     def chapter(self, place: ExpectedPlace) -> str | None:
@@ -80,19 +80,19 @@ class SitePlaces:
         return self._chapters.get(place.page)
 
 
-def ranks(expected: Sequence[ExpectedPlace], found: Sequence[ExpectedPlace]) -> tuple[int | None, ...]:
-    """Return at which rank each expected place was found, from 1; None for those that were not.
+def ranks(expected: Sequence[ExpectedPlace], results: Sequence[ExpectedPlace]) -> tuple[int | None, ...]:
+    """Return the rank of each expected place from 1, None for places not found.
 
-    A result counts for one expected place, and each place counts once: where several chunks of one section are found,
-    the first has its rank and the others stand for nothing. A section is served before the page that it is on.
+    A result counts for one expected place, a section before its page. Of several chunks of one section only the first
+    counts.
     """
-    at: dict[int, int] = {}
+    rank_of: dict[int, int] = {}
     sections_first = sorted(range(len(expected)), key=lambda i: expected[i].anchor is None)
-    for rank, place in enumerate(found, 1):
-        served = next((i for i in sections_first if i not in at and expected[i].holds(place)), None)
-        if served is not None:
-            at[served] = rank
-    return tuple(at.get(i) for i in range(len(expected)))
+    for rank, place in enumerate(results, 1):
+        matched = next((i for i in sections_first if i not in rank_of and expected[i].holds(place)), None)
+        if matched is not None:
+            rank_of[matched] = rank
+    return tuple(rank_of.get(i) for i in range(len(expected)))
 
 
 def distinct(places: Iterable[ExpectedPlace]) -> tuple[ExpectedPlace, ...]:
@@ -100,12 +100,12 @@ def distinct(places: Iterable[ExpectedPlace]) -> tuple[ExpectedPlace, ...]:
 
 
 def pages(places: Iterable[ExpectedPlace]) -> tuple[ExpectedPlace, ...]:
-    """Return the pages that these places are on, each once."""
+    """Return the distinct pages of these places."""
     return distinct(place.whole_page for place in places)
 
 
 def match(expected: Sequence[ExpectedPlace], place: ExpectedPlace) -> Literal["anchor", "page"] | None:
-    """Return at which level a result is right: "anchor", "page" alone, or None."""
+    """Return "anchor" if a result is in an expected place, "page" if it is only on its page, else None."""
     if any(e.holds(place) for e in expected):
         return "anchor"
     return "page" if any(e.page == place.page for e in expected) else None

@@ -1,8 +1,8 @@
-"""Reads question files: JSON lines of `{"id", "question"}`, with a `history` for a follow-up. Other keys are free.
+"""Reads question files: JSON lines of `{"id", "question"}`, with a `history` for a follow-up. Other keys are ignored.
 
-A question that is to be measured by says what would answer it as well: `expected`, a list of addresses, each a page or
-a section of one (`url#anchor`), or `"answerable": false` where the documentation holds no answer. `nuggets` are facts
-that its answer must hold (see `evaluation.nuggets`).
+A judged question also states its answer: `expected`, a list of addresses of pages or sections (`url#anchor`), or
+`"answerable": false` if the documentation holds no answer. `nuggets` are facts that the answer must contain (see
+`evaluation.nuggets`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class QuestionRow:
 
     Attributes:
         history: messages before it, as in `ChatQuery.conversation_history`; unchecked.
-        place: where it was read, for an error to name.
-        expected: addresses of what answers it, as written and without repetitions; only `read_judged` reads them.
-        answerable: whether the documentation answers it; only `read_judged` reads that.
-        nuggets: what the answer must hold; only `read_judged` reads them.
+        place: file and line, for error messages.
+        expected: distinct addresses of its answer, as written; only `read_judged` reads them.
+        answerable: whether the documentation answers it; only `read_judged` reads it.
+        nuggets: facts of its answer; only `read_judged` reads them.
     """
 
     id: str
@@ -38,25 +38,27 @@ class QuestionRow:
 
 
 def read_questions(file: Path) -> list[QuestionRow]:
-    """Return the rows of a file in order; empty lines are skipped.
+    """Return the rows of a file in order, without empty lines.
 
     Raises:
-        InputError: it can't be read, holds no question, or a row is not what it should be; the message names its line.
+        InputError: the file can't be read, holds no question, or has an invalid row; the message names its line.
     """
-    return [asked for asked, _ in _rows(file)]
+    return [question for question, _ in _rows(file)]
 
 
 def read_judged(file: Path) -> list[QuestionRow]:
-    """Return the rows of a file in order, each with what is expected of it.
+    """Return the rows of a file in order, with what is expected of each.
 
     Raises:
-        InputError: as `read_questions`, or a row doesn't say what answers it, or two rows have one id.
+        InputError: as `read_questions`, or a row doesn't state its answer, or two rows have one id.
     """
     judged: dict[str, QuestionRow] = {}
-    for asked, row in _rows(file):
-        if asked.id in judged:
-            raise InputError(f"{asked.place}: the id {asked.id!r} is taken already, by {judged[asked.id].place}.")
-        judged[asked.id] = _judged(asked, row)
+    for question, row in _rows(file):
+        if question.id in judged:
+            raise InputError(
+                f"{question.place}: the id {question.id!r} is taken already, by {judged[question.id].place}."
+            )
+        judged[question.id] = _judged(question, row)
     return list(judged.values())
 
 
@@ -82,28 +84,28 @@ def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
     return QuestionRow(row["id"], row["question"], row.get("history"), place), row
 
 
-def _judged(asked: QuestionRow, row: dict[str, Any]) -> QuestionRow:
+def _judged(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     expected, answerable = row.get("expected", []), row.get("answerable", True)
     if not isinstance(expected, list) or not all(isinstance(a, str) and a.strip() for a in expected):
-        raise InputError(f'{asked.place}: "expected" must be a list of addresses.')
+        raise InputError(f'{question.place}: "expected" must be a list of addresses.')
     if not isinstance(answerable, bool):
-        raise InputError(f'{asked.place}: "answerable" must be true or false.')
+        raise InputError(f'{question.place}: "answerable" must be true or false.')
     if answerable and not expected:
-        raise InputError(f'{asked.place}: a row needs an address in "expected", or "answerable": false.')
+        raise InputError(f'{question.place}: a row needs an address in "expected", or "answerable": false.')
     if expected and not answerable:
-        raise InputError(f'{asked.place}: a row that is not answerable has nothing in "expected".')
-    _check_unicode("".join(expected), asked.place)
+        raise InputError(f'{question.place}: a row that is not answerable has nothing in "expected".')
+    _check_unicode("".join(expected), question.place)
     try:
         nuggets = read_nuggets(row.get("nuggets", []))
     except ValueError as error:
-        raise InputError(f"{asked.place}: {error}") from None
+        raise InputError(f"{question.place}: {error}") from None
     if nuggets and not answerable:
-        raise InputError(f'{asked.place}: a row that is not answerable has nothing in "nuggets".')
+        raise InputError(f'{question.place}: a row that is not answerable has nothing in "nuggets".')
     places = tuple(dict.fromkeys(a.strip() for a in expected))
-    return replace(asked, expected=places, answerable=answerable, nuggets=nuggets)
+    return replace(question, expected=places, answerable=answerable, nuggets=nuggets)
 
 
 def _check_unicode(text: str, place: str) -> None:
-    # JSON can spell half of a surrogate pair, which can be neither printed nor sent.
+    # JSON can contain lone surrogates, which can be neither printed nor sent.
     if any("\ud800" <= c <= "\udfff" for c in text):
         raise InputError(f"{place}: this is not valid Unicode.")

@@ -1,7 +1,7 @@
-"""Renders a run as one HTML file. It loads nothing, runs no script and escapes everything.
+"""Renders a run as one HTML file, which loads nothing and runs no script.
 
-Questions, headings and addresses are other people's text. Jinja escapes all of it, addresses become links only with
-`http` or `https`, and the page's own Content-Security-Policy allows its one style sheet, by its hash, and nothing else.
+Questions, headings and addresses are untrusted. Jinja escapes them, only `http` and `https` addresses become links, and
+the page's Content-Security-Policy allows its style sheet by hash and nothing else.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _HERE = Path(__file__).parent
-#: Questions that are shown as those to look at first.
+#: Worst questions that are listed.
 _WORST = 10
-#: What XML and terminals give a meaning of their own or none, but for tab and line break.
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+#: Control characters and noncharacters, except tab and line break.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """How the questions about one chapter went; `title` is None for those whose page is not in the index."""
+    """The figures of one chapter's questions; `title` is None for questions whose page is not in the index."""
 
     title: str | None
     questions: int
@@ -58,7 +58,7 @@ def load_template() -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_seen,
+        finalize=_without_controls,
     )
     environment.filters["figure"] = _figure
     environment.filters["linkable"] = _linkable
@@ -66,7 +66,7 @@ def load_template() -> Template:
 
 
 def render(template: Template, run: Run, bars: Sequence[Bar], comparison: Comparison | None) -> str:
-    """Return the report as the text of an HTML file, which is well-formed XML too."""
+    """Return the report as HTML that is also well-formed XML."""
     from markupsafe import Markup
 
     style = (_HERE / "report.css").read_text("utf-8")
@@ -97,23 +97,23 @@ def render(template: Template, run: Run, bars: Sequence[Bar], comparison: Compar
 
 
 def by_chapter(rows: Sequence[Row]) -> list[Chapter]:
-    """Return the chapters that questions are about, the worst first, the larger first of two that are as bad."""
-    found: defaultdict[str | None, list[Row]] = defaultdict(list)
+    """Return the chapters of the questions, worst recall first, then most questions first."""
+    by_title: defaultdict[str | None, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row.chapter].append(row)
-    chapters = [Chapter(title, len(of), averages(of)) for title, of in found.items()]
+        by_title[row.chapter].append(row)
+    chapters = [Chapter(title, len(group), averages(group)) for title, group in by_title.items()]
     return sorted(chapters, key=lambda c: (c.figures["recall@5"] or 0.0, -c.questions, c.title or ""))
 
 
 def worst(rows: Sequence[Row]) -> list[Row]:
-    """Return the questions that went worst, by nDCG of sections, then of pages; none of those that went perfectly."""
+    """Return the ten worst questions, by nDCG of sections, then of pages, without perfect ones."""
     ordered = sorted(rows, key=lambda row: (row.figures["ndcg@10"], row.figures["page.ndcg@10"], row.evidence))
     return [row for row in ordered if row.figures["ndcg@10"] < 1][:_WORST]
 
 
-def _seen(value: Any) -> Any:
-    """Return a text without control characters, each replaced by U+FFFD; what is no plain text as it is."""
-    return _UNSEEN.sub("\ufffd", value) if type(value) is str else value
+def _without_controls(value: Any) -> Any:
+    """Replace control characters of a plain text by U+FFFD; return other values as they are."""
+    return _CONTROLS.sub("\ufffd", value) if type(value) is str else value
 
 
 def _figure(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Searches for every question of a file and keeps the results as a `Run`."""
+"""Searches for every question of a file and returns the results as a `Run`."""
 
 from __future__ import annotations
 
@@ -17,67 +17,69 @@ from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 
-#: Results that are asked for; figures look at the first ten, the rest tells "found too late" from "not found".
-_ASKED_FOR = 20
+#: Results per question. Figures look at the first ten; the rest separates "too late" from "not found".
+_TOP_K = 20
 
 
-def examine(asked: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
-    """Ask the service (what the entry point `open` gives) every question, one after the other.
+def examine(questions: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
+    """Search for every question, one after the other.
 
     Raises:
-        InputError: a question is out of contract; the message names its row.
-        ProviderError: a part of the system failed, so that the figures would be of another one.
-        IndexLocked: the index was published anew meanwhile.
-        IndexFault: there is no index that can be read.
+        InputError: a question is invalid; the message names its row.
+        ProviderError: a part of the system failed, so the figures would be those of another system.
+        IndexLocked: another generation was published meanwhile.
+        IndexFault: there is no readable index.
     """
     snapshot: Snapshot = session.snapshot()
     head = snapshot.head
     site = SitePlaces((head.base_url, settings.base_url), (point.chunk for point in snapshot.points()))
     rows, floor = [], 0.0
-    for done, one in enumerate(asked):
-        report("Asking questions", done, len(asked))
-        found = _found(one, session, head)
-        floor = found["floor"]
-        rows.append(_row(one, found, site))
-    report("Asking questions", len(asked), len(asked))
+    for done, question in enumerate(questions):
+        report("Asking questions", done, len(questions))
+        result = _examine_one(question, session, head)
+        floor = result["floor"]
+        rows.append(_row(question, result, site))
+    report("Asking questions", len(questions), len(questions))
     warnings = [
-        _warning(one.place, address, site) for one, row in zip(asked, rows, strict=True) for address in row.missing
+        _warning(question.place, address, site)
+        for question, row in zip(questions, rows, strict=True)
+        for address in row.missing
     ]
     return Run(_index(head, settings), floor, utc_now(), tuple(rows), tuple(warnings))
 
 
-def _found(asked: QuestionRow, session: Session, head: Head) -> dict[str, Any]:
+def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = session.examine(asked.question, asked.history, _ASKED_FOR)
+        result: dict[str, Any] = session.examine(question.question, question.history, _TOP_K)
     except InputError as error:
-        raise InputError(f"{asked.place}: {error}") from None
-    if found["degraded"]:
+        raise InputError(f"{question.place}: {error}") from None
+    if result["degraded"]:
         raise ProviderError(
-            f"{asked.place}: there are no figures, because they would be of another system: {found['degraded']}",
+            f"{question.place}: there are no figures, because they would be of another system: {result['degraded']}",
             retryable=True,
         )
-    if found["generation"] != head.generation:
+    if result["generation"] != head.generation:
         raise IndexLocked(f"The index of {head.scope} was published anew while it was examined: run it again.")
-    return found
+    return result
 
 
-def _row(asked: QuestionRow, found: dict[str, Any], site: SitePlaces) -> Row:
-    expected = {address: site.place(address) for address in asked.expected}
-    wanted = distinct(expected.values())
-    places = [site.place(result["url"]) for result in found["results"]]
+def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Row:
+    expected = {address: site.place(address) for address in question.expected}
+    targets = distinct(expected.values())
+    places = [site.place(hit["url"]) for hit in result["results"]]
     return Row(
-        id=asked.id,
-        question=asked.question,
-        answerable=asked.answerable,
-        expected=asked.expected,
+        id=question.id,
+        question=question.question,
+        answerable=question.answerable,
+        expected=question.expected,
         missing=tuple(address for address, place in expected.items() if not site.indexed(place)),
-        chapter=next((title for place in wanted if (title := site.chapter(place)) is not None), None),
-        anchor_ranks=ranks(wanted, places),
-        page_ranks=ranks(pages(wanted), places),
-        evidence=found["evidence"],
-        refused=found["refused"],
-        seconds=found["seconds"],
-        results=tuple(_result(r, wanted, p) for r, p in islice(zip(found["results"], places, strict=True), DEPTH)),
+        chapter=next((title for place in targets if (title := site.chapter(place)) is not None), None),
+        anchor_ranks=ranks(targets, places),
+        page_ranks=ranks(pages(targets), places),
+        evidence=result["evidence"],
+        refused=result["refused"],
+        seconds=result["seconds"],
+        results=tuple(_result(r, targets, p) for r, p in islice(zip(result["results"], places, strict=True), DEPTH)),
     )
 
 

@@ -1,4 +1,4 @@
-"""A run: every question with its results, and the figures. It is saved as JSON."""
+"""A run: the results of every question, and the figures derived from them. It is saved as JSON."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from chapterverse.evaluation.answer_metrics import AnswerResult, MutationCounts
 from chapterverse.evaluation.confidence import AnswerOutcome
 from chapterverse.evaluation.mutations import KINDS
 
-#: Version of the JSON form; a run with a higher one was saved by a newer release and is refused.
+#: Version of the JSON form; a higher one was saved by a newer release and is rejected.
 FORMAT = 1
 _DIGITS = 6
 
-#: From 1; None for what was not found.
+#: From 1; None for "not found".
 Rank: TypeAlias = Annotated[int, Field(ge=1)] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One chunk that was found.
+    """One chunk in the results.
 
     Attributes:
         score: its evidence, 0 to 1.
-        match: "anchor" where it stands in an expected section, "page" where it is only on the page of one.
+        match: "anchor" if it is in an expected section, "page" if it is only on the page of one.
     """
 
     rank: int
@@ -45,19 +45,19 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One question and what came of it.
+    """One question and its results.
 
     Attributes:
-        expected: addresses as the question file has them; empty for an unanswerable question.
-        missing: those of them that the index doesn't hold.
-        chapter: title of the page that is expected first; None if the index doesn't hold it.
-        anchor_ranks: for each expected section its rank, or None; see `places.ranks`.
-        page_ranks: the same for each expected page.
+        expected: addresses as in the question file; empty for an unanswerable question.
+        missing: expected addresses that the index doesn't hold.
+        chapter: title of the first expected page in the index, None without one.
+        anchor_ranks: rank of each expected section, or None; see `places.ranks`.
+        page_ranks: rank of each expected page, or None.
         evidence: the strongest found, 0 to 1.
         refused: whether the evidence was too weak to answer from.
         seconds: of each stage; "total" without the opening of the index.
         results: the first ten, best first.
-        answer: None where no answers were asked for.
+        answer: None unless answers were requested.
     """
 
     id: str
@@ -90,7 +90,7 @@ class Row:
 
     @property
     def figures(self) -> dict[str, float]:
-        """The figures that this question counts for, by name."""
+        """The figures that are defined for this question, by name."""
         if not self.answerable:
             return {metrics.REFUSED: float(self.refused)}
         return {
@@ -100,13 +100,13 @@ class Row:
 
     @property
     def answer_figures(self) -> dict[str, float]:
-        """The figures of answers that this question counts for, by name."""
+        """The figures that are defined for this question's answer, by name."""
         return self.answer.figures(self.answerable) if self.answer else {}
 
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """What was searched."""
+    """The index that was searched."""
 
     site: str
     version: str
@@ -121,16 +121,16 @@ class IndexInfo:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One examination of an index.
+    """The results of all questions against one index.
 
     Attributes:
         floor: the least evidence that is answered from.
         created_at: ISO 8601 UTC.
         rows: in the order of the question file.
         warnings: whole sentences about the question file.
-        generator: what the answers were asked of; None where no answers were asked for.
-        caught: how many sentences the verifier did not let stand, by how they were made wrong.
-        interrupted: whether answering was broken off.
+        generator: the generator's setting; None unless answers were requested.
+        caught: counts of the false sentences that the check rejected, by kind of mutation.
+        interrupted: whether answering was interrupted.
     """
 
     index: IndexInfo
@@ -153,17 +153,17 @@ class Run:
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """Every figure by name, averaged over the questions that it is defined for; None where there are none."""
+        """Every figure by name, averaged over the questions that it is defined for, or None."""
         return averages(self.rows)
 
     @property
     def answered(self) -> list[Row]:
-        """The rows with an answer that counts: asked for, and given by the system as it is configured."""
+        """The rows whose answer was made as configured."""
         return [row for row in self.rows if row.answer and not row.answer.degraded]
 
     @property
     def answer_figures(self) -> dict[str, float | None]:
-        """Every figure of answers by name; empty where none were asked for."""
+        """Every figure of answers by name; empty unless answers were requested."""
         if self.generator is None:
             return {}
         caught = {
@@ -173,26 +173,26 @@ class Run:
 
     @property
     def measured(self) -> dict[str, float | None]:
-        """All that a bar may be set on."""
+        """All figures that may have a bar."""
         return {**self.figures, **self.answer_figures}
 
     @property
     def outcomes(self) -> list[AnswerOutcome]:
-        """How sure the answers were, and whether they were right."""
-        made = (row.answer.outcome(row.answerable) for row in self.answered if row.answer)
-        return [outcome for outcome in made if outcome]
+        """Confidence and correctness of the answers."""
+        outcomes = (row.answer.outcome(row.answerable) for row in self.answered if row.answer)
+        return [outcome for outcome in outcomes if outcome]
 
     @property
     def false_refusals(self) -> list[Row]:
         return [row for row in self.answerable if row.refused]
 
     def seconds(self, share: float) -> float:
-        """Return how long that share of the questions took at most: .5 is the median (nearest rank)."""
-        taken = sorted(row.seconds.get("total", 0.0) for row in self.rows)
-        return taken[math.ceil(share * len(taken)) - 1]
+        """Return the nearest-rank quantile of the seconds per question; .5 is the median."""
+        durations = sorted(row.seconds.get("total", 0.0) for row in self.rows)
+        return durations[math.ceil(share * len(durations)) - 1]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the run with its figures, which a reader of the file would otherwise have to compute."""
+        """Return the run together with its derived figures."""
         figures: Mapping[str, float | None] = self.figures
         counts = {
             "questions": len(self.rows),
@@ -207,30 +207,32 @@ class Run:
         return {**document, "answers": self._answers()} if self.generator else document
 
     def _answers(self) -> dict[str, Any]:
-        given = [row.answer for row in self.rows if row.answer]
+        answers = [row.answer for row in self.rows if row.answer]
         outcomes = self.outcomes
         return {
             "questions": len(self.answered),
-            "statuses": {status: sum(a.status == status for a in given) for status in get_args(answer_metrics.Status)},
+            "statuses": {
+                status: sum(a.status == status for a in answers) for status in get_args(answer_metrics.Status)
+            },
             "metrics": _rounded(self.answer_figures),
             "outcomes": {"questions": len(outcomes), "right": sum(o.right for o in outcomes)},
             "brier": round(confidence.brier(outcomes), _DIGITS) if outcomes else None,
             "ece": round(confidence.ece(outcomes), _DIGITS) if outcomes else None,
             "risk_coverage": [asdict(risk) for risk in confidence.risks(outcomes)],
-            "seconds": {stage: round(t, _DIGITS) for stage, t in answer_metrics.mean_seconds(given).items()},
+            "seconds": {stage: round(t, _DIGITS) for stage, t in answer_metrics.mean_seconds(answers).items()},
         }
 
 
 def averages(rows: Sequence[Row]) -> dict[str, float | None]:
-    """Return every figure by name over some rows; None for those that no row counts for."""
+    """Return every figure by name averaged over some rows, None if no row defines it."""
     return _means(metrics.NAMES, [row.figures for row in rows])
 
 
 def read_run(file: Path) -> Run:
-    """Read what `eval --json` printed or `eval --run` wrote.
+    """Read a file that `eval --run` wrote or `eval --json` printed.
 
     Raises:
-        InputError: it is no such file, or a newer release wrote it.
+        InputError: it is another kind of file, or a newer release wrote it.
     """
     try:
         document = json.loads(file.read_bytes())
@@ -251,8 +253,8 @@ def _adapter() -> TypeAdapter[Run]:
     return TypeAdapter(Run)
 
 
-def _means(names: Sequence[str], found: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
-    return {name: metrics.mean([f[name] for f in found if name in f]) for name in names}
+def _means(names: Sequence[str], figures: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
+    return {name: metrics.mean([f[name] for f in figures if name in f]) for name in names}
 
 
 def _rounded(figures: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""Prints a run on a terminal: the questions, the figures, the changes."""
+"""Formats a run for a terminal: questions, figures, changes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from chapterverse.evaluation import answer_metrics, metrics
 from chapterverse.evaluation.comparison import Comparison, Move
 from chapterverse.evaluation.runs import Row, Run
 
-#: What comes at the end of each stage of an answer.
+#: The event that ends each stage of an answer.
 _UNTIL = {"retrieve": "sources", "first": "first words", "total": "end"}
-#: Width of a column of figures' names, at least.
+#: Least width of the column of figures' names.
 _NAMES = 15
-#: Ids that are longer don't move the column behind them.
+#: Longer ids don't widen their column.
 _WIDEST = 28
 
 
 def lines(run: Run, comparison: Comparison | None) -> Iterator[str]:
-    """Yield the lines; what other people wrote is without control characters, which a terminal would obey."""
+    """Yield the lines. Untrusted texts are printed without control characters, which could control the terminal."""
     yield from _questions(run)
     yield ""
     yield from _figures(run)
@@ -30,7 +30,7 @@ def lines(run: Run, comparison: Comparison | None) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, without what moves the cursor or turns the writing around."""
+    """Return a text on one line, without control and bidirectional characters."""
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
 
 
@@ -62,47 +62,47 @@ def _figures(run: Run) -> Iterator[str]:
 
 
 def of_answers(run: Run) -> list[str]:
-    """Return what there is to warn of: whole sentences about the answers."""
+    """Return warnings about the answers, as whole sentences."""
     if run.generator is None:
         return []
     warnings = []
-    given = [row.answer for row in run.rows if row.answer]
-    if run.interrupted and len(given) < len(run.rows):
-        warnings.append(f"Interrupted: the figures of answers are those of the first {len(given)} questions.")
+    answers = [row.answer for row in run.rows if row.answer]
+    if run.interrupted and len(answers) < len(run.rows):
+        warnings.append(f"Interrupted: the figures of answers are those of the first {len(answers)} questions.")
     elif run.interrupted:
         warnings.append("Interrupted: the verifier was not tested.")
-    reasons = sorted({answer.degraded for answer in given if answer.degraded})
+    reasons = sorted({answer.degraded for answer in answers if answer.degraded})
     if reasons:
-        count = len(given) - len(run.answered)
+        count = len(answers) - len(run.answered)
         warnings.append(
-            f"{count} of {len(given)} answers were not made as configured and count for nothing: {reasons[0]}"
+            f"{count} of {len(answers)} answers were not made as configured and count for nothing: {reasons[0]}"
         )
     return warnings
 
 
 def _answers(run: Run) -> Iterator[str]:
-    told = run.to_json()["answers"]
-    statuses = ", ".join(f"{n} {status}" for status, n in told["statuses"].items() if n)
+    document = run.to_json()["answers"]
+    statuses = ", ".join(f"{n} {status}" for status, n in document["statuses"].items() if n)
     yield f"Answers by {run.generator}: {statuses or 'none'}"
     for name, value in run.answer_figures.items():
         yield f"{name:21} {_figure(value):>7}{_counted(name, run)}"
-    outcomes = told["outcomes"]
+    outcomes = document["outcomes"]
     if outcomes["questions"]:
         right = f"{outcomes['right']} of {outcomes['questions']} answers right"
-        yield f"{'brier':21} {_figure(told['brier']):>7}   of the confidence, the less the better; {right}"
-        yield f"{'ece':21} {_figure(told['ece']):>7}   expected calibration error, the less the better"
-        risks = "  ".join(f"{r['coverage']:.0%} {r['risk']:.2f}" for r in told["risk_coverage"])
+        yield f"{'brier':21} {_figure(document['brier']):>7}   of the confidence, the less the better; {right}"
+        yield f"{'ece':21} {_figure(document['ece']):>7}   expected calibration error, the less the better"
+        risks = "  ".join(f"{r['coverage']:.0%} {r['risk']:.2f}" for r in document["risk_coverage"])
         yield f"Wrong among the surest: {risks}"
-    yield "Mean seconds until: " + ", ".join(f"{_UNTIL[stage]} {t:.3f}" for stage, t in told["seconds"].items())
+    yield "Mean seconds until: " + ", ".join(f"{_UNTIL[stage]} {t:.3f}" for stage, t in document["seconds"].items())
 
 
 def _counted(name: str, run: Run) -> str:
-    """Return what a share is of, where that can be said in a word or two."""
+    """Return the counts behind a share, "" if there are none."""
     kind = name.partition("@")[2]
     if name.startswith("caught@"):
-        found = run.caught.get(kind)
-        return f"   {found.caught} of {found.tried} sentences made wrong" if found else ""
-    held = [row.answer for row in run.answered if row.answer]
+        counts_of_kind = run.caught.get(kind)
+        return f"   {counts_of_kind.caught} of {counts_of_kind.tried} sentences made wrong" if counts_of_kind else ""
+    answers = [row.answer for row in run.answered if row.answer]
     counts = {
         answer_metrics.VALIDITY: ("valid", "citations"),
         answer_metrics.PRECISION: ("precise", "pairs"),
@@ -111,7 +111,7 @@ def _counted(name: str, run: Run) -> str:
     }
     if name not in counts:
         return ""
-    part, whole = (sum(getattr(answer, field) for answer in held) for field in counts[name])
+    part, whole = (sum(getattr(answer, field) for answer in answers) for field in counts[name])
     return f"   {part} of {whole} {counts[name][1]}"
 
 
@@ -130,14 +130,14 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
 
 
 def _moved(move: Move) -> str:
-    said = []
+    changes = []
     if move.refused_before != move.refused_now:
-        said.append("refused now" if move.refused_now else "not refused any more")
+        changes.append("refused now" if move.refused_now else "not refused any more")
     if move.rank_before != move.rank_now:
-        said.append(f"section at {_rank(move.rank_before)}, now {_rank(move.rank_now)}")
+        changes.append(f"section at {_rank(move.rank_before)}, now {_rank(move.rank_now)}")
     if move.ndcg_before != move.ndcg_now:
-        said.append(f"ndcg@10 {move.ndcg_before:.3f}, now {move.ndcg_now:.3f}")
-    return "; ".join(said)
+        changes.append(f"ndcg@10 {move.ndcg_before:.3f}, now {move.ndcg_now:.3f}")
+    return "; ".join(changes)
 
 
 def _outcome(row: Row) -> str:

@@ -1,9 +1,9 @@
 """Packs blocks into small chunks under a hard cap. A block that fits is never cut.
 
-The cap is exact: cl100k tokens of the text as embedded (heading path and text). The target is not: it decides where a
-text ends, any size will do that is the same on every machine, so it is taken at 3.6 bytes a token, and tokens are
-counted only where bytes can't prove the cap. 256 under a cap of 512 is measured: small chunks find the right section
-more often than large ones, and the answer is expanded to its section anyway.
+The cap counts cl100k tokens of the embedded text (heading path and text) exactly. The target decides only where a text
+ends, so it is estimated at 3.6 bytes a token; tokens are counted only where bytes can't prove the cap. A target of 256
+under a cap of 512 is measured: small chunks find the right section more often than large ones, and the answer is
+expanded to its section anyway.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from chapterverse.model import (
 )
 from chapterverse.text import tokens
 
-#: The most cl100k tokens of a chunk as embedded; a path longer than a quarter of it is shortened from the middle.
+#: Most cl100k tokens of an embedded chunk. A path longer than a quarter of it is shortened in the middle.
 CAP = 512
 TARGET = 256
 
-#: Bytes of a token when it is decided where a text ends; of 5,168 texts of documentation 80 % have 3.4 to 5.1. On 145
-#: public questions (ray-v1) exact counts and 4 find the gold section among five for 64, 3.6 for 68.
+#: Estimated bytes per token; 80 % of 5,168 documentation texts have 3.4 to 5.1. On 145 public questions (ray-v1) exact
+#: counts and 4 find the gold section among five for 64, 3.6 for 68.
 _BYTES = 3.6
-#: Share of the target from which a text may end. On 80 pages of documentation a paragraph put into the longest section
-#: changed 1.4 texts with chosen borders and 1.6 without (at most 3 and 4).
+#: Share of the target from which a text may end. On 80 pages of documentation a paragraph inserted into the longest
+#: section changed 1.4 texts with content-defined borders and 1.6 without (at most 3 and 4).
 _FULL_ENOUGH = 0.25
-#: Tokens that a repeated head must leave for what it stands over, however small the cap.
+#: Tokens that a repeated head must leave for each piece, however small the cap.
 _LEAST_ROOM = 16
-#: Containers nested deeper are cut at lines, as if they had no parts.
+#: Containers nested deeper are cut at lines, like blocks without parts.
 _DEEPEST = 20
 
 _BLANK_START = re.compile(r"\A\s*[\r\n]")
@@ -53,11 +53,11 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How large chunks may be, in cl100k tokens of path and text together.
+    """Chunk sizes in cl100k tokens of path and text together.
 
     Attributes:
         target: packing stops before this size, at 3.6 bytes a token.
-        cap: no chunk is larger, whatever it holds.
+        cap: hard limit of every chunk.
     """
 
     target: int = TARGET
@@ -68,7 +68,7 @@ class Budget:
         return f"chunks/{self.target}/{self.cap}"
 
     def smaller(self) -> Budget:
-        """Return three quarters of it, for a page with a text that a model found too long; the least is 16 and 32."""
+        """Return three quarters of it, at least 16 and 32, for a page with a text that a model rejected as too long."""
         return Budget(max(16, self.target * 3 // 4), max(32, self.cap * 3 // 4))
 
 
@@ -76,8 +76,8 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget(),
     """Cut a page into chunks, in reading order.
 
     Args:
-        page: what a reader made of it.
-        scope: site and docs version, part of each chunk's identity.
+        page: a reader's output.
+        scope: site and docs version, part of each chunk's id.
         fingerprint: the embedder's, part of each chunk's `embed_hash`.
         budget: sizes.
         kind: the chunks' type.
@@ -121,7 +121,8 @@ def _host(url: str) -> str:
 def _texts(sections: Sequence[Section], budget: Budget) -> Iterator[tuple[Section, tuple[str, ...], str]]:
     """Yield each chunk's section, path and text.
 
-    A heading that its path doesn't hold whole stands in the text, one with nothing below it is its own text.
+    If the path had to be shortened, the text starts with the heading. An empty heading without subsections is its own
+    text.
     """
     paths = [_short_path(tuple(map(sound, section.path)), budget.cap // 4) for section in sections]
     for section, path, following in zip(sections, paths, [*paths[1:], ()], strict=False):
@@ -136,17 +137,17 @@ def _texts(sections: Sequence[Section], budget: Budget) -> Iterator[tuple[Sectio
 
 
 def _room(path: tuple[str, ...], budget: Budget) -> Budget:
-    """Return what the heading path leaves of the budget.
+    """Return the budget that the heading path leaves.
 
-    Apart and together path and text count the same: cl100k cuts words after a blank line, whatever follows it but
-    further blank lines, and no text starts with one.
+    Path and text count the same separately and together: cl100k splits words after a blank line unless more blank lines
+    follow, and no text starts with one.
     """
     spent = tokens.count(embed_text(path, ""))
     return Budget(max(budget.target - spent, budget.target // 2), budget.cap - spent)
 
 
 def _short_path(path: tuple[str, ...], limit: int) -> tuple[str, ...]:
-    """Return the path, or first and last heading cut to size: a path never crowds out the text."""
+    """Return the path, or its first and last heading cut to size: a path must never crowd out the text."""
     if tokens.fits(" > ".join(path), limit):
         return path
     ends = path if len(path) < 2 else (path[0], path[-1])
@@ -156,11 +157,11 @@ def _short_path(path: tuple[str, ...], limit: int) -> tuple[str, ...]:
 def pack(blocks: Iterable[Block], room: Budget, depth: int = 0) -> Iterator[str]:
     """Yield texts of whole blocks up to about `room.target` tokens, none over `room.cap`.
 
-    A block over the cap is cut where it hurts least. Blocks that are denser than the target supposes are packed again
-    at half of it.
+    Groups denser than the estimate are packed again at half the target. A block over the cap is cut between its parts
+    or lines.
 
     Args:
-        depth: how many containers the blocks stand in.
+        depth: number of enclosing containers.
     """
     for group in _groups([sized for block in blocks if (sized := _sized(block))], int(room.target * _BYTES)):
         text = join_blocks([sized.block for sized in group])
@@ -174,14 +175,14 @@ def pack(blocks: Iterable[Block], room: Budget, depth: int = 0) -> Iterator[str]
 
 @dataclass(frozen=True, slots=True)
 class _Sized:
-    """A block and its size in bytes, with the blank line before the next."""
+    """A block and its size in bytes, including the blank line after it."""
 
     block: Block
     size: int
 
 
 def _sized(block: Block) -> _Sized | None:
-    """Return the block as a store can hold it, without blank lines around it; None for a blank one."""
+    """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
     text = _trimmed(_sound(block.text))
     if text != block.text:
         block = replace(block, text=text, head=sound(block.head), tail=sound(block.tail))
@@ -189,21 +190,20 @@ def _sized(block: Block) -> _Sized | None:
 
 
 def _sound(text: str) -> str:
-    """Return what stores can hold of it: `sound` at once for the ASCII that documentation mostly is."""
+    """Return `sound(text)`, with a fast path for ASCII."""
     return text if text.isascii() and "\x00" not in text else sound(text)
 
 
 def _trimmed(text: str) -> str:
-    """Return it without blank lines before and white space behind it; its first line stays indented."""
+    """Return the text without leading blank lines and trailing white space. The first line stays indented."""
     return (_BLANK_START.sub("", text) if text[:1].isspace() else text).rstrip()
 
 
 def _groups(sized: Sequence[_Sized], target: int) -> Iterator[Sequence[_Sized]]:
-    """Yield blocks in groups of at most `target` bytes, larger ones alone.
+    """Yield blocks in groups of at most `target` bytes; a larger block is a group of its own.
 
-    In a row of blocks for more than two texts, the block that starts the next one is chosen by its content and not by
-    its place: what is inserted before it moves no later border, so one paragraph at the top of a long section changes
-    a text or two and not all of them.
+    If the blocks fill more than two texts, borders are content-defined: an insertion moves no later border, so a
+    paragraph added at the top of a long section changes a text or two and not all of them.
     """
     chosen = sum(block.size for block in sized) > 2 * target
     start = size = 0
@@ -219,8 +219,8 @@ def _groups(sized: Sequence[_Sized], target: int) -> Iterator[Sequence[_Sized]]:
 
 
 def _border(group: Sequence[_Sized], target: int) -> int:
-    """Return which block of an overfull group starts the next one: of those behind a text that is full enough, the one
-    with the least hash.
+    """Return the index of the block that starts the next group: after a full enough text, the block with the smallest
+    hash.
     """
     filled = accumulate(sized.size for sized in group[:-1])
     borders = [i for i, size in enumerate(filled, 1) if target * _FULL_ENOUGH <= size <= target]
@@ -228,14 +228,14 @@ def _border(group: Sequence[_Sized], target: int) -> int:
 
 
 def _cut(block: Block, cap: int, depth: int) -> Iterator[str]:
-    """Yield a block over the cap in pieces that fit, in order."""
+    """Yield pieces that fit of a block over the cap, in order."""
     if block.parts and depth < _DEEPEST:
         return _cut_container(block, cap, depth)
     return _cut_leaf(block, cap)
 
 
 def _cut_container(block: Block, cap: int, depth: int) -> Iterator[str]:
-    """Cut between a container's parts; its title or label stands before each piece, if only once where it is long."""
+    """Cut between a container's parts and repeat its title before each piece; a long title appears only once."""
     head = block.head.strip()
     if head and not _repeats(head, cap):
         yield from _cut_leaf(Block(block.kind, head), cap)
@@ -246,7 +246,7 @@ def _cut_container(block: Block, cap: int, depth: int) -> Iterator[str]:
 
 
 def _cut_leaf(block: Block, cap: int) -> Iterator[str]:
-    """Cut at lines, with the fence or the table's header around each piece; a long line at sentences or words."""
+    """Cut at lines and repeat the fence or table header around each piece. Cut long lines at sentences or words."""
     head, tail, body = "", "", block.text
     if block.head and block.text.startswith(f"{block.head}\n") and _repeats(f"{block.head}\n{block.tail}", cap):
         head, tail = block.head, block.tail
@@ -254,7 +254,7 @@ def _cut_leaf(block: Block, cap: int) -> Iterator[str]:
     lines = body.split("\n")
     room = cap - tokens.count(f"{head}\n\n{tail}") if head else cap
     pieces = _framed(head, _group_lines(lines, room), tail)
-    # Seams between lines may cost tokens of their own.
+    # Joining lines may add tokens.
     while not all(tokens.fits(piece, cap) for piece in pieces):
         room -= 1
         pieces = _framed(head, _group_lines(lines, room), tail)
@@ -262,7 +262,7 @@ def _cut_leaf(block: Block, cap: int) -> Iterator[str]:
 
 
 def _repeats(head: str, cap: int) -> bool:
-    """Return whether a head leaves enough room to stand over every piece of what it belongs to."""
+    """Whether a head leaves enough room to be repeated over every piece."""
     return tokens.fits(head, cap - max(cap // 2, _LEAST_ROOM))
 
 
@@ -271,7 +271,7 @@ def _framed(head: str, pieces: Iterable[str], tail: str) -> list[str]:
 
 
 def _group_lines(lines: Iterable[str], room: int) -> Iterator[str]:
-    """Yield lines in groups of at most `room` tokens, counted one by one; groups of blank lines are left out."""
+    """Yield lines in groups of at most `room` tokens, counted line by line. Drop groups of blank lines."""
     group: list[str] = []
     size = 0
     for line in lines:
@@ -292,7 +292,7 @@ def _unblank(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _cut_text(text: str, limit: int) -> Iterator[str]:
-    """Yield `text` in pieces of at most `limit` tokens (at least 4): cut after sentences, else words, else anywhere."""
+    """Yield pieces of at most `limit` (at least 4) tokens, cut after a sentence, else a word, else anywhere."""
     at = 0
     while at < len(text):
         end = at + _longest_prefix(text, at, limit)
@@ -302,21 +302,21 @@ def _cut_text(text: str, limit: int) -> Iterator[str]:
         if piece:
             yield piece
         at = end
-        # Spaces at the cut belong to neither side; a word is another token without the one before it.
+        # Drop spaces at the cut; a word's tokens differ without the space before it.
         while at < len(text) and text[at] == " ":
             at += 1
 
 
 def _longest_prefix(text: str, start: int, limit: int) -> int:
-    """Return how many characters from `start` have at most `limit` tokens, roughly the most that have."""
+    """Return how many characters from `start` have at most `limit` tokens, close to the maximum."""
     size = min(len(text) - start, 8 * limit)
-    while (found := tokens.count(text[start : start + size])) > limit:
-        size = max(1, min(size - 1, size * limit // found))
+    while (count := tokens.count(text[start : start + size])) > limit:
+        size = max(1, min(size - 1, size * limit // count))
     return size
 
 
 def _gap(text: str, start: int, end: int) -> int:
-    """Return where to cut between `start` and `end`, in the second half if it holds the end of a sentence or word."""
+    """Return where to cut: after the last sentence or word that ends in the second half, else at `end`."""
     middle = (start + end) // 2
     ends = [match.end() for match in _SENTENCE_END.finditer(text, middle, end)]
     if ends:

@@ -1,4 +1,4 @@
-"""What an index run will change and has changed: the values between `sync.plan` and its summary."""
+"""The values between `sync.plan` and the summary of a run: changes of files, changes of chunks, the report."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chapterverse.model import Chunk, Scope
+from chapterverse.page_kinds import listing_lines
 
-#: Pages of one kind that a plan for people names.
+#: Most pages of one kind that the plan for people lists.
 _MOST_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """Which files a run must read and which are gone; paths are sorted."""
+    """The files that a run must read and those that are gone. Paths are sorted."""
 
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -26,26 +27,26 @@ class FileDiff:
         return self.new + self.changed
 
     def without(self, failed: Collection[str]) -> FileDiff:
-        """Return it without files that turned out to be unreadable."""
+        """Return the diff without files that couldn't be read."""
         new, changed = (tuple(p for p in paths if p not in failed) for paths in (self.new, self.changed))
         return replace(self, new=new, changed=changed)
 
     def less(self, others: Collection[str]) -> FileDiff:
-        """Return it without files that are no pages."""
+        """Return the diff without files that are not pages."""
         kinds = (self.new, self.changed, self.unchanged, self.removed)
         return FileDiff(*(tuple(p for p in paths if p not in others) for paths in kinds)) if others else self
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What must be written and deleted to make the index hold exactly the site's chunks.
+    """The chunks to write and delete so that the index holds exactly the site's chunks.
 
     Attributes:
-        write: chunks to write: new ones, moved ones, and old ones whose payload changed.
-        embed: distinct `embed_hash`es among them that the index has never seen.
+        write: chunks to write: new, moved, or with a changed payload.
+        embed: their distinct `embed_hash`es that have no vector yet.
         moved: how many of them have a new id and a known `embed_hash`.
         delete: chunk ids to delete.
-        removed: how many of those did not merely move.
+        removed: how many of the deleted chunks did not merely move.
     """
 
     write: tuple[Chunk, ...] = ()
@@ -61,15 +62,16 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run did, or would do.
+    """The outcome of a run, or of a dry run.
 
     Attributes:
-        total: chunks that the index holds.
-        skipped: pages that were not indexed: those that ask for it, and those of which `warnings` says why.
-        embedded: chunks whose vectors the run had to make; below `diff.embed` where an earlier run had been cut short.
+        total: number of chunks in the index.
+        skipped: number of pages not indexed: excluded ones, and those that `warnings` explains.
+        embedded: number of chunks that this run embedded; below `diff.embed` if an unfinished run left vectors.
         tokens: cl100k tokens sent to a model that has a price.
-        price: US dollars for a million of them.
-        renamed: the new paths of files whose content is that of a removed one, with the old paths.
+        price: US dollars per million tokens.
+        renamed: old path by new path of files whose content equals a removed file's.
+        listings: kind of each page left out because it only lists others (see `page_kinds.LISTINGS`).
     """
 
     scope: Scope
@@ -84,6 +86,7 @@ class Report:
     price: float = 0.0
     renamed: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    listings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:
@@ -91,21 +94,23 @@ class Report:
 
     @property
     def cost(self) -> float:
-        """US dollars, estimated: a model counts tokens in its own way."""
+        """Estimated US dollars; the model's own tokenizer may count otherwise."""
         return self.tokens * self.price / 1_000_000
 
-    def after(self, warnings: Sequence[str], left_out: int) -> Report:
-        """Return the report with what was noticed before the run in front.
+    def after(self, warnings: Sequence[str], left_out: int, listings: Mapping[str, str] | None = None) -> Report:
+        """Return the report with earlier warnings in front.
 
         Args:
-            warnings: one for each page that could not even be offered.
-            left_out: how many pages ask to be left out, or hold no documentation.
+            warnings: one for each page that was skipped before the run.
+            left_out: number of pages that ask to be left out.
+            listings: kind of each page left out as a listing.
         """
-        skipped = self.skipped + len(warnings) + left_out
-        return replace(self, skipped=skipped, warnings=(*warnings, *self.warnings))
+        listings = listings or {}
+        skipped = self.skipped + len(warnings) + left_out + len(listings)
+        return replace(self, skipped=skipped, warnings=(*warnings, *self.warnings), listings=listings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that `index --json` prints."""
+        """Return the document that `index --json` prints; `listings` is there where any was left out."""
         files, diff, skipped = self.files, self.diff, self.skipped
         return {
             "site": self.scope.site,
@@ -129,10 +134,15 @@ class Report:
             "embedded": self.embedded,
             "seconds": round(self.seconds, 3),
             "warnings": list(self.warnings),
+            **({"listings": dict(self.listings)} if self.listings else {}),
         }
 
+    def listing_lines(self) -> list[str]:
+        """Return a line for each page that was left out as a listing, of many only the first."""
+        return listing_lines(self.listings)
+
     def plan_json(self) -> dict[str, Any]:
-        """Return what `index --dry-run --json` adds: every page by what would happen to it, and the cost."""
+        """Return the part that `index --dry-run --json` adds: pages by kind of change, and the estimated cost."""
         files = self.files
         return {
             "new": [path for path in files.new if path not in self.renamed],
@@ -144,7 +154,7 @@ class Report:
         }
 
     def plan_lines(self) -> Iterator[str]:
-        """Yield a line for each page that a run would touch, of many only the first, and one for what it would cost."""
+        """Yield a line for each of the first 20 pages of each kind, and one for the estimated cost."""
         renamed = [f"{self.renamed[path]} -> {path}" for path in self.files.new if path in self.renamed]
         new = [path for path in self.files.new if path not in self.renamed]
         kinds = {"new": new, "moved": renamed, "changed": self.files.changed, "removed": self._removed}

@@ -1,4 +1,4 @@
-"""Fills an index from an export, and repairs what surrounds an index."""
+"""Imports an export into an index, and repairs an index's ledger and leftovers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from chapterverse.text import lexical
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What a repair did.
+    """The outcome of a repair.
 
     Attributes:
-        head: what is live, and was not touched.
-        swept: how many things were removed that no head reaches; what one thing is depends on the store.
-        rebuilt: files whose rows in the ledger were made anew; 0 where the ledger was well.
+        head: the live head, unchanged.
+        swept: number of removed objects that no head references; the store defines what one object is.
+        rebuilt: number of ledger rows written again; 0 if the ledger was intact.
     """
 
     head: Head
@@ -33,12 +33,12 @@ class RepairReport:
 
 
 def fill(exported: ExportFile, target: Target, progress: Progress = lambda *_: None) -> Report:
-    """Make the index hold exactly what an export holds; nothing is embedded.
+    """Make the index hold exactly the chunks of an export. Nothing is embedded.
 
-    The next `index` reads every file again, because an export says nothing of their content, and embeds nothing.
+    The next `index` run reads every file again, because an export has no content hashes; it embeds nothing either.
 
     Raises:
-        InputError: the export is of another site or version, or by another model than the target's.
+        InputError: the export is of another site or version, or of another model than the target's.
         IndexFault: the index is locked, damaged or of a newer format; nothing was changed.
     """
     exported.check(target.scope, target.card)
@@ -50,21 +50,21 @@ def fill(exported: ExportFile, target: Target, progress: Progress = lambda *_: N
         vectors.reuse(exported.dense)
         anew = live is not None and lexical.ENCODER not in live.head.pipeline.split()
         diff = plan(exported.chunks, stored, exported.dense.keys(), anew=anew)
-        # What the index was tuned to stays, where the file says nothing of that.
-        before = tuning.standing(publication, target)
-        tuned = exported.head if tuning.kept(exported.head, target.card) else before
+        # Keep the index's own calibration where the export has no measured one.
+        previous_head = tuning.previous_head(publication, target)
+        tuned = exported.head if tuning.valid_fields(exported.head, target.card) else previous_head
         head = apply(diff, vectors, target, publication, progress, expected=len(exported.chunks), tuned=tuned)
     _rebuild_ledger(target, head)
-    lost = tuning.lost(before, head)
+    lost = tuning.lost(previous_head, head)
     return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=lost)
 
 
 def repair(target: Target) -> RepairReport:
-    """Remove what no head reaches, and make the ledger anew if it is lost or speaks of another index.
+    """Remove objects that no head references, and rebuild a ledger that is lost or describes another generation.
 
     Raises:
-        IndexMissing: nothing was published for the scope; what a killed first publication left was removed.
-        IndexCorrupt: what is live is damaged.
+        IndexMissing: nothing was published for the scope; leftovers of a killed first publication were removed.
+        IndexCorrupt: the live generation is damaged.
         IndexLocked: another process is publishing.
     """
     swept = target.store.sweep(target.scope)

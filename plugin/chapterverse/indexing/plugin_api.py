@@ -1,6 +1,6 @@
-"""What a documentation generator's plugin calls: collect pages during a build, index them after a clean one.
+"""The interface for plugins of documentation generators: collect pages during a build, index them after a clean one.
 
-Reader and index are imported where they are used: a build that changes nothing pays for no reader.
+Readers and `sync` are imported inside functions, so a build that changes nothing doesn't load them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pathspec import GitIgnoreSpec
+
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.model import Page, Scope, Source, slug, stated_date
+from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.settings import DEFAULT_STORE, Settings
 
 if TYPE_CHECKING:
@@ -25,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] = (), **about: str | None) -> Source:
-    """Return a page to index.
+    """Return a page as a source of the index.
 
     Args:
-        html: the page's content as rendered, without the theme around it; parsed only if it changed.
+        html: the rendered content without the theme; parsed only if it changed.
         about: further fields of `model.Page`.
     """
 
@@ -42,27 +45,80 @@ def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] 
     return Source(file_path, hashlib.sha256(html.encode()).hexdigest(), context, read)
 
 
-def stated(meta: Mapping[str, Any], theme: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a page's front matter and the theme say of it, as arguments of `source`."""
-    own, tags = meta.get("chapterverse"), meta.get("tags")
+@dataclass(slots=True)
+class PageSelection:
+    """Selects the pages of a build for the index.
+
+    Attributes:
+        exclude: pages to leave out.
+        include: listings to keep.
+        outside: pages whose files are links out of their folder.
+        listings: kind of each page left out as one of `page_kinds.LISTINGS`.
+    """
+
+    exclude: GitIgnoreSpec
+    include: GitIgnoreSpec
+    outside: set[str] = field(default_factory=set)
+    listings: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, exclude: Iterable[str], include: Iterable[str]) -> PageSelection:
+        """Return a selection by .gitignore patterns."""
+        return cls(GitIgnoreSpec.from_lines(exclude), GitIgnoreSpec.from_lines(include))
+
+    def takes(self, path: str, address: str, meta: Mapping[str, Any], html: str) -> bool:
+        """Return whether a page is indexed: its author didn't opt out, and it is no listing.
+
+        Args:
+            path: of its source.
+            address: of the built page, relative to the site.
+        """
+        opted_out = any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse")))
+        if opted_out or path in self.outside or self.exclude.match_file(path):
+            return False
+        kind = listing_kind(_facts(address, meta, html))
+        if kind and not self.include.match_file(path):
+            self.listings[path] = kind
+        return path not in self.listings
+
+
+def stated(meta: Mapping[str, Any], theme: Mapping[str, Any], address: str, html: str) -> dict[str, Any]:
+    """Return the keyword arguments for `source` that a page's front matter and the theme state."""
+    tags = meta.get("tags")
     return {
         "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
         "language": language(theme),
-        "content_type": str(own.get("content_type", "documentation")) if isinstance(own, dict) else "documentation",
+        "content_type": content_type(_facts(address, meta, html, language(theme)), _stated_type(meta)),
         "created_at": stated_date(meta.get("date")),
     }
 
 
+def require_content_type(meta: Mapping[str, Any]) -> None:
+    """Raise `ConfigurationError` if the front matter of a page states a content type that there is not."""
+    own = _stated_type(meta)
+    if own is not None and not known_content_type(own):
+        raise ConfigurationError(unknown_content_type(own))
+
+
+def _stated_type(meta: Mapping[str, Any]) -> object:
+    own = meta.get("chapterverse")
+    return own.get("content_type") if isinstance(own, dict) else None
+
+
+def _facts(address: str, meta: Mapping[str, Any], html: str, language: str = "") -> PageFacts:
+    return PageFacts(address, str(meta.get("template") or ""), html, language)
+
+
 def language(theme: Mapping[str, Any]) -> str:
-    """Return the language that a theme writes its own words in, as a BCP 47 tag."""
+    """Return the language of the theme's interface, as a BCP 47 tag."""
     return str(theme.get("language") or theme.get("locale") or "en").replace("_", "-")
 
 
 def widget(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a site's configuration decides of the chat, as options of `widget.assets`.
+    """Return the widget options of a site's configuration, as `widget.assets` takes them.
 
     Raises:
-        ConfigurationError: an option is unknown or can't have its value.
+        ConfigurationError: an option is unknown or has an invalid value.
     """
     if not given:
         return {}
@@ -72,10 +128,10 @@ def widget(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def starters(meta: Mapping[str, Any]) -> str:
-    """Return the HTML that gives a page the starter questions of its front matter, "" where it has none.
+    """Return a hidden HTML element with the starter questions of a page's front matter, "" if it has none.
 
     Raises:
-        ConfigurationError: they are no list of questions.
+        ConfigurationError: they are not a list of questions.
     """
     own = meta.get("chapterverse")
     if not isinstance(own, dict) or own.get("starters") is None:
@@ -86,32 +142,32 @@ def starters(meta: Mapping[str, Any]) -> str:
 
 
 def settings(root: Path, site_name: str, version: str | None, *, preview: bool, **chosen: Any) -> Settings:
-    """Return the environment's settings with the options of a site's configuration over them.
+    """Return the environment's settings, overridden by the options of a site's configuration.
 
     Args:
-        root: what relative paths are relative to.
-        chosen: options by name; those that are None are left to the environment.
+        root: the folder that relative paths are resolved against.
+        chosen: options by name; None leaves an option to the environment.
 
     Raises:
         ConfigurationError: a variable can't be read.
     """
-    found = Settings.from_environment(**chosen, docs_version=version)
-    found = found.override(site=found.site or slug(site_name))
+    settings = Settings.from_environment(**chosen, docs_version=version)
+    settings = settings.override(site=settings.site or slug(site_name))
     if preview:
-        # A preview holds drafts and local addresses: it never touches the published index, and cites itself.
-        version = found.docs_version or ""
-        found = found.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
-    return found.resolved(root)
+        # A preview contains drafts and local addresses, so it writes its own index and cites itself.
+        version = settings.docs_version or ""
+        settings = settings.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
+    return settings.resolved(root)
 
 
 def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
-    """Whether a site is being served while it is written: it is temporary, and at its server's own address."""
+    """Whether a live preview is being built: into a temporary folder, for the preview server's own address."""
     temporary = Path(site_dir).parent == Path(tempfile.gettempdir())
     return temporary and urlsplit(site_url or "").netloc == address
 
 
 def leaves(path: str | None, folder: str | None) -> bool:
-    """Whether a file's real path is outside the folder it was listed in; a generated file has neither."""
+    """Whether a file's real path is outside its folder. False for a generated file, which has neither."""
     if path is None or folder is None:
         return False
     return not Path(path).resolve().is_relative_to(Path(folder).resolve())
@@ -124,16 +180,18 @@ def index(
     chunk_tokens: int,
     persona: Path | None = None,
     docs: Path | None = None,
+    listings: Mapping[str, str] | None = None,
 ) -> Report:
-    """Make the index hold exactly these pages, and the persona.
+    """Make the index hold exactly these pages and the persona.
 
     Args:
-        persona: the file that holds it (see `knowledge.find_persona`).
+        persona: the persona's file (see `knowledge.persona_lookup.find_persona`).
         docs: the folder of the pages' sources.
+        listings: pages left out as listings, for the report (see `PageSelection`).
 
     Raises:
-        ConfigurationError: the site has no address, or an option can't be used.
-        ChapterVerseError: as `sync.index` says; the index stays as it was.
+        ConfigurationError: the site has no address, or an option is invalid.
+        ChapterVerseError: as in `sync.index`; the index stays as it was.
     """
     from chapterverse import progress
     from chapterverse.indexing import publish_policy, sync
@@ -145,27 +203,27 @@ def index(
     if persona is not None:
         sources = [*sources, persona_source(persona, base_url, docs)]
     scope = Scope(settings.site, settings.docs_version or "")
-    left_out: list[str] = []
+    warnings: list[str] = []
     if settings.secrets_arn:
         from chapterverse.net.aws.secrets import resolved
 
-        settings = resolved(settings, left_out.append)
+        settings = resolved(settings, warnings.append)
     target = Target.open(settings, scope, base_url, chunk_tokens)
-    with contextlib.ExitStack() as shown:
+    with contextlib.ExitStack() as stack:
         bars: list[progress.Progress] = []
 
         def report(stage: str, done: int, total: int) -> None:
-            # Most builds find nothing to do in less time than it takes to load what draws a bar.
+            # Open the bar on first use: loading it takes longer than a build without changes.
             if not bars:
-                bars.append(shown.enter_context(progress.bar()))
+                bars.append(stack.enter_context(progress.bar()))
             bars[0](stage, done, total)
 
         done = sync.index(sources, target, report)
-        return replace(done, warnings=(*left_out, *done.warnings))
+        return replace(done.after((), 0, listings), warnings=(*warnings, *done.warnings))
 
 
 def withheld(settings: Settings) -> str:
-    """Say why a build doesn't write a remote index that nobody told it to leave alone."""
+    """Return the reason why a build does not write to a remote index."""
     if settings.publish and settings.pull_request:
         return (
             "a pull request is being built, and its author may be a stranger; CHAPTERVERSE_PREVIEW_STORE names a store "
@@ -175,5 +233,5 @@ def withheld(settings: Settings) -> str:
 
 
 def explained(error: Exception) -> str:
-    """Return one sentence: ours as it is, a foreign one with its kind in front."""
+    """Return an error as one sentence; prefix the type's name if the error is not ours."""
     return str(error) if isinstance(error, ChapterVerseError) else f"{type(error).__name__}: {error}"

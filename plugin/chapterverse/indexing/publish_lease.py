@@ -1,4 +1,4 @@
-"""Waits for the publish lease of another publisher, and renews our own while this one works."""
+"""Waits for another publisher's lease, and renews our own during a publication."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from chapterverse.model import Scope
 from chapterverse.progress import WAITING, Progress
 from chapterverse.store import Publication
 
-#: Seconds between two signs of life to the store.
+#: Seconds between two renewals.
 _PULSE = 2.0
 
 
 @contextlib.contextmanager
 def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
-    """Open a publication and keep it alive; after a publisher that was killed, as soon as its lease ends.
+    """Open a publication, after another publisher if need be, and renew its lease until the block ends.
 
     Raises:
-        IndexLocked: another process is publishing, or has published while this one waited.
+        IndexLocked: another process is publishing, or published while this one waited.
     """
     before, waited, reasons = _token(target), 0.0, dict[bool, str]()
     with contextlib.ExitStack() as stack:
@@ -35,20 +35,20 @@ def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
                 if waited > target.store.patience or not target.store.patience:
                     raise
                 reason = reasons.setdefault(locked.killed, _reason(target.scope, locked))
-                # A little later than it ends, by a clock that counts whole seconds.
+                # 0.1 s longer, because the server's clock counts whole seconds.
                 pause = min(_PULSE, locked.seconds + 0.1) if locked.seconds else _PULSE
             progress(reason, int(waited), int(target.store.patience))
             time.sleep(pause)
             waited += pause
         if _token(target) != before:
-            # What this process read may be older than what is live now.
+            # The plan may be based on an older generation than the live one.
             raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
         stack.enter_context(_alive(publication))
         yield publication
 
 
 def renewing(publication: Publication, progress: Progress) -> Progress:
-    """Return a progress that also asks whether this publisher may go on, so that a loser pays for nothing more."""
+    """Return a progress callback that also renews the lease: a run that lost it stops before it pays for more."""
 
     def report(stage: str, done: int, total: int) -> None:
         publication.renew()
@@ -58,7 +58,7 @@ def renewing(publication: Publication, progress: Progress) -> Progress:
 
 
 def _reason(scope: Scope, locked: IndexLocked) -> str:
-    """Return until when this publisher waits, and why."""
+    """Return a progress message with the time until which this publisher waits, and why."""
     until = (datetime.now(UTC) + timedelta(seconds=locked.seconds)).strftime("%H:%M:%S")
     if locked.killed:
         return f"{WAITING} until {until} UTC for what a killed publisher of {scope} may have sent"
@@ -66,7 +66,7 @@ def _reason(scope: Scope, locked: IndexLocked) -> str:
 
 
 def _token(target: Target) -> str:
-    """Return what tells the live generation from every other; "" where there is none, or a damaged head."""
+    """Return the live generation's token; "" if there is none or the head is damaged."""
     with contextlib.suppress(IndexCorrupt):
         head = target.head()
         return head.token if head else ""
@@ -75,7 +75,7 @@ def _token(target: Target) -> str:
 
 @contextlib.contextmanager
 def _alive(publication: Publication) -> Iterator[None]:
-    """Tell the store now and then that this publisher is at work; a model may make it wait for minutes."""
+    """Renew the lease from a thread, because a call to a model may block for minutes."""
     done = threading.Event()
 
     def beat() -> None:
@@ -83,10 +83,10 @@ def _alive(publication: Publication) -> Iterator[None]:
             try:
                 publication.renew()
             except IndexLocked:
-                # There is nothing left to renew; the next write says so.
+                # The lease is lost; the next write raises.
                 return
             except ChapterVerseError:
-                # The network may be back at the next beat.
+                # Retry at the next beat.
                 continue
 
     pulse = threading.Thread(target=beat, name="chapterverse-pulse", daemon=True)

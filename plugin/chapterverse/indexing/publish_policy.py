@@ -7,10 +7,10 @@ from chapterverse.settings import Settings
 
 
 def check(settings: Settings) -> None:
-    """Return if whoever was told to write the index of these settings may do so.
+    """Raise unless a build with these settings may write its index.
 
     Raises:
-        ConfigurationError: a pull request is being built, and the index is neither embedded nor a preview's own.
+        ConfigurationError: a pull request is built, and the store is neither embedded nor a separate preview store.
     """
     if settings.store.startswith("edge:") or not settings.pull_request:
         return
@@ -29,12 +29,12 @@ def check(settings: Settings) -> None:
 
 
 def _place(settings: Settings, store: str) -> tuple[str, ...]:
-    """Return what two addresses of one place have in common."""
+    """Return a store address in a form that is equal for two spellings of one place."""
     kind, _, place = store.partition(":")
     if kind == "qdrant":
         from chapterverse.store.qdrant.address import QdrantAddress
 
-        # The key plays no part, and must not be refused here for travelling in the clear.
+        # Without the key, so that parsing doesn't reject one sent over plain HTTP.
         at = QdrantAddress.parse(place, settings.override(qdrant_api_key=""))
         return kind, at.url.lower(), at.collection
     return kind, *(part for part in place.split("/") if part)

@@ -1,4 +1,4 @@
-"""Reads sources and cuts them into chunks, in several processes for many pages."""
+"""Reads sources and cuts them into chunks, in several processes for large sites."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from chapterverse.model import PAGE, Chunk, Scope, Source, sound
 from chapterverse.progress import Progress
 
 _LONGEST_PATH = 512
-#: Pages from which further processes save more than they cost to start, and how many each is given at once.
+#: Pages from which worker processes save more time than their start costs, and pages per task.
 _MANY, _BATCH = 1000, 50
 
-#: What became of a page: its chunks, or what is wrong with it.
+#: A page's chunks, or its error message.
 Cut: TypeAlias = "list[Chunk] | str"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSet:
-    """The sources that can be indexed, by path, and what is wrong with the others."""
+    """The sources that can be indexed, by path, and a warning for each of the others."""
 
     sources: Mapping[str, Source]
     warnings: tuple[str, ...]
 
     @classmethod
     def of(cls, sources: Iterable[Source]) -> SourceSet:
-        """Sort sources out; of two with one path the first counts. Raises `InputError` if there is none at all."""
+        """Validate sources; of two with one path the first counts. Raises `InputError` if there is no page."""
         by_path: dict[str, Source] = {}
         warnings: list[str] = []
         for source in sources:
@@ -48,34 +48,35 @@ class SourceSet:
 
     @property
     def others(self) -> frozenset[str]:
-        """The paths of what is no page."""
+        """The paths of sources that are not pages."""
         return frozenset(path for path, source in self.sources.items() if source.type != PAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class PageChunker:
-    """How pages become chunks; it travels to other processes as it is."""
+    """The parameters that turn pages into chunks. It is pickled for worker processes."""
 
     scope: Scope
     fingerprint: str
     budget: Budget
 
     def cut(self, source: Source, budget: Budget | None = None) -> list[Chunk]:
-        """Read a page and return its chunks. Raises `InputError` if it can't be read."""
+        """Read a page and return its chunks. Raises `InputError` if the page can't be read."""
         if source.type != PAGE:
-            # What is never embedded and never searched stays whole, however small the texts of a model must be.
+            # The persona is never embedded, so it stays one chunk however small the model's limit is.
             budget = Budget(CAP, CAP)
         return chunk(source.read(), self.scope, self.fingerprint, budget or self.budget, source.type)
 
     def cut_each(self, sources: Sequence[Source]) -> list[Cut]:
-        """Return what becomes of each page."""
-        return [self._cut_or_say(source) for source in sources]
+        """Return each page's chunks or error message. Raises `InputError` for an unreadable persona."""
+        return [self._cut_or_error(source) for source in sources]
 
-    def _cut_or_say(self, source: Source) -> Cut:
+    def _cut_or_error(self, source: Source) -> Cut:
         try:
             return self.cut(source)
         except InputError as error:
-            # A page keeps its last good version; there is just one persona, and an old one would speak for the owner.
+            # An unreadable page keeps its last good version. An outdated persona would speak for the owner, so the run
+            # fails.
             if source.type != PAGE:
                 raise
             return str(error)
@@ -84,7 +85,7 @@ class PageChunker:
 def cut_all(
     sources: Sequence[Source], cutter: PageChunker, workers: int, progress: Progress
 ) -> Iterator[tuple[str, Cut]]:
-    """Yield the path of each page with what becomes of it, in order. Raises `InputError` for a persona that is none."""
+    """Yield each page's path with its chunks or error message. Raises `InputError` for an unreadable persona."""
     for done, (source, cut) in enumerate(zip(sources, _cut(sources, cutter, workers), strict=True)):
         progress("Reading pages", done, len(sources))
         yield source.file_path, cut
@@ -93,27 +94,27 @@ def cut_all(
 
 def _cut(sources: Sequence[Source], cutter: PageChunker, workers: int) -> Iterator[Cut]:
     done = 0
-    if workers > 1 and len(sources) >= _MANY and _travels(sources[0]):
+    if workers > 1 and len(sources) >= _MANY and _is_picklable(sources[0]):
         try:
             for cut in _cut_by_others(sources, cutter, workers):
                 yield cut
                 done += 1
             return
         except BrokenExecutor:
-            # Another process was killed, for want of memory say: what it had not finished is read here.
+            # A worker was killed, for example for lack of memory: this process reads the rest.
             pass
     for source in sources[done:]:
         yield from cutter.cut_each([source])
 
 
 def _cut_by_others(sources: Sequence[Source], cutter: PageChunker, workers: int) -> Iterator[Cut]:
-    # Loaded for very large sites alone.
+    # Imported here, because only very large sites need them.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    # Never a fork: this process may hold an open shard, and a child of it hangs (qdrant-edge-py 0.9.0).
+    # Never fork: this process may hold an open shard, and a forked child would hang (qdrant-edge-py 0.9.0).
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, _leave_interrupts_to_the_first_process)
+    pool = ProcessPoolExecutor(workers, context, _ignore_interrupts)
     try:
         for batch in pool.map(cutter.cut_each, [sources[at : at + _BATCH] for at in range(0, len(sources), _BATCH)]):
             yield from batch
@@ -121,12 +122,12 @@ def _cut_by_others(sources: Sequence[Source], cutter: PageChunker, workers: int)
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_first_process() -> None:
+def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _travels(source: Source) -> bool:
-    """Whether a source can be handed to another process; what a docs generator holds in memory can't."""
+def _is_picklable(source: Source) -> bool:
+    """Whether a source can be pickled. The in-memory pages of a docs generator can't."""
     try:
         pickle.dumps(source)
     except (pickle.PicklingError, AttributeError, TypeError):

@@ -1,4 +1,4 @@
-"""Derives the state of every file from ledger, site and lock. Nothing of it is stored."""
+"""Derives the state of every file from ledger, sources and publish lock. It stores nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chapterverse.ledger import Ledger, LedgerRow
 from chapterverse.model import Head, Scope, Source
 from chapterverse.store import Store
 
-#: Looks at head and ledger until they fit.
+#: Attempts to read a head and a ledger that match.
 _TRIES = 3
 
 State = Literal["Unindexed", "Indexed", "Stale", "Indexing", "Re-indexing", "Removed"]
@@ -54,7 +54,7 @@ class States:
 
 
 def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source] | None = None) -> States:
-    """Return the states of a scope's files; without `sources` there is nothing to compare the ledger's rows with.
+    """Return the states of a scope's files. Without `sources` every ledger row counts as indexed.
 
     Raises:
         IndexMissing: nothing was published for the scope.
@@ -63,19 +63,20 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     head, records = _described(store, ledger, scope)
     if sources is None:
         return States(head, tuple(_state(record, "Indexed") for record in records.values()))
-    offered = {s.file_path: s for s in sources}
-    files = (_compared(p, offered.get(p), records.get(p), head, busy) for p in sorted(offered.keys() | records.keys()))
+    by_path = {s.file_path: s for s in sources}
+    files = (_compared(p, by_path.get(p), records.get(p), head, busy) for p in sorted(by_path.keys() | records.keys()))
     return States(head, tuple(files))
 
 
 def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head, Mapping[str, LedgerRow]]:
-    """Return the head and its rows; none where the ledger describes another index."""
+    """Return the head and its ledger rows; no rows if the ledger describes another index."""
     head = _head(store, scope)
     for _ in range(_TRIES):
         records = ledger.records(scope)
         if (ledger.generation(scope), ledger.token(scope)) == (head.generation, head.token):
             return head, records
-        # A publication may have ended between the two looks; where the head did not move, the ledger is another's.
+        # A publication may have ended between the two reads. If the head did not change, the ledger is of another
+        # index.
         latest = _head(store, scope)
         if latest == head:
             break

@@ -1,4 +1,4 @@
-"""Where and how to index: a scope of a store, its ledger, and every setting that shapes a chunk."""
+"""The destination of an index run: a scope of a store, its ledger, and the settings that shape chunks."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from chapterverse.settings import DEFAULT_STORE, Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 
-#: Changes when readers or the chunker make something else of the same input; then every file is read again.
-READER = "reader/4"
+#: Raise it when readers or the chunker give other output for the same input; every file is then read again.
+READER = "reader/5"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What `sync.index` writes to.
+    """The destination that `sync.index` writes to.
 
     Attributes:
-        base_url: remembered in the head, so that `serve` can rewrite citations to its own origin.
-        made_by: what made the vectors that are written where there is no embedder to make more.
-        unfinished: the file that keeps vectors of a run that was cut short; None keeps none.
-        workers: processes that may read pages at once; more than 1 only where the main module may be imported again.
+        base_url: stored in the head, so that `serve` can rewrite citations to its own origin.
+        made_by: the card of the vectors' model where `embedder` is None.
+        unfinished: SQLite file for the vectors of an interrupted run; None keeps none.
+        workers: number of processes that read pages; above 1 only if the main module can be imported again.
     """
 
     scope: Scope
@@ -59,7 +59,7 @@ class Target:
         store = open_store(settings)
         ledger = open_ledger(settings)
         embedder = open_embedder(settings, _indexed_by(store, scope))
-        # A model counts tokens in its own way, but a text far over its limit would only be sent to be refused.
+        # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
         limit = (embedder.card.limit if embedder else 0) or CAP
         budget = Budget(min(chunk_tokens, limit), min(CAP, limit))
         return cls(scope, store, ledger, embedder, budget, base_url, unfinished=_unfinished(settings), workers=workers)
@@ -73,27 +73,27 @@ class Target:
         return f"{READER} {lexical.ENCODER} {self.budget.fingerprint} {self.card.fingerprint}"
 
     def head(self) -> Head | None:
-        """Return what is live, None before the first publication."""
+        """Return the live head, None before the first publication."""
         return self.store.head(self.scope)
 
     def described_by(self, head: Head) -> bool:
-        """Whether a head says what a publication now would say, whatever the chunks."""
+        """Whether a head has the address and pipeline that a publication would write now."""
         return head.base_url == self.base_url and head.pipeline == self.pipeline
 
     def records(self, head: Head) -> Mapping[str, LedgerRow] | None:
-        """Return the ledger's rows; None if they were written for another head: a number alone may be another's."""
+        """Return the ledger's rows, or None if their generation and token are those of another head."""
         if (self.ledger.generation(self.scope), self.ledger.token(self.scope)) != (head.generation, head.token):
             return None
         return self.ledger.records(self.scope)
 
 
 def row_pipeline(pipeline: str, source: Source) -> str:
-    """Return 64 hex digits over all that decides a file's points besides its content."""
+    """Return a SHA-256 (64 hex digits) of all inputs of a file's points besides its content."""
     return hashlib.sha256(f"{pipeline}\n{source.context}".encode(errors="surrogatepass")).hexdigest()
 
 
 def _indexed_by(store: Store, scope: Scope) -> EmbedderCard | None:
-    # Whatever is wrong with the index is told by whoever reads it.
+    # The caller that reads the index reports its faults.
     with contextlib.suppress(IndexFault):
         head = store.head(scope)
         return head.embedder if head else None

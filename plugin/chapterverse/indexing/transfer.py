@@ -1,11 +1,11 @@
-"""Exports an index to JSON lines, imports it into another store, and compares both byte for byte.
+"""Exports an index to JSON lines, and reads such an export.
 
-A line is one point: its payload's fields and `vectors`, `{"lexical": {"indices", "values"}, "dense"}`. A full export
-starts with a line `{"head": …}` and keeps times and every digit. A canonical one leaves out all that differs between
-two builds of the same site (head, times, digits after the sixth), so equal indexes make equal files.
+Each line is one point: the payload's fields and `vectors`, `{"lexical": {"indices", "values"}, "dense"}`. A full export
+starts with a line `{"head": …}` and keeps times and all digits. A canonical export drops everything that differs
+between two builds of one site (head, times, digits after the sixth), so equal indexes give equal files.
 
-Reading computes the lexical vectors and every `embed_hash` anew: a file that was made by another model, or by hand,
-is refused, and what it says of terms is not believed.
+Reading computes lexical vectors and `embed_hash`es again. A file that was edited, or made by another model, is
+rejected.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _canonical(point: Point) -> dict[str, Any]:
     payload = point.chunk.payload()
     indexed_at = payload.pop("timestamp")
     if payload["created_at"] == indexed_at:
-        # The page stated no date, so this is the time of indexing too.
+        # Without a stated date `created_at` is the time of indexing.
         del payload["created_at"]
     lexical_vector = {"indices": point.lexical.indices, "values": _rounded(point.lexical.values)}
     dense = None if point.dense is None else _rounded(point.dense)
@@ -59,17 +59,17 @@ def _canonical(point: Point) -> dict[str, Any]:
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
-    # Stores hand out the same 32-bit float with more digits or fewer; adding zero makes -0.0 and 0.0 one.
+    # Stores return the same 32-bit float with more or fewer digits. Adding zero turns -0.0 into 0.0.
     return [round(value, _DIGITS) + 0.0 for value in array("f", values)]
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """What a file holds.
+    """The content of an export.
 
     Attributes:
-        head: of the index that was exported; None in a canonical file.
-        dense: vectors by `embed_hash`, of 32-bit floats; None in an index without any.
+        head: of the exported index; None in a canonical file.
+        dense: 32-bit vectors by `embed_hash`; None in an index without an embedder.
     """
 
     head: Head | None
@@ -83,7 +83,7 @@ class ExportFile:
 
     @property
     def base_url(self) -> str:
-        """The site's address: what the head says, else what explains most of the chunks' addresses."""
+        """The site's address: from the head, else the one that explains most of the chunks' addresses."""
         if self.head:
             return self.head.base_url
         urls = {chunk.url.partition("#")[0] for chunk in self.chunks}
@@ -107,23 +107,23 @@ def _belongs(chunk: Chunk, scope: Scope) -> bool:
     if chunk.version != scope.version:
         return False
     if not chunk.anchor_verified and chunk.section_heading:
-        # Its id was made with an anchor that is not cited and so is not known here.
+        # Its id includes an anchor that is not cited and therefore unknown here.
         return True
     anchor = chunk.url.partition("#")[2] or None
-    made = chunk_id(
+    expected_id = chunk_id(
         scope, chunk.language, chunk.source_file_path, anchor, chunk.chunk_index, chunk.text, chunk.heading_path
     )
-    return chunk.chunk_id == made
+    return chunk.chunk_id == expected_id
 
 
 def read(lines: Iterable[str], name: str) -> ExportFile:
-    """Return what an exported file holds; of two points with one id the last counts.
+    """Return the content of an exported file; of two points with one id the last counts.
 
     Args:
-        name: the file's, for an error to tell.
+        name: of the file, for error messages.
 
     Raises:
-        InputError: a line is not what it should be, or there is none; the message names the line.
+        InputError: a line is invalid or the file holds no point; the message names the line.
         IndexMismatch: a newer release wrote it.
     """
     head: Head | None = None
@@ -162,6 +162,6 @@ def _point(row: dict[str, Any], place: str) -> tuple[Chunk, array[float] | None]
         sound = False
     if not sound or not row.keys() <= set(Chunk.__slots__):
         raise InputError(f"{place}: this is no line of an exported index.")
-    # A date that no page stated is the time of indexing, and that is now.
+    # Equal dates mean that the page stated none; the import sets its own time.
     stated = "" if chunk.created_at == chunk.timestamp else chunk.created_at
     return replace(chunk, created_at=stated, timestamp=""), dense

@@ -1,7 +1,6 @@
-"""Stores a calibration as a generation of its own, and keeps it while it holds.
+"""Publishes a calibration as a generation of its own, and carries it to later generations while it holds.
 
-A calibration and a fusion weight that were measured (`calibrating`) are as true of the next generation as of this one,
-until another embedder or other rules for words make other numbers of the same question.
+A measured calibration and fusion weight stay valid until the embedder or the rules for words change.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from chapterverse.store import Publication
 from chapterverse.text import lexical
 
 
-def standing(publication: Publication, target: Target) -> Head | None:
-    """Return the head that a publication follows; what a damaged index was tuned to is still in its head."""
+def previous_head(publication: Publication, target: Target) -> Head | None:
+    """Return the head that a publication follows. A damaged index still has its calibration in its head."""
     if publication.previous is not None:
         return publication.previous.head
     with contextlib.suppress(IndexCorrupt):
@@ -31,8 +30,8 @@ def standing(publication: Publication, target: Target) -> Head | None:
     return None
 
 
-def kept(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
-    """Return the fields of a head that people's questions were asked for and that still hold; often none."""
+def valid_fields(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
+    """Return the measured calibration and fusion weight as head fields, empty if none were measured or none hold."""
     if head is None or not Calibration.from_json(head.calibration).questions:
         return {}
     if head.embedder.fingerprint != card.fingerprint or lexical.ENCODER not in head.pipeline.split():
@@ -41,12 +40,12 @@ def kept(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
 
 
 def holds(head: Head, measured: Mapping[str, Any]) -> bool:
-    """Whether a head says what `kept` gave."""
+    """Whether a head has these field values."""
     return all(getattr(head, name) == value for name, value in measured.items())
 
 
 def lost(before: Head | None, after: Head) -> tuple[str, ...]:
-    """Return what there is to say where a calibration by questions gave way to one by the index itself."""
+    """Return a warning if a calibration by questions was replaced by one fitted to the index itself."""
     by_questions = [h is not None and Calibration.from_json(h.calibration).questions > 0 for h in (before, after)]
     if by_questions != [True, False]:
         return ()
@@ -58,35 +57,35 @@ def lost(before: Head | None, after: Head) -> tuple[str, ...]:
 
 
 def tune(head: Head, calibration: Calibration, fusion_weight: float, target: Target, progress: Progress) -> Head:
-    """Publish the same points with another calibration and fusion weight; return the head that is live then.
+    """Publish the same points with another calibration and fusion weight; return the live head.
 
-    The ledger follows, so that the next `index` has nothing to do. A kill in between costs that run the reading of
-    every file, and nothing else.
+    The ledger is updated too, so the next `index` has nothing to do. A kill in between only makes that run read every
+    file.
 
     Args:
-        head: of the generation that was asked, which must still be live.
+        head: of the generation that was measured, which must still be live.
 
     Raises:
-        IndexLocked: another process is publishing, or has published meanwhile.
+        IndexLocked: another process is publishing, or published meanwhile.
         IndexFault: the store can't be written to; nothing was changed.
     """
-    wanted: dict[str, Any] = {"calibration": calibration.to_json(), "fusion_weight": fusion_weight}
-    if holds(head, wanted):
+    fields: dict[str, Any] = {"calibration": calibration.to_json(), "fusion_weight": fusion_weight}
+    if holds(head, fields):
         return head
     with publishing(target, progress) as publication:
         live = publication.previous
         if live is None or (live.head.generation, live.head.token) != (head.generation, head.token):
             raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
-        # Rows that were written for another head stay worth nothing.
-        follows = target.records(live.head) is not None
+        # A ledger that describes another head stays as it is.
+        ledger_matches = target.records(live.head) is not None
         tuned = replace(
             live.head,
             generation=live.head.generation + 1,
             published_at=utc_now(),
             token=secrets.token_hex(8),
-            **wanted,
+            **fields,
         )
         publication.commit(tuned)
-        if follows:
+        if ledger_matches:
             target.ledger.save(target.scope, tuned.generation, (), (), tuned.token)
     return tuned

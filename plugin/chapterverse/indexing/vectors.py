@@ -1,4 +1,4 @@
-"""Embeds texts that the index has no vectors for, and keeps paid vectors until they are published."""
+"""Embeds texts that have no vector yet, and saves paid vectors until they are published."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from chapterverse.text import tokens
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-#: Texts handed to the embedder at once, so that progress is seen; the embedder slices further as its API demands.
+#: Texts per call of the embedder, so that progress is visible; the embedder splits further for its API.
 _BATCH = 96
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (embed_hash TEXT PRIMARY KEY, vector BLOB, checksum INTEGER)"
-#: Seconds to wait for another run's vectors to be written.
+#: Seconds to wait for another run's SQLite lock.
 _PATIENCE = 2.0
 
 
 class EmbeddingRejected(Exception):
-    """The model refused the text of `chunk` as too long; `__cause__` is its `TextTooLong`."""
+    """The model rejected the text of `chunk` as too long; `__cause__` is its `TextTooLong`."""
 
     def __init__(self, chunk: Chunk) -> None:
         super().__init__(chunk.chunk_id)
@@ -34,13 +34,13 @@ class EmbeddingRejected(Exception):
 
 
 class Vectors:
-    """Vectors by `embed_hash`, as 32-bit floats, which is what stores keep; None in an index without any, and for a
-    persona, which is not searched.
+    """Vectors by `embed_hash`, as 32-bit floats like in stores. The value is None for a persona, and without an
+    embedder.
 
     Attributes:
-        made: the hashes that the index did not hold: made by this run, or by an earlier one that was cut short.
-        embedded: how many vectors this run itself had to make.
-        tokens: how many cl100k tokens a model with a price was sent for them.
+        made: hashes that the index did not hold, made by this run or an unfinished one.
+        embedded: number of vectors that this run made itself.
+        tokens: cl100k tokens sent to a model that has a price.
     """
 
     def __init__(self, unfinished: UnfinishedVectors) -> None:
@@ -55,11 +55,11 @@ class Vectors:
         return None if vector is None else tuple(vector)
 
     def lacking(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
-        """Return those chunks whose vector is not at hand, one for each hash."""
+        """Return the chunks without a vector, one for each hash."""
         return {c.embed_hash: c for c in chunks if c.embed_hash not in self._by_hash}
 
     def reuse(self, stored: Mapping[str, Sequence[float] | None]) -> None:
-        """Take in vectors that the index holds."""
+        """Add vectors that a store or an export holds."""
         self._by_hash.update({h: None if v is None else array("f", v) for h, v in stored.items()})
 
     @property
@@ -71,8 +71,8 @@ class Vectors:
         """Make the vector of each chunk that lacks one.
 
         Raises:
-            Refused: a text is too long; what was made before is kept.
-            ProviderError: the model failed; what was made before is kept for the next run.
+            EmbeddingRejected: a text is too long; the vectors made before it are kept.
+            ProviderError: the model failed; the vectors made before are kept for the next run.
         """
         missing = self.lacking(chunks)
         self.made |= missing.keys()
@@ -82,52 +82,52 @@ class Vectors:
             self.embedded += len(missing)
             return
         self._by_hash.update(self._unfinished.read(missing))
-        left = list(self.lacking(list(missing.values())).values())
-        for at in range(0, len(left), _BATCH):
-            progress("Embedding chunks", at, len(left))
-            self._embed(left[at : at + _BATCH], embedder)
-        progress("Embedding chunks", len(left), len(left))
+        unpaid = list(self.lacking(list(missing.values())).values())
+        for at in range(0, len(unpaid), _BATCH):
+            progress("Embedding chunks", at, len(unpaid))
+            self._embed(unpaid[at : at + _BATCH], embedder)
+        progress("Embedding chunks", len(unpaid), len(unpaid))
 
     def _embed(self, batch: Sequence[Chunk], embedder: Embedder) -> None:
         try:
-            found = embedder.embed_documents([c.embed_text for c in batch])
+            vectors = embedder.embed_documents([c.embed_text for c in batch])
         except TextTooLong as error:
             raise EmbeddingRejected(batch[error.position]) from error
-        fresh = {c.embed_hash: array("f", v) for c, v in zip(batch, found, strict=True)}
-        self._by_hash.update(fresh)
-        self._unfinished.keep(fresh)
-        self.embedded += len(fresh)
+        by_hash = {c.embed_hash: array("f", v) for c, v in zip(batch, vectors, strict=True)}
+        self._by_hash.update(by_hash)
+        self._unfinished.keep(by_hash)
+        self.embedded += len(by_hash)
         if embedder.price:
             self.tokens += estimate(batch)
 
 
 def estimate(chunks: Collection[Chunk]) -> int:
-    """Return the cl100k tokens of the texts as embedded; a model counts in its own way, some tenths more or less."""
+    """Return the cl100k tokens of the embedded texts. A model's own tokenizer differs by some tenths."""
     return sum(tokens.count(c.embed_text) for c in chunks)
 
 
 class UnfinishedVectors:
-    """The vectors of a run that was cut short, in a SQLite file, so that nobody pays for them twice.
+    """A SQLite file with the vectors of an interrupted run, so that nobody pays for them twice.
 
-    It only ever saves money: where it can't be read or written a run goes on without. Each vector is kept with a
-    checksum, and one that doesn't match is made again.
+    The file only saves money: a run ignores errors of reading and writing it. A vector with a wrong checksum is made
+    again.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
     def read(self, embed_hashes: Collection[str]) -> dict[str, array[float] | None]:
-        """Return those of the hashes that it holds."""
-        found: dict[str, array[float] | None] = {}
+        """Return the stored vectors of these hashes."""
+        vectors: dict[str, array[float] | None] = {}
 
         def select(db: Connection) -> None:
             for embed_hash, data, check in db.execute("SELECT embed_hash, vector, checksum FROM vectors"):
                 if embed_hash in embed_hashes and isinstance(data, bytes) and _checksum(embed_hash, data) == check:
-                    found[embed_hash] = array("f", data)
+                    vectors[embed_hash] = array("f", data)
 
         if self._path is not None and self._path.exists():
             self._attempt(self._path, select)
-        return found
+        return vectors
 
     def keep(self, vectors: Mapping[str, array[float]]) -> None:
         rows = [(h, data, _checksum(h, data)) for h, v in vectors.items() if (data := v.tobytes())]
@@ -140,24 +140,24 @@ class UnfinishedVectors:
             self._attempt(self._path, insert)
 
     def forget(self, embed_hashes: Collection[str]) -> None:
-        """Remove what was published, and the file when nothing is left of other runs."""
-        left: list[int] = []
+        """Remove published vectors, and the file once it is empty."""
+        remaining: list[int] = []
 
         def delete(db: Connection) -> None:
             db.executemany("DELETE FROM vectors WHERE embed_hash = ?", [(h,) for h in embed_hashes])
-            left.extend(db.execute("SELECT count(*) FROM vectors").fetchone())
+            remaining.extend(db.execute("SELECT count(*) FROM vectors").fetchone())
 
         if self._path is not None and self._path.exists():
             self._attempt(self._path, delete)
-            if left == [0]:
+            if remaining == [0]:
                 with contextlib.suppress(OSError):
                     self._path.unlink(missing_ok=True)
 
     def _attempt(self, path: Path, work: Callable[[Connection], None]) -> None:
-        # Loaded by whoever embeds: a build that changes nothing does not.
+        # Imported here: a build that changes nothing does not need it.
         import sqlite3
 
-        # What is no vector of 32-bit floats is no use either.
+        # A value that is no array of 32-bit floats is ignored too.
         with contextlib.suppress(sqlite3.Error, OSError, TypeError, ValueError):
             path.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE)) as db, db:

@@ -1,1 +1,1 @@
-"""What the owner tells the chat besides the pages."""
+"""The owner's persona for the chat."""

@@ -17,26 +17,26 @@ from chapterverse.readers.reading import require_unchanged
 from chapterverse.readers.visible import collapse, strip_invisible
 from chapterverse.text import tokens
 
-#: cl100k tokens of all that it says: it is sent with every question.
+#: Most cl100k tokens, because it is sent with every question.
 MOST_TOKENS = 400
-#: Bytes that can't be so few tokens, whatever they are.
+#: A file of more bytes certainly has more tokens.
 _MOST_BYTES = 100_000
-#: Characters of a name; a prompt holds no more.
+#: Most characters of a name.
 _LONGEST_NAME = 60
 
 _TITLE = "Persona"
 _KEYS = ("name", "language")
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
-# One that is never closed hides what follows it, as it does in a built page.
+# An unclosed comment hides the rest, like in a built page.
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def read_source(file: Path, content_hash: str, path: str, url: str) -> Page:
-    """Return the persona as what the index cuts into chunks, and this into one.
+    """Return the persona as a page for the index.
 
     Raises:
-        UnsafePath: it is a link out of its folder, a pipe or a device.
-        UnreadablePage: it changed since it was hashed, or `read_persona` can't read it.
+        UnsafePath: the file is a link out of its folder, a pipe or a device.
+        UnreadablePage: it changed since it was hashed, or `read_persona` rejects it.
     """
     content = read_page(file.parent, file.name)
     require_unchanged(file.name, content_hash, hashlib.sha256(content).hexdigest())
@@ -46,13 +46,13 @@ def read_source(file: Path, content_hash: str, path: str, url: str) -> Page:
 
 
 def read_persona(name: str, content: bytes) -> Persona:
-    """Return what a file says, without comments and hidden characters.
+    """Parse a persona file, without comments and hidden characters.
 
     Args:
-        name: the file's, for a message to tell.
+        name: of the file, for error messages.
 
     Raises:
-        UnreadablePage: it is binary, in a wrong encoding, empty, too long, or its front matter says what it can't.
+        UnreadablePage: it is binary, in a wrong encoding, empty, too long, or its front matter is invalid.
     """
     if len(content) > _MOST_BYTES:
         raise _too_long(name)
@@ -77,7 +77,7 @@ def _too_long(file: str) -> UnreadablePage:
 
 
 def _without_comments(text: str) -> str:
-    # What is left around a comment may be one, too.
+    # Removing a comment may join the parts of another one.
     while _COMMENT.search(text):
         text = _COMMENT.sub("", text)
     return text
@@ -95,7 +95,7 @@ def _language(values: Mapping[Any, Any], file: str) -> str:
     value = values.get("language")
     if value is None:
         return ""
-    # To YAML the tag of Norwegian is a word for false.
+    # YAML reads the tag of Norwegian as false.
     tag = "no" if value is False else str(value).strip().replace("_", "-")
     if not _TAG.fullmatch(tag):
         raise UnreadablePage(f"The language in {file} must be a tag like en or pt-BR.")

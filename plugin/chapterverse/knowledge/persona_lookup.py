@@ -7,29 +7,24 @@ import functools
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import PERSONA, Page, Source
 
-if TYPE_CHECKING:
-    pass
-
-
-#: What the file is called that nobody names.
+#: Default name of the persona file.
 NAME = "persona.md"
 
 
 def find_persona(named: str, docs: Path | None, beside: Path) -> Path | None:
-    """Return the file that holds the persona; None where there is none. `readers.persona` reads it.
+    """Return the persona file, None if there is none. `persona_source` reads it.
 
     Args:
         named: the file that a setting names; empty looks for `persona.md` in both folders.
-        docs: the folder of the documentation's sources, where they are at hand.
+        docs: the folder of the documentation's sources, if available.
         beside: the folder of the site's configuration, or the working directory.
 
     Raises:
-        ConfigurationError: a setting names a file that isn't there.
+        ConfigurationError: a setting names a missing file.
     """
     if named:
         if not Path(named).exists():
@@ -40,11 +35,11 @@ def find_persona(named: str, docs: Path | None, beside: Path) -> Path | None:
 
 
 def persona_source(file: Path, base_url: str, docs: Path | None = None) -> Source:
-    """Return the persona as a source of the index; it is read where it changed, and `sync.index` raises what is wrong.
+    """Return the persona as a source of the index. It is read only if it changed, and errors are raised then.
 
     Args:
-        base_url: address of the site. The chunk's is the same with a query, which no page and no reader's place has.
-        docs: the folder of the documentation's sources, which its path is relative to.
+        base_url: address of the site. The persona's address adds a query, which no page has.
+        docs: the folder that the source's path is relative to.
     """
     path, url = place_of(file, docs), f"{base_url.rstrip('/')}/?{PERSONA}"
     content_hash = _hash(file)
@@ -58,31 +53,28 @@ def persona_source(file: Path, base_url: str, docs: Path | None = None) -> Sourc
 
 
 def _hash(file: Path) -> str:
-    """Return the SHA-256 of a file in hex, "" of what reading will refuse."""
+    """Return the SHA-256 of a file in hex, "" for a file that reading will reject."""
     with contextlib.suppress(OSError):
         return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
     return ""
 
 
 def _read(file: Path, content_hash: str, path: str, url: str) -> Page:
-    # Neither the query path nor a build that changes nothing has a use for readers.
+    # Imported here: neither the query path nor a build without changes needs readers.
     from chapterverse.knowledge.persona_file import read_source
 
     return read_source(file, content_hash, path, url)
 
 
 def place_of(persona: Path, docs: Path | None) -> str:
-    """Return its path relative to the docs root; of a file outside, nothing of where this machine keeps it."""
+    """Return the persona's path relative to `docs`; outside it "../NAME", which hides this machine's folders."""
     if docs is None:
         return persona.name
-    # Only the folder is resolved: a link is the file that it pretends to be.
+    # Resolve only the folder: a symbolic link counts as a file of its own folder.
     real, root = persona.parent.resolve() / persona.name, docs.resolve()
     return real.relative_to(root).as_posix() if real.is_relative_to(root) else f"../{persona.name}"
 
 
 def no_pages(persona: Path | None, docs: Path) -> frozenset[str]:
-    """Return the paths below `docs` that are no pages: the persona's, and that of one which another takes the place of.
-
-    Nobody who names another file means the first to be published.
-    """
+    """Return the paths below `docs` that are not pages: the persona, and `persona.md` in any case."""
     return frozenset((NAME, place_of(persona, docs)) if persona else (NAME,))

@@ -13,7 +13,7 @@ from chapterverse.readers import callouts, code, tables
 from chapterverse.readers.containers import definition, footnote, list_item, quote, titled
 from chapterverse.readers.dom import HEADINGS, Child, Node
 from chapterverse.readers.footnotes import is_pile
-from chapterverse.readers.inline import Inline, footnote_label, is_permalink, target
+from chapterverse.readers.inline import Inline, footnote_label, is_edit_link, is_permalink, target
 from chapterverse.readers.outline import Border, Heading, Item, Note
 from chapterverse.readers.tabs import is_tab_set, tabs
 
@@ -59,7 +59,12 @@ class BlockReader:
         """Append what stands in `children`: runs of inline content as paragraphs, blocks by their kind."""
         run: list[Child] = []
         for child in children:
-            if isinstance(child, str) or not child.block:
+            if isinstance(child, str):
+                # Most of what stands between blocks is blank.
+                if run or not child.isspace():
+                    run.append(child)
+                continue
+            if not child.block:
                 run.append(child)
                 continue
             self._paragraph(run, out)
@@ -68,11 +73,11 @@ class BlockReader:
         self._paragraph(run, out)
 
     def _paragraph(self, run: list[Child], out: list[Item]) -> None:
-        if run:
+        if run and not _is_edit_link_alone(run):
             text = self._inline.markdown(run)
             if text:
                 out.append(Block(BlockKind.PARAGRAPH, text))
-            self._refer(out)
+        self._refer(out)
 
     def _refer(self, out: list[Item]) -> None:
         if self._inline.notes:
@@ -261,6 +266,11 @@ class BlockReader:
         else:
             _append(out, wrap(blocks))
         out.extend(item for item in items if isinstance(item, Note))
+
+
+def _is_edit_link_alone(run: Sequence[Child]) -> bool:
+    shown = [child for child in run if not (isinstance(child, str) and child.isspace())]
+    return len(shown) == 1 and isinstance(shown[0], Node) and is_edit_link(shown[0])
 
 
 def _nothing(_blocks: tuple[Block, ...]) -> Block | None:

@@ -51,7 +51,7 @@ def _lines(children: list[Child], out: list[str]) -> None:
 
 def fence(text: str, lang: str = "", title: str = "") -> Block:
     """Return a fenced code block, its fence longer than any run of backticks in `text`."""
-    ticks = "`" * (1 + max((len(run) for run in _FENCES.findall(text)), default=2))
+    ticks = "`" * (1 + max(map(len, _FENCES.findall(text)), default=2)) if "```" in text else "```"
     info = f'{lang} title="{title}"' if title else lang
     return Block(BlockKind.CODE, f"{ticks}{info}\n{text}\n{ticks}", head=f"{ticks}{info}", tail=ticks)
 

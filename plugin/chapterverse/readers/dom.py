@@ -6,12 +6,12 @@ are parsed for their extent and left out. The tree is at most `MAX_DEPTH` deep, 
 
 from __future__ import annotations
 
+import functools
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import TypeAlias
 
-from chapterverse.readers.markup import END, RAW, START, STRAY, TAG, TEXT, TOKEN, VOID, after_raw, parse_attributes
+from chapterverse.readers.markup import RAW, TOKEN, VOID, after_raw, parse_attributes
 from chapterverse.readers.visible import strip_invisible, unescape
 
 #: Deeper containers lose their tags and keep what is in them; pages of real sites stay below 60.
@@ -26,23 +26,29 @@ BLOCKS = HEADINGS | frozenset(
 _TABLE_PARTS = frozenset("caption col colgroup tbody td tfoot th thead tr".split())
 _CELL_WALLS = frozenset(("td", "th", "caption", "table"))
 
+
 _FLOORS = HEADINGS | {"p", "pre"}
 
 #: What a start tag closes: any of the first, unless one of the second stands between.
-_CLOSES = {
+_CLOSES: dict[str, tuple[Set[str], Set[str]]] = {
+    **dict.fromkeys(BLOCKS - _TABLE_PARTS, ({"p"}, _CELL_WALLS)),
     "li": ({"li"}, {"ul", "ol", "menu", "table", "td", "th"}),
     **dict.fromkeys(("dt", "dd"), ({"dt", "dd"}, {"dl", "table", "td", "th"})),
     **dict.fromkeys(("td", "th"), ({"td", "th"}, {"tr", "table"})),
     "tr": ({"tr"}, {"table"}),
     **dict.fromkeys(("thead", "tbody", "tfoot"), ({"thead", "tbody", "tfoot", "caption"}, {"table"})),
 }
-_CLOSES_P = ({"p"}, _CELL_WALLS)
+
+#: A tag, a comment or a stray "<", with the text behind it.
+_TOKEN = re.compile(rf"(?:{TOKEN.pattern})([^<]*+)", TOKEN.flags)
 
 _DROPPED = RAW | frozenset("audio button canvas dialog form map menu nav noscript object select template video".split())
 _DROPPED_CLASSES = frozenset(
     "linenos linenodiv lineno lnt ln gutter rouge-gutter line-numbers-wrapper visually-hidden sr-only"
     " screen-reader-text md-source-file katex-html copybtn footnote-backref data-footnote-backref"
-    " reversefootnote".split()
+    " reversefootnote doc-labels edit-this-page theme-edit-this-page md-content__button theme-last-updated"
+    " theme-doc-version-banner theme-doc-version-badge theme-unlisted-banner theme-announcement-bar announcement"
+    " md-banner bd-header-announcement pagination-links prev-next-area rst-versions".split()
 )
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
 _DROPPED_SPAN = "lang"
@@ -51,6 +57,10 @@ _HINT = re.compile(
     rf"\b(?:hidden|exclude|ignore|display|font-size|navigation|doc-backlink|lang|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
 )
 _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
+# The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
+_CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)>""")
+_SIMPLE_TAG = re.compile(r"""\w++(?>(?:\s++[\w:.-]++(?:="[^"]*+")?)*)\s*+""")
+_ANY_TAG = re.compile(r"<[^>]*+>")
 _CODE_TAG = re.compile(r"<code\b([^>]*+)>", re.IGNORECASE)
 # What is never seen, whoever looks; `aria-hidden` is for those who listen, and the others see it.
 _UNSEEN = re.compile(
@@ -97,14 +107,17 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """Yield the elements inside this one in document order."""
-        rest = self.elements()[::-1]
+        rest = self.children[::-1]
         while rest:
             node = rest.pop()
-            yield node
-            rest.extend(node.elements()[::-1])
+            if not isinstance(node, str):
+                yield node
+                rest.extend(reversed(node.children))
 
     def text(self) -> str:
         """Return all text inside, whitespace as it stands, a newline for `<br>`."""
+        if len(self.children) == 1 and isinstance(self.children[0], str):
+            return self.children[0]
         out: list[str] = []
         rest: list[Child] = [self]
         while rest:
@@ -125,124 +138,164 @@ def parse(html: str) -> Node:
     """Return the tree of a fragment under a nameless root. Never fails, takes time linear in the length."""
     if "\r" in html:
         html = html.replace("\r\n", "\n").replace("\r", "\n")
-    builder = _Builder()
-    position, end = 0, len(html)
-    while position < end:
-        token = TOKEN.match(html, position)
-        assert token is not None  # the pattern matches at every position
-        position = token.end()
-        kind = token.lastindex
-        if kind in (TEXT, STRAY):
-            builder.text(token.group())
-        elif kind == START:
-            name, raw = token.group(2).lower(), token.group(3)
-            if name in RAW:
-                position = builder.skip(html, name, position)
-            elif name == "pre":
-                position = builder.preformatted(html, raw, position)
-            else:
-                builder.open(name, raw)
-        elif kind == END:
-            builder.close(token.group(4).lower())
+    builder = _Builder(html)
+    position = 0
+    while position < len(html):
+        position = builder.read(position)
     return builder.root
 
 
 class _Builder:
-    """Keeps the elements that are open; the implied end tags are the standard's, reduced to what documents use."""
+    """Keeps the elements that are open; the implied end tags are the standard's, reduced to what documents use.
 
-    def __init__(self) -> None:
+    Attributes:
+        open: the open elements, the root first; `names` has their names.
+        overflow: how many open elements of each name were too deep for the tree.
+        endless: names of raw elements that have no end tag from here on.
+    """
+
+    def __init__(self, html: str) -> None:
+        self.html = html
         self.root = Node("")
-        self.stack = [self.root]
-        self.overflow: Counter[str] = Counter()
+        self.open = [self.root]
+        self.names = [""]
+        self.overflow: dict[str, int] = {}
         self.endless: set[str] = set()
+        # Most tags of a page occur many times. Attributes may be long, so the caches end with the page.
+        self.may_be_dropped = functools.cache(_may_be_dropped)
+        self.is_plain = functools.cache(_is_plain)
+
+    def read(self, position: int) -> int:
+        """Read from `position` up to an element that is skipped or taken whole; return where to go on."""
+        html = self.html
+        first = html.find("<", position)
+        if first < 0:
+            first = len(html)
+        if first > position:
+            self.text(html[position:first])
+        for token in _TOKEN.finditer(html, first):
+            start, raw, end, stray, text = token.groups()
+            if start:
+                name = start.lower()
+                if name in RAW:
+                    return self.skip(name, token.start(5))
+                if name == "pre":
+                    return self.preformatted(raw, token.start(5))
+                self.start(name, raw)
+            elif end:
+                self.end(end.lower())
+            elif stray:
+                self.text(stray)
+            if text:
+                self.text(text)
+        return len(html)
 
     def text(self, text: str) -> None:
-        self.stack[-1].children.append(strip_invisible(unescape(text)))
+        self.open[-1].children.append(text if text == "\n" else strip_invisible(unescape(text)))
 
-    def open(self, name: str, raw: str) -> None:
-        if name in _CLOSES:
-            self._end_open(*_CLOSES[name])
-        elif name in BLOCKS and name not in _TABLE_PARTS:
-            self._end_open(*_CLOSES_P)
-            if name in HEADINGS and self.stack[-1].name in HEADINGS:
-                self.stack.pop()
-        if len(self.stack) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
-            self.overflow[name] += 1
+    def start(self, name: str, raw: str) -> None:
+        closes = _CLOSES.get(name)
+        if closes:
+            self._end_open(*closes)
+            if name in HEADINGS and self.names[-1] in HEADINGS:
+                self._leave(-1)
+        if len(self.open) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
+            self.overflow[name] = self.overflow.get(name, 0) + 1
             return
         node = Node(name, raw)
-        if _is_dropped(node):
+        if (name in _DROPPED or (raw and self.may_be_dropped(raw))) and _is_dropped(node):
             # What it holds says nothing about the elements around it.
             node.block = node.headed = True
         else:
-            self._attach(node)
+            around = self.open[-1]
+            around.children.append(node)
+            if node.block and not (around.block and around.headed >= node.headed):
+                self._mark_around(node)
         if name not in VOID:
-            self.stack.append(node)
+            self.open.append(node)
+            self.names.append(name)
 
-    def skip(self, html: str, name: str, start: int) -> int:
+    def skip(self, name: str, start: int) -> int:
         """Return the position behind a raw element."""
-        end = None if name in self.endless else after_raw(html, name, start)
+        end = None if name in self.endless else after_raw(self.html, name, start)
         if end is not None:
             return end
         # Browsers drop all that follows an open script; an open svg is a slip of the author's, whose text must stay.
         self.endless.add(name)
-        return start if name == "svg" else len(html)
+        return start if name == "svg" else len(self.html)
 
-    def preformatted(self, html: str, raw: str, start: int) -> int:
+    def preformatted(self, raw: str, start: int) -> int:
         """Open a `pre`; where it holds only text and spans, as most code does, take it whole and return its end."""
-        self.open("pre", raw)
-        stop = _NOT_PLAIN.search(html, start)
-        content = html[start : stop.start()] if stop else ""
-        if not stop or stop.group() != "</pre>" or _HINT.search(content) or self.overflow["pre"]:
+        self.start("pre", raw)
+        stop = _NOT_PLAIN.search(self.html, start)
+        if not stop or stop.group() != "</pre>" or self.overflow.get("pre"):
+            return start
+        content = self.html[start : stop.start()]
+        if content.rfind("<") > content.rfind(">") or not all(map(self.is_plain, {*_CODE_TAGS.findall(content)})):
             return start
         code = _CODE_TAG.search(content)
         if code:
-            self.open("code", code.group(1))
-        self.text(TAG.sub("", content))
-        self.close("pre")
+            self.start("code", code.group(1))
+        self.text(_ANY_TAG.sub("", content))
+        self.end("pre")
         return stop.end()
 
-    def close(self, name: str) -> None:
-        if self.overflow[name]:
+    def end(self, name: str) -> None:
+        if self.overflow and self.overflow.get(name):
             self.overflow[name] -= 1
-            return
-        walls = _CELL_WALLS if name in BLOCKS and name not in _TABLE_PARTS and name != "table" else frozenset[str]()
-        for depth in range(len(self.stack) - 1, 0, -1):
-            open_name = self.stack[depth].name
-            if open_name == name:
-                del self.stack[depth:]
-                return
-            # "</span>" doesn't end the block around it, "</div>" doesn't end the table cell around it.
-            if open_name in walls or (open_name in BLOCKS and name not in BLOCKS):
-                return
+        elif self.names[-1] == name:
+            self.open.pop()
+            self.names.pop()
+        elif name in self.names:
+            walls = _CELL_WALLS if name in BLOCKS and name not in _TABLE_PARTS and name != "table" else ()
+            for depth in range(len(self.names) - 1, 0, -1):
+                open_name = self.names[depth]
+                if open_name == name:
+                    self._leave(depth)
+                    break
+                # "</span>" doesn't end the block around it, "</div>" doesn't end the table cell around it.
+                if open_name in walls or (open_name in BLOCKS and name not in BLOCKS):
+                    break
+
+    def _leave(self, depth: int) -> None:
+        del self.open[depth:]
+        del self.names[depth:]
 
     def _is_last_floor(self, name: str) -> bool:
         """Return whether an element is one that says what its text is, and may stand below the deepest container."""
-        return name in _FLOORS and self.stack[-1].name not in _FLOORS
+        return name in _FLOORS and self.names[-1] not in _FLOORS
 
-    def _attach(self, node: Node) -> None:
-        self.stack[-1].children.append(node)
-        if node.block:
-            for ancestor in reversed(self.stack):
-                if ancestor.block and (ancestor.headed or not node.headed):
-                    break
-                ancestor.block = True
-                ancestor.headed = ancestor.headed or node.headed
+    def _mark_around(self, node: Node) -> None:
+        for ancestor in reversed(self.open):
+            if ancestor.block and ancestor.headed >= node.headed:
+                break
+            ancestor.block = True
+            ancestor.headed = ancestor.headed or node.headed
 
-    def _end_open(self, names: set[str], walls: set[str] | frozenset[str]) -> None:
-        for depth in range(len(self.stack) - 1, 0, -1):
-            name = self.stack[depth].name
+    def _end_open(self, names: Set[str], walls: Set[str]) -> None:
+        if names.isdisjoint(self.names):
+            return
+        for depth in range(len(self.names) - 1, 0, -1):
+            name = self.names[depth]
             if name in names:
-                del self.stack[depth:]
-                return
+                self._leave(depth)
+                break
             if name in walls:
-                return
+                break
+
+
+def _may_be_dropped(raw: str) -> bool:
+    return _HINT.search(raw) is not None
+
+
+def _is_plain(tag: str) -> bool:
+    """Return whether a tag ends where it seems to, and its element is shown."""
+    return _SIMPLE_TAG.fullmatch(tag) is not None and not _may_be_dropped(tag)
 
 
 def _is_dropped(node: Node) -> bool:
     if node.name in _DROPPED:
         return node.get("role") != "tab"
-    if not _HINT.search(node._raw):
-        return False
     return _is_excluded(node) or _is_hidden(node) or _has_dropped_class(node)
 
 

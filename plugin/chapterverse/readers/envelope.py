@@ -23,6 +23,8 @@ class Envelope:
         base: of `<base href>`, what relative addresses start from.
         created_at: ISO 8601 UTC, where the page says when it was published (Open Graph).
         tags: its subjects, as it says there.
+        marks: words by which its generator says what it is: classes of `<html>` and `<body>`, the generator's name.
+        content_type: as `<meta name="chapterverse:content_type">` has it.
     """
 
     title: str = ""
@@ -34,6 +36,8 @@ class Envelope:
     base: str = ""
     created_at: str | None = None
     tags: tuple[str, ...] = ()
+    marks: str = ""
+    content_type: str = ""
 
 
 # Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
@@ -54,7 +58,8 @@ class _Root:
 
     def find(self, html: str, start: int) -> tuple[str, int] | None:
         """Return the name of the first such element and the position behind its start tag."""
-        if self.word not in html and self.word.upper() not in html:
+        # The values of attributes have a case, the names of elements have none.
+        if html.find(self.word, start) < 0 and (self.attribute or html.find(self.word.upper(), start) < 0):
             return None
         for tag in _start_tags_with(self.word, bool(self.attribute)).finditer(html, start):
             name, raw = tag.group(1), tag.group(2)
@@ -87,6 +92,8 @@ def open_envelope(html: str) -> Envelope:
     body = 0
     for name, raw, end in start_tags(html):
         if name not in _HEAD:
+            if name == "body" and "class" in raw:
+                _note_marks(envelope, parse_attributes(raw).get("class", ""))
             break
         body = end
         _note(envelope, name, raw, html[end : end + _MAX_TITLE])
@@ -126,6 +133,7 @@ def _note(envelope: Envelope, name: str, raw: str, text: str) -> None:
     if name == "html":
         # The stock theme of MkDocs writes "pt_BR", as its translations are named.
         envelope.language = attributes.get("lang", "").strip().replace("_", "-") or envelope.language
+        _note_marks(envelope, attributes.get("class", ""))
     elif name == "link" and "canonical" in attributes.get("rel", "").lower().split():
         envelope.canonical = envelope.canonical or attributes.get("href", "").strip() or None
     elif name == "base":
@@ -134,12 +142,20 @@ def _note(envelope: Envelope, name: str, raw: str, text: str) -> None:
         _note_meta(envelope, attributes)
 
 
+def _note_marks(envelope: Envelope, words: str) -> None:
+    envelope.marks = f"{envelope.marks} {collapse(strip_invisible(words))}"[:_MAX_MARKS].strip()
+
+
 def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
     name = (attributes.get("name") or attributes.get("property", "")).lower()
     content = attributes.get("content", "")
     # A page that only sends its reader elsewhere is no page either.
     if (name == "robots" and _NOINDEX.search(content)) or attributes.get("http-equiv", "").lower() == "refresh":
         envelope.noindex = True
+    elif name == "generator":
+        _note_marks(envelope, content.replace("/", " ").partition(" ")[0])
+    elif name == "chapterverse:content_type":
+        envelope.content_type = envelope.content_type or content.strip()
     elif name == "article:published_time":
         envelope.created_at = envelope.created_at or stated_date(content.strip())
     elif name == "article:tag" and len(envelope.tags) < _MAX_TAGS:
@@ -150,4 +166,5 @@ def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
 _NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
 _MAX_TITLE = 2000
 _MAX_TAGS = 50
+_MAX_MARKS = 1000
 _HEAD = frozenset("html head base link meta noscript script style template title".split())

@@ -26,6 +26,8 @@ class FrontMatter:
         excluded: it is a draft, or takes itself out of search or out of this index.
         language: BCP 47 tag of `lang` or `language`, "" where it names none.
         slug: where Docusaurus is asked to publish it; `id` what to call it there.
+        content_type: under `chapterverse`, as stated; None where it states none.
+        marks: its `layout` and its `template`, and "redirect" where it only leads elsewhere.
     """
 
     title: str = ""
@@ -36,6 +38,8 @@ class FrontMatter:
     language: str = ""
     slug: str = ""
     id: str = ""
+    content_type: Any = None
+    marks: str = ""
 
 
 def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
@@ -66,6 +70,8 @@ def split_values(text: str, file_path: str) -> tuple[dict[Any, Any] | None, str]
 
 
 def _front_matter(values: dict[Any, Any]) -> FrontMatter:
+    own = values.get("chapterverse")
+    redirect = "redirect" if values.get("redirect_to") else ""
     return FrontMatter(
         title=_line(values.get("title")),
         description=_line(values.get("description")),
@@ -75,6 +81,8 @@ def _front_matter(values: dict[Any, Any]) -> FrontMatter:
         language=_language(values),
         slug=_line(values.get("slug")),
         id=_line(values.get("id")),
+        content_type=own.get("content_type") if isinstance(own, dict) else None,
+        marks=" ".join(filter(None, (_line(values.get("layout")), _line(values.get("template")), redirect))),
     )
 
 

@@ -74,7 +74,9 @@ def read_document(html: str) -> HtmlPage:
 
 def _read(html: str, wordings: Sequence[str] = ()) -> BlockReader:
     tree = parse(html)
-    return BlockReader(tree, find_footnotes(tree) if "note" in html else {}, _anchor_test(html), wordings)
+    return BlockReader(
+        tree, find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}, _anchor_test(html), wordings
+    )
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:

@@ -17,8 +17,24 @@ from chapterverse.readers.visible import collapse, strip_invisible
 WORDING = "wording"
 
 _PERMALINKS = frozenset(
-    "headerlink hash-link header-anchor anchor-link heading-anchor anchor anchorjs-link heading-link permalink".split()
+    "headerlink hash-link header-anchor anchor-link heading-anchor anchor anchorjs-link heading-link permalink"
+    " sl-anchor-link".split()
 )
+#: Labels that themes set beside the words of a heading; VitePress makes no part of its own outline of them either.
+_HEADING_BADGES = frozenset("VPBadge sl-badge sd-badge mdx-badge badge ignore-header".split())
+_BADGE_ADDRESS = re.compile(
+    r"//(?:[^/]*[/.])?(?:badges?|shields|badgen|codecov|coveralls|travis-ci|circleci|appveyor)[/.]|//.*/badges?[/.]"
+)
+_EDIT_ADDRESS = re.compile(r"/(?:edit|_edit)/|[?&]mode=edit\b")
+_DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
+# What says no more than that there is an image: an emoji or its name, a file's name, the kind of image. Some emoji say
+# yes or no, in tables above all, and stay.
+_EMPTY_ALT = re.compile(
+    r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:|\S+\.(?:png|jpe?g|gif|svg|webp|avif|ico)"
+    r"|(?:image|img|icon|logo|screenshot|banner|alt text)",
+    re.IGNORECASE,
+)
+_MAX_ICON = 32  # pixels
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
 
@@ -56,12 +72,15 @@ class Inline:
         """Return inline Markdown; `<br>` becomes a newline."""
         if self.wordings:
             children = map(self._worded, children)
-        return _BREAKS.sub("\n", collapse(self._raw(children))).strip("\n").replace(_SPACE, " ")
+        text = collapse(self._raw(children))
+        if _BREAK in text:
+            text = _BREAKS.sub("\n", text).strip("\n")
+        return text.replace(_SPACE, " ")
 
     def one_line(self, children: Iterable[Child]) -> str:
         """Return Markdown that holds no newline, whatever blocks it is made of: for table cells and titles."""
         line = collapse(self._raw(children).replace(_BREAK, " "))
-        return _ITEMS.sub("; ", _FIRST_ITEM.sub(" ", line)).strip()
+        return _ITEMS.sub("; ", _FIRST_ITEM.sub(" ", line)).strip() if _ITEM in line else line
 
     def title(self, children: Iterable[Child]) -> str:
         """Return one line that is going to be set in bold as a whole."""
@@ -73,10 +92,13 @@ class Inline:
     def heading(self, children: Iterable[Child]) -> str:
         """Return plain text without marks, footnote references and permalinks; "" for a heading of signs alone."""
         children = list(children)
-        text = collapse(self._plain(children, False))
-        linked = "" if text else collapse(self._plain(children, True))
-        # Some themes make the whole heading its own permalink; a mere "¶" names nothing.
-        return linked if any(c.isalnum() for c in linked) else text
+        # A logo may be all of a heading, and some themes make all of it its own permalink; a mere "¶" names nothing.
+        first = text = collapse(self._plain(children))
+        for permalinks in (False, True):
+            if any(c.isalnum() for c in text):
+                return text
+            text = collapse(self._plain(children, images=True, permalinks=permalinks))
+        return text if any(c.isalnum() for c in text) else first
 
     def _worded(self, child: Child) -> Child:
         """Return the wording of a paragraph where that is known."""
@@ -138,17 +160,20 @@ class Inline:
         inner = self._raw(node.children)
         return f"^{inner}" if inner.strip() else inner
 
-    def _plain(self, children: Iterable[Child], permalinks: bool) -> str:
+    def _plain(self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False) -> str:
+        """Return the words of a heading; `images` means with what its images and badges say."""
         out: list[str] = []
         for child in children:
             if isinstance(child, str):
                 out.append(child)
+            elif not images and (child.name == "img" or not _HEADING_BADGES.isdisjoint(child.classes)):
+                continue
             elif child.name == "a" and target(child) in self.footnotes:
                 self.notes.append(target(child))
             elif child.name in _LEAVES:
                 out.append(_LEAVES[child.name](child).replace(_BREAK, " "))
             elif permalinks or not is_permalink(child):
-                inner = self._plain(child.children, permalinks)
+                inner = self._plain(child.children, images=images, permalinks=permalinks)
                 out.append(f" {inner} " if child.block else inner)
         return "".join(out)
 
@@ -156,8 +181,8 @@ class Inline:
 def code_span(text: str) -> str:
     """Return `text` as a code span, fenced by more backticks than it holds in a row."""
     text = collapse(text)
-    if not text:
-        return ""
+    if "`" not in text:
+        return f"`{text}`" if text else ""
     fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(text)), default=0))
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{fence}{pad}{text}{pad}{fence}"
@@ -186,8 +211,31 @@ def footnote_label(node: Node) -> str:
     return collapse(node.text()).strip("[]") or "*"
 
 
+def is_edit_link(node: Node) -> bool:
+    """Return whether a link leads to the editor of a page's source; alone in its paragraph it is part of the theme."""
+    return node.name == "a" and _EDIT_ADDRESS.search(node.get("href") or "") is not None
+
+
 def _image(node: Node) -> str:
-    return strip_invisible(collapse(node.get("alt") or ""))
+    alt = strip_invisible(collapse(node.get("alt") or ""))
+    return "" if not alt or _is_decoration(node, alt) else alt
+
+
+def _is_decoration(node: Node, alt: str) -> bool:
+    """Return whether an image is a badge, an icon or an emoji, or says nothing by its alternative text."""
+    return (
+        _EMPTY_ALT.fullmatch(alt) is not None
+        or node.get("role") in ("presentation", "none")
+        or node.get("aria-hidden") == "true"
+        or not _DECORATIONS.isdisjoint(node.classes)
+        or _BADGE_ADDRESS.search(node.get("src") or "") is not None
+        or any(0 < _pixels(node.get(side)) <= _MAX_ICON for side in ("width", "height"))
+    )
+
+
+def _pixels(value: str | None) -> int:
+    digits = (value or "").removesuffix("px")
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else 0
 
 
 def _checkbox(node: Node) -> str:

@@ -28,6 +28,7 @@ from chapterverse.readers.directives import directives_plugin
 from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.html import read_fragment
 from chapterverse.readers.mdx import to_markdown
+from chapterverse.readers.shortcodes import shortcodes_plugin
 from chapterverse.readers.slugs import Slugger, SlugRule, slugify
 from chapterverse.readers.visible import collapse, strip_invisible, unescape
 from chapterverse.readers.wording import wording_plugin
@@ -102,6 +103,8 @@ def _parser(slug: SlugRule, mdx: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
     if mdx:
         parser.disable(["code", "autolink"])
+    else:
+        parser.use(shortcodes_plugin)
     for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
         parser.use(plugin)
     parser.use(wording_plugin, mdx)

@@ -17,21 +17,17 @@ from chapterverse.readers.visible import unescape
 #: HTML standard says.
 ATTRIBUTES = r"""[^>=]*+(?>(?:=[=\s]*+(?>"[^"]*+"?|'[^']*+'?|)[^>=]*+)*)"""
 
-#: One token at the current position. `lastindex` tells which: 1 text, 3 start tag (2 its name, 3 its attributes),
-#: 4 end tag (its name), 5 a "<" that starts nothing, None a comment, doctype or processing instruction.
+#: One token from a "<". `lastindex` tells which: 2 start tag (1 its name, 2 its attributes), 3 end tag (its name),
+#: 4 a "<" that starts nothing, None a comment, doctype or processing instruction.
 TOKEN = re.compile(
-    rf"""([^<]++)
-    | <([a-zA-Z][^\s/>]*+)({ATTRIBUTES})(?:>|\Z)
+    rf"""<([a-zA-Z][^\s/>]*+)({ATTRIBUTES})(?:>|\Z)
     | </([a-zA-Z][^\s/>]*+)[^>]*+(?:>|\Z)
     | <!--(?:-?>|.*?(?:--!?>|\Z))
     | <[!?/][^>]*+(?:>|\Z)
     | (<)""",
     re.DOTALL | re.VERBOSE,
 )
-TEXT, START, END, STRAY = 1, 3, 4, 5
-
-#: Any start or end tag.
-TAG = re.compile(rf"</?[a-zA-Z]{ATTRIBUTES}(?:>|\Z)")
+START, END = 2, 3
 
 #: Elements whose content is no markup to us; all of it is skipped.
 RAW = frozenset("script style svg iframe textarea title noembed noframes".split())
@@ -39,11 +35,7 @@ RAW = frozenset("script style svg iframe textarea title noembed noframes".split(
 #: Elements that never have content.
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
-_MARKUP = re.compile(
-    rf"""<([a-zA-Z][^\s/>]*+)({ATTRIBUTES})(?:>|\Z) | <!--(?:-?>|.*?(?:--!?>|\Z)) | <[!?/][^>]*+(?:>|\Z)""",
-    re.DOTALL | re.VERBOSE,
-)
-_ATTRIBUTE = re.compile(r"""([^\s=>"'/]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+)))?""")
+_ATTRIBUTE = re.compile(r"""([^\s=>"'/]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]++)))?""")
 
 
 @functools.cache
@@ -53,9 +45,9 @@ def _end_of(name: str) -> re.Pattern[str]:
 
 def start_tags(html: str, position: int = 0) -> Iterator[tuple[str, str, int]]:
     """Yield the start tags from `position` on: name in lower case, attributes, the position behind the tag."""
-    while (token := _MARKUP.search(html, position)) is not None:
+    while (token := TOKEN.search(html, position)) is not None:
         position = token.end()
-        if token.lastindex:
+        if token.lastindex == START:
             name = token.group(1).lower()
             yield name, token.group(2), position
             if name in RAW:
@@ -70,7 +62,5 @@ def after_raw(html: str, name: str, start: int) -> int | None:
 
 def parse_attributes(raw: str) -> dict[str, str]:
     """Return the attributes of a start tag, names in lower case; the first of two with one name counts."""
-    found: dict[str, str] = {}
-    for name, double, single, bare in _ATTRIBUTE.findall(raw):
-        found.setdefault(name.lower(), unescape(double or single or bare))
-    return found
+    found = _ATTRIBUTE.findall(raw)
+    return {name.lower(): unescape(double or single or bare) for name, double, single, bare in reversed(found)}

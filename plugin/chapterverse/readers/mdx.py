@@ -32,7 +32,7 @@ _BLOCKS = frozenset(
 #: Attributes of components that their readers see, as far as their names tell.
 _TITLES = ("title", "label", "heading", "header", "caption", "question")
 _TEXTS = ("description", "text", "summary", "alt", "content")
-_KEPT = ("id", "href", "alt", "start", "value", "colspan", "rowspan", "colSpan", "rowSpan", "type", "checked")
+_KEPT = ("id", "href", "src", "alt", "start", "value", "colspan", "rowspan", "colSpan", "rowSpan", "type", "checked")
 
 _HTML_NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
 _LINE_END = re.compile(r"[ \t]*+(?:\n|\Z)")

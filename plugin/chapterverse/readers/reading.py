@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pathspec import GitIgnoreSpec
+
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Page, Source
+from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.readers.addresses import clean_base
 from chapterverse.readers.folder import Listing, decode, read_page
 
@@ -20,7 +23,8 @@ class Reading:
     Attributes:
         sources: its pages, sorted by path; one that can't be read says so when it is read.
         warnings: one sentence for every other file that should have been a page and isn't.
-        skipped: paths left out on purpose: pages that ask for it, drafts, error, search and index pages.
+        skipped: paths left out on purpose: pages that ask for it, drafts, and those of `listings`.
+        listings: which of `page_kinds.LISTINGS` each page is that is left out for that.
         base_url: address of the site, with a slash at its end.
     """
 
@@ -28,6 +32,7 @@ class Reading:
     base_url: str
     warnings: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    listings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def site(self) -> str:
@@ -52,6 +57,19 @@ class PageDraft:
     warnings: list[str]
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, UnreadablePage] = field(default_factory=dict)
+    listings: dict[str, str] = field(default_factory=dict)
+    include: GitIgnoreSpec = field(default_factory=lambda: GitIgnoreSpec.from_lines(()))
+
+    def content_type(self, page: PageFacts, stated: object) -> str:
+        """Return the content type of a page, "" for a listing, which is left out unless `include` has it."""
+        kind = listing_kind(page)
+        if kind and not self.include.match_file(page.path):
+            self.listings[page.path] = kind
+            self.skipped.append(page.path)
+            return ""
+        if stated and not known_content_type(stated):
+            self.warnings.append(f"{page.path}: {unknown_content_type(stated)}")
+        return content_type(page, stated)
 
     def open(self, paths: Iterable[str]) -> Iterator[File]:
         """Yield the files that can be read; why another can't be is kept in `failed`."""
@@ -71,7 +89,7 @@ class PageDraft:
         """Return the reading of sources with their addresses: one source for each, and those that can't be read."""
         offered = [*self._one_for_each_address(sources), *_unreadable(self.failed)]
         offered.sort(key=lambda source: source.file_path)
-        return Reading(tuple(offered), base, tuple(self.warnings), tuple(self.skipped))
+        return Reading(tuple(offered), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
 
     def _one_for_each_address(self, sources: Iterable[tuple[str, Source]]) -> Sequence[Source]:
         kept: dict[str, Source] = {}
@@ -82,9 +100,9 @@ class PageDraft:
         return list(kept.values())
 
 
-def draft(folder: Path, listing: Listing) -> PageDraft:
-    """Return the empty draft of a listed folder."""
-    return PageDraft(folder, list(listing.warnings))
+def draft(folder: Path, listing: Listing, include: Iterable[str] = ()) -> PageDraft:
+    """Return the empty draft of a listed folder; `include` are patterns of listings that stay."""
+    return PageDraft(folder, list(listing.warnings), include=GitIgnoreSpec.from_lines(include))
 
 
 def stated_base(base_url: str | None) -> str | None:

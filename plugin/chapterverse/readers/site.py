@@ -11,22 +11,20 @@ import hashlib
 import json
 import os.path
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.errors import InputError
 from chapterverse.model import Page, Source
+from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.addresses import clean_url, page_paths, read_sitemap, site_base
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.readers.html import read_document
 from chapterverse.readers.markdown import name_of
 from chapterverse.readers.reading import File, PageDraft, Reading, draft, require_unchanged, stated_base
-
-#: Pages that generators write for their own use, by name; Sphinx splits a large index by letter.
-_GENERATED = ("404.html", "search.html", "genindex", "py-modindex.html", "http-routingtable.html")
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
 _MAX_COPIES = 2
@@ -38,14 +36,19 @@ class _Built:
 
     content_hash: str
     facts: tuple[str | None, ...]
+    content_type: str
     canonical: str | None
 
 
-def read_site(folder: Path, base_url: str | None = None) -> Reading:
+def read_site(folder: Path, base_url: str | None = None, include: Iterable[str] = ()) -> Reading:
     """Return the pages of a built site.
 
     A page's address is its canonical link, else its entry in `sitemap.xml`, else `base_url` and its path; where some
     pages state an address, those that don't are placed beside them. `content_hash` covers the HTML in the content root.
+    Pages that only list others are left out (see `page_kinds`).
+
+    Args:
+        include: patterns in the style of .gitignore; a listing whose path they match stays.
 
     Raises:
         InputError: no folder, no pages, or no address for a page; `base_url` is no address.
@@ -53,14 +56,18 @@ def read_site(folder: Path, base_url: str | None = None) -> Reading:
     """
     base = stated_base(base_url)
     listing = list_files(folder, (".html", ".htm"))
-    made = draft(folder, listing)
+    made = draft(folder, listing, include)
     built: dict[str, _Built] = {}
     for file in made.open(listing.files):
         envelope = open_envelope(file.text)
-        if envelope.noindex or file.path.rpartition("/")[2].lower().startswith(_GENERATED):
+        content = file.text[envelope.start : envelope.end]
+        if envelope.noindex:
             made.skipped.append(file.path)
-        else:
-            built[file.path] = _built(file, envelope, base)
+            continue
+        page = PageFacts(file.path, envelope.marks, content, envelope.language)
+        content_type = made.content_type(page, envelope.content_type)
+        if content_type:
+            built[file.path] = _built(file, content, envelope, content_type, base)
     if not built:
         raise made.nothing("no HTML page to index: is it the folder that the build writes?")
     sitemap = _sitemap(made)
@@ -72,21 +79,21 @@ def read_site(folder: Path, base_url: str | None = None) -> Reading:
     return made.finish(sources, base)
 
 
-def _built(file: File, envelope: Envelope, base: str | None) -> _Built:
+def _built(file: File, content: str, envelope: Envelope, content_type: str, base: str | None) -> _Built:
     canonical = None
     if envelope.canonical:
         here = urljoin(base + page_paths(file.path)[0] if base else "", envelope.base)
         canonical = clean_url(envelope.canonical, here)
-    facts = (envelope.title, envelope.language, envelope.created_at, *envelope.tags)
-    return _Built(_sha256(file.text[envelope.start : envelope.end]), facts, canonical)
+    facts = (envelope.title, envelope.language, envelope.created_at, content_type, *envelope.tags)
+    return _Built(_sha256(content), facts, content_type, canonical)
 
 
 def _built_source(folder: Path, path: str, page: _Built, url: str) -> Source:
-    read = functools.partial(_read_built, folder, path, page.content_hash, url)
+    read = functools.partial(_read_built, folder, path, page.content_hash, url, page.content_type)
     return Source(path, page.content_hash, json.dumps([url, *page.facts]), read)
 
 
-def _read_built(folder: Path, path: str, content_hash: str, url: str) -> Page:
+def _read_built(folder: Path, path: str, content_hash: str, url: str, content_type: str) -> Page:
     document = read_document(decode(path, read_page(folder, path)))
     require_unchanged(path, content_hash, _sha256(document.fragment))
     return Page(
@@ -95,6 +102,7 @@ def _read_built(folder: Path, path: str, content_hash: str, url: str) -> Page:
         document.title or name_of(path),
         document.language,
         document.sections,
+        content_type=content_type,
         tags=document.tags,
         created_at=document.created_at,
     )

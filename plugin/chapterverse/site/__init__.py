@@ -1,1 +1,1 @@
-"""Works on a built site of any generator: injects the widget, and checks the result."""
+"""Works on the built site of any generator: injects the widget and checks the result."""

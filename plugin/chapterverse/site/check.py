@@ -1,7 +1,7 @@
-"""Checks a built site. It asks no server and changes nothing.
+"""Checks a built site offline, without changing it.
 
-Every page is read once, and a second time if other pages link to its headings; what is kept of it meanwhile is its
-address. All files, not only pages, are searched for secrets.
+Every page is read once, and again if other pages link to its headings; in between only its address is kept in memory.
+All files, not only pages, are searched for secrets.
 """
 
 from __future__ import annotations
@@ -35,24 +35,27 @@ def check(
     *,
     with_index: bool = True,
     exclude: Iterable[str] = (),
+    include: Iterable[str] = (),
     environ: Mapping[str, str] | None = None,
     progress: Progress = lambda *_: None,
 ) -> Findings:
-    """Return all that is wrong with a built site.
+    """Return the faults of a built site.
 
     Args:
-        settings: name the index, and the site's address where its pages don't state it.
-        with_index: hold the index against the site too; that there is none is a finding.
-        exclude: pages to leave out, as patterns in the style of .gitignore.
-        environ: whose secrets must not be in any file, nor those of the settings; None is this process's own.
+        settings: name the index, and the site's address for pages that don't state it.
+        with_index: also compare the index with the site; a missing index is a finding.
+        exclude: pages to leave out, as .gitignore patterns.
+        include: listings that the index keeps, as .gitignore patterns.
+        environ: variables whose secrets must not be in any file, besides those of the settings; None is this process's.
 
     Raises:
-        InputError: no folder, or no page in it.
+        InputError: there is no folder, or no page in it.
         UnsafePath: a page is a link out of the folder.
         ConfigurationError: the index can't be opened as the settings say.
     """
     findings = Findings()
-    reading = _read(site, settings.base_url or None, findings)
+    reading = _read(site, settings.base_url or None, tuple(include), findings)
+    findings.listings = dict(reading.listings)
     places = Places(reading.base_url, _sitemap(site))
     offered = {source.file_path for source in reading.sources}
     run = _Check(site, settings, findings, places, offered, GitIgnoreSpec.from_lines(exclude))
@@ -70,7 +73,7 @@ def check(
     run.note_index()
     scanner = secret_scan.Scanner(environ, settings.secrets)
     _note_files(site, findings, scanner, progress)
-    # Addresses and names of files are quoted, and any of them may hold what was found.
+    # Findings quote addresses and file names, which may contain a secret.
     findings.scrub(scanner.scrubbed)
     return findings
 
@@ -80,9 +83,9 @@ class _Check:
     """A check in progress.
 
     Attributes:
-        offered: pages that can be indexed, as the reader of sites says.
-        index: None where there is none, or it is not asked for. What was compared is taken out of its `cited`.
-        bare: how many pages without a widget each generator made.
+        offered: paths of the pages that can be indexed.
+        index: None if there is none or it is not checked. Compared pages are removed from its `cited`.
+        bare: number of pages without a widget by generator.
     """
 
     site: Path
@@ -99,10 +102,13 @@ class _Check:
         self.links = InternalLinks(self.places)
 
     def note_listing(self, files: Iterable[str], reading: Reading) -> None:
-        """Sort the reader's warnings: of two pages with one address it names the one that it leaves out."""
+        """Sort the reader's warnings. Of two pages with one address the reader names the one that it skips."""
         left_out = set(files) - self.offered - set(reading.skipped)
         for warning in reading.warnings:
             path = warning.partition(" is skipped")[0]
+            if ": content_type " in warning:
+                self.findings.add("content_type", path.partition(": content_type ")[0], warning)
+                continue
             kind = "mixed_address" if " states an address" in warning else "unreadable"
             self.findings.add("two_pages" if path in left_out else kind, path, warning)
 
@@ -124,42 +130,42 @@ class _Check:
             page = decode(path, read_page(self.site, path))
         except UnreadablePage as error:
             self.findings.add("unreadable", path, str(error))
-            # What it says can't be known, so nothing is known to be wrong with its citations.
+            # Its ids are unknown, so its citations can't be checked.
             self._take_cited(self.places.place(path, None))
             return
         self.findings.pages += 1
-        seen = inspect(page)
-        url = self.places.place(path, seen.envelope.canonical)
+        inspection = inspect(page)
+        url = self.places.place(path, inspection.envelope.canonical)
         if self.excluded.match_file(path):
             self._take_cited(url)
             return
-        self._note_widget(path, seen)
-        base = urljoin(url, seen.frame.base or "")
-        for href in self.links.add(path, base, seen.links, seen.ids):
+        self._note_widget(path, inspection)
+        base = urljoin(url, inspection.frame.base or "")
+        for href in self.links.add(path, base, inspection.links, inspection.ids):
             self.findings.add("dead_anchor", path, f"{path} links to {href}, and has no such id.")
         if path in self.offered:
-            self._note_address(path, url, seen)
+            self._note_address(path, url, inspection)
             if self.index is not None:
                 self._note_state(path, self.index.state(self.places.relative(url), path, page))
-            for anchor in sorted(self._take_cited(url) - seen.ids):
+            for anchor in sorted(self._take_cited(url) - inspection.ids):
                 says = f"The index cites {path}#{anchor}, and the page has no such id."
                 self.findings.add("dead_citation", path, says)
 
     def _take_cited(self, url: str) -> set[str]:
-        """Return the anchors of a page that the index cites, and take them from the index."""
+        """Remove a page from the index's citations and return its cited anchors."""
         return self.index.cited.pop(self.places.relative(url), set()) if self.index is not None else set()
 
-    def _note_widget(self, path: str, seen: Inspection) -> None:
-        launchers = seen.frame.launchers
+    def _note_widget(self, path: str, inspection: Inspection) -> None:
+        launchers = inspection.frame.launchers
         if not launchers:
-            # Nobody sees a page that sends its reader on, and a piece of HTML is shown inside of another page.
-            if seen.frame.whole and not seen.redirect:
+            # Readers don't see redirects, and a fragment is included in another page.
+            if inspection.frame.whole and not inspection.redirect:
                 self.findings.add("no_widget", path, f"{path} has no widget.")
-                self.bare[seen.generator] = self.bare.get(seen.generator, 0) + 1
+                self.bare[inspection.generator] = self.bare.get(inspection.generator, 0) + 1
             return
         if len(launchers) > 1:
             self.findings.add("two_widgets", path, f"{path} loads the widget {len(launchers)} times.")
-        base = urljoin(self.places.urls[path], seen.frame.base or "")
+        base = urljoin(self.places.urls[path], inspection.frame.base or "")
         for launcher in launchers:
             if not launcher.module:
                 says = f'{path} loads {launcher.src} as a plain script, which browsers refuse: add type="module".'
@@ -168,20 +174,20 @@ class _Check:
                 self.findings.add("broken_widget", path, f"{path} loads {launcher.src}, which the site doesn't have.")
 
     def _is_missing(self, launcher: Launcher, base: str) -> bool:
-        """Whether a launcher should be a file of the site and isn't one."""
+        """Whether a launcher belongs to the site and its file does not exist."""
         url = urljoin(base, launcher.src)
-        # Where a site states no address, a path from the host's root says nothing.
+        # Without the site's address a path from the host's root can't be resolved.
         if not url.startswith(self.places.base) or (self.places.base == NOWHERE and launcher.src.startswith("/")):
             return False
         return not (self.site / unquote(self.places.relative(url))).is_file()
 
-    def _note_address(self, path: str, url: str, seen: Inspection) -> None:
+    def _note_address(self, path: str, url: str, inspection: Inspection) -> None:
         base = self.places.base
         if base == NOWHERE:
             return
         if not url.startswith(base):
             self.findings.add("mixed_address", path, f"{path} says that it is at {url}, outside of {base}.")
-        stated = seen.envelope.canonical or url in self.places.listed or self.settings.base_url
+        stated = inspection.envelope.canonical or url in self.places.listed or self.settings.base_url
         if not stated:
             self.findings.add("no_address", path, f"{path} states no address, and the sitemap doesn't list it.")
 
@@ -204,36 +210,36 @@ class _Check:
             self.findings.add("ignored_plugin", "", says)
 
     def note_addresses(self) -> None:
-        """Note pages whose addresses differ only in what a server may add or drop."""
-        seen: dict[str, str] = {}
+        """Note pages whose addresses differ only in parts that a server may add or drop."""
+        path_by_url: dict[str, str] = {}
         for path, url in self.places.urls.items():
             if path in self.offered:
-                other = seen.setdefault(url.removesuffix("/index.html").removesuffix(".html").rstrip("/"), path)
+                other = path_by_url.setdefault(url.removesuffix("/index.html").removesuffix(".html").rstrip("/"), path)
                 if other != path:
                     says = f"{path} and {other} have addresses that differ only in a slash or an ending."
                     self.findings.add("mixed_address", path, says)
 
     def note_links(self, progress: Progress) -> None:
-        """Look for the ids that other pages link to."""
-        wanted = self.links.by_file()
-        for target, link in wanted.pop("", {}).items():
+        """Check the ids that other pages link to."""
+        links_by_file = self.links.by_file()
+        for target, link in links_by_file.pop("", {}).items():
             says = f"{link.origin} links to {link.href}, and the site has no page {target.partition('#')[0]}."
             self.findings.add("dead_anchor", link.source, says)
-        for done, (path, fragments) in enumerate(sorted(wanted.items())):
-            progress("Following links", done, len(wanted))
+        for done, (path, fragments) in enumerate(sorted(links_by_file.items())):
+            progress("Following links", done, len(links_by_file))
             with contextlib.suppress(UnreadablePage):
                 ids = read_ids(decode(path, read_page(self.site, path)))
                 for fragment, link in fragments.items():
                     if not has(ids, fragment):
                         says = f"{link.origin} links to {link.href}, and {path} has no such id."
                         self.findings.add("dead_anchor", link.source, says)
-        progress("Following links", len(wanted), len(wanted))
+        progress("Following links", len(links_by_file), len(links_by_file))
 
     def note_index(self) -> None:
-        """Note what the index holds of pages that the site doesn't have."""
+        """Note pages that the index holds and the site doesn't."""
         if self.index is None:
             return
-        for path, state in (self.index.known or {}).items():
+        for path, state in (self.index.outdated or {}).items():
             if state == "Removed" and not self.excluded.match_file(path):
                 self._note_state(path, state)
         for address in sorted(self.index.cited):
@@ -241,28 +247,28 @@ class _Check:
             self.findings.add("dead_citation", "", f"The index cites {url}, and the site has no such page for it.")
 
 
-def _read(site: Path, base_url: str | None, findings: Findings) -> Reading:
-    """Return what the site offers; one without an address is read as if it had one."""
+def _read(site: Path, base_url: str | None, include: Iterable[str], findings: Findings) -> Reading:
+    """Read the site's pages. Read a site without an address as if it were at `NOWHERE`."""
     try:
-        return read_site(site, base_url)
+        return read_site(site, base_url, include)
     except InputError as error:
         if base_url:
             raise
-        # Whatever else is wrong is so at any address, and is raised again.
-        reading = read_site(site, NOWHERE)
+        # Any other error is independent of the address and is raised again.
+        reading = read_site(site, NOWHERE, include)
         findings.add("no_address", "", str(error))
         return reading
 
 
 def _sitemap(site: Path) -> frozenset[str]:
-    # Where there is one that can't be read, the reader of the site has said so.
+    # `read_site` has reported a sitemap that can't be read.
     with contextlib.suppress(UnreadablePage):
         return frozenset(read_sitemap(decode("sitemap.xml", read_page(site, "sitemap.xml"))))
     return frozenset()
 
 
 def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, progress: Progress) -> None:
-    """Note secrets in files of any kind, and links by which a server would publish a file from elsewhere."""
+    """Note secrets in files of any kind, and symbolic links that would publish a file from outside the site."""
     paths = list(secret_scan.walk(site))
     for done, path in enumerate(paths):
         progress("Searching files", done, len(paths))

@@ -17,25 +17,25 @@ from chapterverse.errors import InputError
 from chapterverse.readers.addresses import clean_url
 from chapterverse.widget import assets
 
-#: What every release of the launcher holds, and no other script does.
+#: A string in every release of the launcher and in no other script.
 _SIGN = b"chapter-verse"
 _LAUNCHER = "launcher.js"
 
-#: The API takes no question with a longer one.
+#: The API rejects longer versions.
 _LONGEST_VERSION = 64
 
 
 def widget_files(
     endpoint: str, options: Mapping[str, Any] = MappingProxyType({}), version: str = ""
 ) -> dict[str, bytes]:
-    """Return the widget's modules by path, configured to ask `endpoint`: "/" is the site's own origin.
+    """Return the widget's modules by path, configured for the API at `endpoint`; "/" is the site's own origin.
 
     Args:
-        options: what a site decides, as `WidgetOptions.config` returns it.
-        version: the site's version of the documentation, "" if it has none.
+        options: as `WidgetOptions.config` returns them.
+        version: docs version of the site, "" if it has none.
 
     Raises:
-        InputError: `endpoint` is no address of an API, or `version` no name of a version.
+        InputError: `endpoint` is not an API's address, or `version` is too long or not printable.
     """
     if len(version) > _LONGEST_VERSION or not version.isprintable():
         raise InputError(f"The docs version must be a text of at most {_LONGEST_VERSION} characters.")
@@ -43,10 +43,10 @@ def widget_files(
 
 
 def clean_endpoint(endpoint: str) -> str:
-    """Return an API's address as the widget wants it: without a slash at the end, "" for the site's own origin.
+    """Return an API's address without a slash at the end, "" for the site's own origin.
 
     Raises:
-        InputError: it is no http(s) address, or says more than an address should.
+        InputError: it is no http(s) address, or has credentials, a query or /v1.
     """
     if endpoint.strip() == "/":
         return ""
@@ -55,7 +55,7 @@ def clean_endpoint(endpoint: str) -> str:
         raise InputError("The endpoint must be an address like https://api.example.com, or / for the site's own.")
     parts = urlsplit(endpoint.strip())
     if "@" in parts.netloc:
-        # Not repeated: what stands before the "@" is a secret, and every reader of the site would get it.
+        # The message doesn't repeat it, because the part before the "@" is a secret.
         raise InputError("The endpoint holds a user name or password, which every reader would see: leave it out.")
     if parts.query or parts.fragment:
         raise InputError("The endpoint must be an address without a query: everything behind its path is left out.")
@@ -65,7 +65,7 @@ def clean_endpoint(endpoint: str) -> str:
 
 
 def stamp(files: Mapping[str, bytes]) -> str:
-    """Return the name of a folder for exactly these files, so that no browser mixes them with others it remembers."""
+    """Return a folder name for exactly these files, so that browsers never mix them with cached ones."""
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
@@ -73,14 +73,14 @@ def stamp(files: Mapping[str, bytes]) -> str:
 
 
 def deliver(folder: Path, files: Mapping[str, bytes]) -> int:
-    """Write files below a folder, made if need be; return how many were not there as they are.
+    """Write files below a folder and return the number of changed files. Creates the folder.
 
     Raises:
-        InputError: a file of that name is there and is not the widget's.
+        InputError: a file of that name exists and is not the widget's.
     """
     _refuse_foreign(folder, files)
     written = 0
-    # The launcher first, by which a later run knows the folder again even if this one is killed.
+    # The launcher first: a later run recognizes the folder by it, even if this run is killed.
     for name, content in sorted(files.items(), key=lambda file: file[0] != _LAUNCHER):
         path = folder / name
         if not path.is_symlink() and path.is_file() and path.read_bytes() == content:
@@ -92,7 +92,7 @@ def deliver(folder: Path, files: Mapping[str, bytes]) -> int:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Make a file hold `content` at once: whoever reads it meanwhile gets all of the old or all of the new one."""
+    """Replace a file's content atomically: readers get the old or the new content, never a part."""
     handle, name = tempfile.mkstemp(prefix=".chapterverse-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -115,7 +115,7 @@ def _refuse_foreign(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _umask() -> int:
-    # The system tells it only to whoever sets it.
+    # The umask can only be read by setting it.
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Collects findings by kind: counts all, keeps a readable number of each."""
+"""Collects findings by kind: counts all of them and keeps the first 1,000 of each kind."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-_KEPT = 1000
+from chapterverse.page_kinds import listing_lines
+
+_MOST_KEPT = 1000
 _SHOWN = 10
 
-#: Each kind with its heading and with what to do, in the order in which they are told.
+#: Title and advice for each kind, in the order of the report.
 KINDS = {
     "secret": ("Secrets in files", "Revoke each of them now, then take it out of what builds the site."),
     "link_out": ("Links that lead out of the site", "Put the file itself there, or remove the link."),
@@ -19,6 +21,7 @@ KINDS = {
     "no_widget": ("Pages without the widget", "Build with the plugin, or run `chapterverse inject` after each build."),
     "broken_widget": ("Pages whose widget can't start", "Run `chapterverse inject`, or mend the tag by hand."),
     "two_widgets": ("Pages with several widgets", "Leave one: the plugin, `chapterverse inject` or a tag by hand."),
+    "content_type": ("Pages of an unknown kind", "State one of the known kinds, or none."),
     "no_address": ("Pages without an address", "Set the site's address in its generator, or pass --base-url."),
     "two_pages": ("Pages with one address", "Remove the copy, or mend its canonical link."),
     "mixed_address": ("Addresses that don't fit together", "Make canonical links, sitemap and index say the same."),
@@ -32,7 +35,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong; `file` is relative to the site, "" where it is the whole site."""
+    """One fault. `file` is relative to the site, "" for the whole site."""
 
     kind: str
     file: str
@@ -41,27 +44,34 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """All findings of a check; `pages` is how many pages were looked at."""
+    """All findings of a check.
+
+    Attributes:
+        pages: number of checked pages.
+        listings: kind of each page that the index leaves out because it only lists others, which is no fault.
+    """
 
     pages: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    kept: list[Finding] = field(default_factory=list)
+    examples: list[Finding] = field(default_factory=list)
+    listings: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: str, file: str, says: str) -> None:
         self.counts[kind] += 1
-        if self.counts[kind] <= _KEPT:
-            self.kept.append(Finding(kind, file, says))
+        if self.counts[kind] <= _MOST_KEPT:
+            self.examples.append(Finding(kind, file, says))
 
     def scrub(self, scrubbed: Callable[[str], str]) -> None:
-        """Put into the place of every text what `scrubbed` makes of it."""
-        self.kept = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.kept]
+        """Replace the texts of all findings by `scrubbed(text)`."""
+        self.examples = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.examples]
+        self.listings = {scrubbed(path): kind for path, kind in self.listings.items()}
 
     def of(self, kind: str) -> list[Finding]:
-        return [finding for finding in self.kept if finding.kind == kind]
+        return [finding for finding in self.examples if finding.kind == kind]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that `check --json` prints; `count` is exact, of each kind up to 1,000 are listed."""
-        found = [
+        """Return the document that `check --json` prints: exact counts, and up to 1,000 examples of each kind."""
+        findings = [
             {
                 "kind": kind,
                 "title": title,
@@ -72,10 +82,11 @@ class Findings:
             for kind, (title, advice) in KINDS.items()
             if self.counts[kind]
         ]
-        return {"pages": self.pages, "count": self.counts.total(), "findings": found}
+        left_out = {"listings": dict(self.listings)} if self.listings else {}
+        return {"pages": self.pages, "count": self.counts.total(), "findings": findings, **left_out}
 
     def lines(self) -> Iterator[str]:
-        """Yield what a person reads: every kind with its number, what to do, and some examples."""
+        """Yield the report for people: each kind with its count, advice and some examples."""
         for kind, (title, advice) in KINDS.items():
             if count := self.counts[kind]:
                 yield f"{title}: {count:,}. {advice}"
@@ -83,5 +94,6 @@ class Findings:
                 if count > _SHOWN:
                     yield f"  … and {count - _SHOWN:,} more"
                 yield ""
-        told = f"{self.counts.total():,} found" if self.counts else "nothing wrong"
-        yield f"{self.pages:,} pages checked: {told}."
+        yield from listing_lines(self.listings)
+        summary = f"{self.counts.total():,} found" if self.counts else "nothing wrong"
+        yield f"{self.pages:,} pages checked: {summary}."

@@ -1,8 +1,7 @@
-"""Compares an index with its site: what it cites, and whether its pages are up to date.
+"""Compares an index with its site: its citations, and whether its pages are up to date.
 
-An index that was made from the built folder has the hash of every page in its ledger. One that a plugin made while it
-built, or whose ledger is elsewhere, is compared by its text: a page whose words differ from those of its chunks is
-stale.
+The ledger of an index made from the built folder has every page's hash. An index made by a plugin, or with its ledger
+elsewhere, is compared by text: a page is stale if its words differ from those of its chunks.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from chapterverse.settings import Settings
 from chapterverse.indexing.status import State
 from chapterverse.store import Snapshot, only_head, open_store
 
-#: Longer ones may have been cut in two by the chunker.
+#: Up to 40 characters, because the chunker may cut a longer word in two.
 _WORD = re.compile(r"(?<!\w)\w{1,40}(?!\w)")
 
 
 @dataclass(slots=True)
 class IndexedPages:
-    """What an index says of a site.
+    """The pages of a site in its index.
 
     Attributes:
-        base: address of the site in the index's citations, with a slash at its end.
-        cited: the anchors that it cites, by page address relative to `base`.
-        files: the files that it read those pages from.
-        known: the state of each file that isn't indexed as it is now; None where the ledger can't tell.
-        anchored: it cites anchors, so it was made from HTML.
+        base: the site's address in citations, with a slash at its end.
+        cited: cited anchors by page address relative to `base`.
+        files: source file by page address.
+        outdated: state of each file that is not up to date; None if the ledger can't tell.
+        anchored: the index cites anchors, so it was made from HTML.
     """
 
     head: Head
@@ -42,35 +41,35 @@ class IndexedPages:
     base: str
     cited: dict[str, set[str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
-    known: Mapping[str, State] | None = None
+    outdated: Mapping[str, State] | None = None
     anchored: bool = False
 
     def state(self, address: str, path: str, page: str) -> State:
-        """Return the state of one page, given its HTML."""
-        if self.known is not None:
-            return self.known.get(path, "Indexed")
+        """Return the state of a page, given its HTML."""
+        if self.outdated is not None:
+            return self.outdated.get(path, "Indexed")
         sections = read_document(page).sections
         if address not in self.files:
             return "Unindexed" if any(section.blocks for section in sections) else "Indexed"
-        # Without any anchor the index was made from Markdown, whose words a generator may have added to.
-        return "Indexed" if not self.anchored or self._says(address, sections) else "Stale"
+        # An index without anchors was made from Markdown, to whose words a generator may have added.
+        return "Indexed" if not self.anchored or self._has_same_words(address, sections) else "Stale"
 
-    def _says(self, address: str, sections: tuple[Section, ...]) -> bool:
-        """Whether the index says of a page what the page says now."""
+    def _has_same_words(self, address: str, sections: tuple[Section, ...]) -> bool:
+        """Whether a page's chunks have the words of the page."""
         chunks = self.snapshot.page(self.files[address])
         stored = _words(chunk.text for chunk in chunks)
         headings = _words(chain.from_iterable(chunk.heading_path for chunk in chunks))
         shown = _words(join_blocks(section.blocks) for section in sections)
         own = _words(chain.from_iterable(section.path for section in sections))
-        # A theme adds to a page's beginning and end what no plugin saw: a date, a link to edit it. And an author may
-        # have kept whole sections out of the index, which the built page doesn't tell.
+        # Tolerate words that a theme adds at the start and end of a page (a date, an edit link), and sections that the
+        # author kept out of the index, which the built page doesn't mark.
         cited = self.cited[address]
         body = _words(join_blocks(section.blocks) for section in sections[:-1] if section.anchor in cited)
         return stored <= shown | own and body <= stored | headings
 
 
 def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> IndexedPages:
-    """Return the index that the settings name, or of several in a store the one whose site is at `base`.
+    """Return the index that the settings name; without a name, the one of the site at `base`.
 
     Raises:
         IndexFault: there is none, or it can't be read.
@@ -84,7 +83,7 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     others: set[str] = set()
     for point in index.snapshot.points():
         if point.chunk.type != PAGE:
-            # The site doesn't hold it, so nothing of the site tells whether it is still there.
+            # The site doesn't contain it, so its state can't be derived from the site.
             others.add(point.chunk.source_file_path)
         else:
             address, _, anchor = point.chunk.url.partition("#")
@@ -95,12 +94,12 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     ledger = open_ledger(settings)
     offered = {source.file_path: source for source in sources}
     described = ledger.generation(head.scope) == head.generation and ledger.token(head.scope) == head.token
-    # Rows that were made from the index itself say nothing of the pages.
-    told = described and UNREAD not in {r.content_hash for r in ledger.records(head.scope).values()}
-    if told and not offered.keys().isdisjoint(index.files.values()):
-        found = status.derive(store, ledger, head.scope, offered.values()).files
-        index.known = {
-            file.file_path: file.state for file in found if file.state != "Indexed" and file.file_path not in others
+    # Rows rebuilt from the index have no hash of the pages.
+    hashed = described and UNREAD not in {r.content_hash for r in ledger.records(head.scope).values()}
+    if hashed and not offered.keys().isdisjoint(index.files.values()):
+        files = status.derive(store, ledger, head.scope, offered.values()).files
+        index.outdated = {
+            file.file_path: file.state for file in files if file.state != "Indexed" and file.file_path not in others
         }
     return index
 

@@ -1,7 +1,7 @@
 """Injects the widget into a built site: its files, and one script tag in every page.
 
-No byte of a page changes but those of the tag. The files' folder is named for what they hold, so a page asks for
-exactly the files that it was given, and whatever a browser or a proxy remembers of an older release does no harm.
+Only the tag's bytes of a page change. The files' folder is named by their content, so a page loads exactly the files it
+was built with and caches of older releases do no harm.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
 from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.folder import list_files, read_page, real_path
 
-#: Below the site's root; the plugin's own folder beside ours has no digest in its name.
+#: Below the site's root. The plugin's folder in it is named by release, without a digest.
 FOLDER = "assets/chapterverse"
 
 _STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
@@ -35,11 +35,11 @@ _MARKED = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What was done to a site: how many pages were seen, changed, as they should be already, and left out.
+    """The outcome of an injection: numbers of changed, unchanged and skipped pages.
 
     Attributes:
         folder: of the widget's files, relative to the site.
-        warnings: why pages were left out.
+        warnings: one for each reason why pages were skipped.
     """
 
     folder: str
@@ -50,20 +50,20 @@ class Injection:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `inject --json` prints."""
-        seen = self.changed + self.unchanged + self.skipped
-        pages = {"seen": seen, "changed": self.changed, "unchanged": self.unchanged, "skipped": self.skipped}
+        total = self.changed + self.unchanged + self.skipped
+        pages = {"seen": total, "changed": self.changed, "unchanged": self.unchanged, "skipped": self.skipped}
         return {"pages": pages, "folder": self.folder, "warnings": list(self.warnings)}
 
 
 def inject(site: Path, files: Mapping[str, bytes], progress: Progress = lambda *_: None) -> Injection:
-    """Put the widget into every page of a built site; a second time changes nothing.
+    """Put the widget into every page of a built site. A second run changes nothing.
 
-    Other files, for another endpoint or of another release, take the place of those from before. Pages that load a
-    widget by another way, the plugin's say, are left as they are.
+    Files for another endpoint or release replace those of earlier runs. Pages that load a widget in another way, for
+    example by the plugin, stay as they are.
 
     Raises:
-        InputError: no folder, or no page in it.
-        UnsafePath: a file, or the place for the widget's files, leads out of the folder.
+        InputError: there is no folder, or no page in it.
+        UnsafePath: a file, or the folder for the widget's files, is a link out of the site.
     """
     listing = list_files(site, (".html", ".htm"))
     if not listing.files:
@@ -80,11 +80,11 @@ def inject(site: Path, files: Mapping[str, bytes], progress: Progress = lambda *
 
 @dataclass(slots=True)
 class _Work:
-    """A run in progress.
+    """An injection in progress.
 
     Attributes:
-        root: path of the site's address, "/docs/"; None where nothing states it.
-        taken: pages that load a widget by another way.
+        root: path of the site's address, such as "/docs/"; None if no page states it.
+        first_other: first page that loads a widget in another way.
     """
 
     site: Path
@@ -94,7 +94,7 @@ class _Work:
     changed: int = 0
     unchanged: int = 0
     skipped: int = 0
-    taken: str = ""
+    first_other: str = ""
     others: int = 0
     delivered: bool = False
 
@@ -118,10 +118,10 @@ class _Work:
         if not all(launcher.injected for launcher in frame.launchers):
             self.skipped += 1
             self.others += 1
-            self.taken = self.taken or path
+            self.first_other = self.first_other or path
             src = None
         elif not self.delivered:
-            # Before the first page that asks for them; and not at all where no page does.
+            # Before the first page that loads them, and not at all if no page does.
             deliver(self.site / self.folder, files)
             self.delivered = True
         after = put(html, frame, src).encode(codec, "surrogatepass")
@@ -134,7 +134,7 @@ class _Work:
     def done(self) -> Injection:
         if self.others:
             others = f" and {self.others - 1} more" if self.others > 1 else ""
-            self.warnings.append(f"{self.taken}{others}: the widget is there already by another way, so it was left.")
+            self.warnings.append(f"{self.first_other}{others}: the widget is there already by another way, so it was left.")
         return Injection(self.folder, self.changed, self.unchanged, self.skipped, tuple(self.warnings))
 
     def _read(self, path: str) -> bytes:
@@ -148,35 +148,35 @@ class _Work:
         self.warnings.append(why)
 
     def _src(self, path: str, frame: Frame) -> str:
-        """Return the launcher's address, relative to the page, so that it holds wherever the site is moved."""
+        """Return the launcher's address relative to the page, so that the site can be moved."""
         launcher = f"{self.folder}/launcher.js"
         if path.rpartition("/")[2].lower() == "404.html" and self.root is not None:
-            # Shown at the address of whatever is missing, so nothing is relative to it.
+            # A server shows 404.html at any address, so nothing is relative to it.
             return self.root + launcher
         if frame.base is None:
             return "../" * path.count("/") + launcher
         page = urlsplit(urljoin(f"https://site.invalid{self.root or '/'}{path}", frame.base))
         if page.netloc != "site.invalid" or (self.root is None and frame.base.startswith("/")):
-            # An absolute base is the root of the site, or why would it be in each of its pages.
+            # An absolute base that is on every page is the site's root.
             return launcher
         return posixpath.relpath((self.root or "/") + launcher, posixpath.dirname(page.path) or "/")
 
 
 def _codec(path: str, content: bytes) -> str:
-    """Return an encoding in which tags can be found and every other byte goes through as it is."""
+    """Return an encoding that finds tags and preserves all other bytes."""
     for mark, codec in _MARKED:
         if content.startswith(mark):
             return codec
     if b"\0" in content:
         raise UnreadablePage(f"{path} is not a text file.")
-    # In every other encoding of the web a tag is ASCII.
+    # In every other encoding of the web tags are ASCII.
     return _LATIN
 
 
 def _root(site: Path, pages: list[str]) -> str | None:
     """Return the path that the site says it is published at."""
     base = None
-    # A site needs neither, and where one can't be read, the page itself says so.
+    # Both files are optional; an unreadable page is reported when it is visited.
     with contextlib.suppress(UnreadablePage):
         base = site_base(read_sitemap(read_page(site, "sitemap.xml").decode("utf-8", "replace")), pages)
     with contextlib.suppress(UnreadablePage):
@@ -185,8 +185,8 @@ def _root(site: Path, pages: list[str]) -> str | None:
     return urlsplit(base).path.rpartition("/")[0] + "/" if base else None
 
 
-def _remove_others(folder: Path, kept: str) -> None:
-    """Remove the files of earlier runs, now that no page asks for them."""
+def _remove_others(folder: Path, current: str) -> None:
+    """Remove the folders of earlier runs, which no page loads any more."""
     for other in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if other.name != kept and _STAMP.fullmatch(other.name) and other.is_dir() and not other.is_symlink():
+        if other.name != current and _STAMP.fullmatch(other.name) and other.is_dir() and not other.is_symlink():
             shutil.rmtree(other)

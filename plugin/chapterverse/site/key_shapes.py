@@ -1,6 +1,6 @@
-"""What keys of known services look like, and how one is told from the examples that documentation is full of.
+"""Patterns of the keys of known services, with tests that tell a key from an example in documentation.
 
-An example is a word or not random; a key is neither.
+A value is an example if it contains a word like "your", or isn't random.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _is_key_id(key: bytes) -> bool:
 
 
 def _is_qdrant(token: bytes) -> bool:
-    """Whether a JSON web token grants access to a Qdrant server; those of examples say other things."""
+    """Whether a JSON web token grants access to a Qdrant server; examples have other claims."""
     body = token.split(b".")[1]
     try:
         claims = json.loads(base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4)))
@@ -37,14 +37,14 @@ def _is_qdrant(token: bytes) -> bool:
     return isinstance(claims, dict) and "access" in claims
 
 
-# What stands between a name and its value, also in highlighted code.
+# Separators between a name and its value, also in highlighted code.
 _IS = rb"(?:[\s\"'`=:,]|<[^<>]{0,99}>|&quot;|&#34;|&#39;){1,24}"
 _DATABASE = rb"\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?)(?:\+\w{1,20})?://[^\s:/@\"'<>]{0,99}"
 _PEM = rb"-----BEGIN (?:[A-Z]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_HEAD = rb"(?:\s|\\[rn]|<[^<>]{0,99}>|[A-Z][\w-]{2,20}: ?[^\n\\]{1,99}){0,20}"
 
-#: Name, hints and pattern of each kind. One of the hints is in every such key, so that most files need no regular
-#: expression. The pattern's first group is the key, or all that it matches.
+#: Name, hints and pattern of each kind. Every key contains one of its hints, so most files need no regular expression.
+#: The key is the pattern's first group, or the whole match.
 _KINDS = [
     (name, tuple(hints.split(b"|")), re.compile(pattern))
     for name, hints, pattern in (
@@ -82,12 +82,12 @@ _KINDS = [
         ("a private key", b"PRIVATE KEY", _PEM + _PEM_HEAD + rb"([A-Za-z0-9+/=]{32,})"),
     )
 ]
-#: What tells a real one of its kind from examples, where that is not chance alone.
+#: Tests for kinds where randomness alone doesn't tell a key from an example.
 _IS_REAL = {"a Qdrant token": _is_qdrant, "an AWS access key": _is_key_id, "a database password": _is_strong}
 
 
 def find_keys(content: bytes) -> Iterator[tuple[str, bytes, int]]:
-    """Yield what looks like a key: what it is of, the key, and where the match begins."""
+    """Yield kind, key and position of everything that looks like a key."""
     for name, hints, pattern in _KINDS:
         if any(hint in content for hint in hints):
             for match in pattern.finditer(content):

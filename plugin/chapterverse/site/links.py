@@ -1,4 +1,4 @@
-"""Which file of a built site an address leads to, and which address a file has."""
+"""Maps addresses to the files of a built site and back, and checks links to anchors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import unquote, urljoin
 
 from chapterverse.readers.addresses import clean_url, page_paths
 
-#: Stands for the address of a site that states none; nothing can be there (RFC 2606).
+#: Address of a site that states none; reserved, so nothing can be there (RFC 2606).
 NOWHERE = "https://site.invalid/"
 
 
@@ -18,8 +18,8 @@ class Places:
 
     Attributes:
         base: address of the site, with a slash at its end.
-        listed: addresses in the site's map.
-        urls: address of each page that was placed.
+        listed: addresses in the sitemap.
+        urls: address of each page placed so far.
     """
 
     base: str
@@ -28,7 +28,7 @@ class Places:
     _files: dict[str, str] = field(default_factory=dict)
 
     def place(self, path: str, canonical: str | None) -> str:
-        """Note a page and return its address: what it states, else its entry in the site's map, else by its path."""
+        """Record a page and return its address: canonical link, else sitemap entry, else derived from the path."""
         ways = page_paths(path)
         stated = clean_url(canonical, self.base) if canonical else None
         url = stated or next((self.base + w for w in ways if self.base + w in self.listed), self.base + ways[0])
@@ -47,7 +47,7 @@ class Places:
 
 @dataclass(slots=True)
 class InternalLink:
-    """Links to one anchor of another page: the first page that has one, and how many more do."""
+    """Links to one anchor of another page: the first page with such a link, and the number of further pages."""
 
     source: str
     href: str
@@ -60,54 +60,54 @@ class InternalLink:
 
 @dataclass(slots=True)
 class InternalLinks:
-    """Links to anchors of the site, by address and fragment: those of a page itself are answered at once."""
+    """Links to anchors of other pages by address and fragment. Links within a page are checked at once."""
 
     places: Places
-    wanted: dict[tuple[str, str], InternalLink] = field(default_factory=dict)
+    by_target: dict[tuple[str, str], InternalLink] = field(default_factory=dict)
 
     def add(self, path: str, base: str, hrefs: Iterable[str], ids: set[str]) -> Iterator[str]:
-        """Take the links of one page and yield those to ids that the page itself doesn't have.
+        """Record the links of one page and yield those to missing ids of the page itself.
 
         Args:
-            base: what its links are relative to.
+            base: the address that its links are relative to.
         """
         own = self.places.urls[path]
         for href in hrefs:
             before, _, fragment = href.strip().partition("#")
             fragment = fragment.partition(":~:")[0]
-            if not _names(fragment):
+            if not _is_anchor(fragment):
                 continue
             url = clean_url(urljoin(base, before)) if before or base != own else own
             if url == own:
                 if not has(ids, fragment):
                     yield href
             elif url and url.startswith(self.places.base):
-                link = self.wanted.setdefault((url, fragment), InternalLink(path, href, -1))
+                link = self.by_target.setdefault((url, fragment), InternalLink(path, href, -1))
                 link.more += 1
 
     def by_file(self) -> dict[str, dict[str, InternalLink]]:
-        """Return what must be in each page; under "" the links to pages that the site doesn't have."""
-        found: dict[str, dict[str, InternalLink]] = {}
-        for (url, fragment), link in self.wanted.items():
+        """Return links by file and fragment; links to pages that the site doesn't have are under ""."""
+        links: dict[str, dict[str, InternalLink]] = {}
+        for (url, fragment), link in self.by_target.items():
             file = self.places.file(url)
             if file is not None:
-                found.setdefault(file, {})[fragment] = link
-            elif _is_beside(link.href):
-                found.setdefault("", {})[f"{url}#{fragment}"] = link
-        return found
+                links.setdefault(file, {})[fragment] = link
+            elif _is_within_site(link.href):
+                links.setdefault("", {})[f"{url}#{fragment}"] = link
+        return links
 
 
 def has(ids: set[str], fragment: str) -> bool:
-    """Whether a page with these ids has what the fragment of an address names, raw or percent-encoded."""
+    """Whether a page with these ids has the fragment's anchor, raw or percent-encoded."""
     return fragment in ids or unquote(fragment) in ids or fragment.lower() == "top"
 
 
-def _names(fragment: str) -> bool:
-    """Whether a fragment names an anchor: an empty one is the page, others are read by scripts."""
+def _is_anchor(fragment: str) -> bool:
+    """Whether a fragment names an anchor. An empty one is the page itself, others are read by scripts."""
     return bool(fragment) and not fragment.startswith(("/", "!", "?"))
 
 
-def _is_beside(href: str) -> bool:
-    """Whether a link says that its target is of the same site, and not just at the same host."""
+def _is_within_site(href: str) -> bool:
+    """Whether a link's target belongs to the same site and not only to the same host."""
     path = href.partition("#")[0]
     return not path.startswith("/") and ":" not in path and path.endswith((".html", ".htm", "/"))

@@ -1,4 +1,4 @@
-"""One built page as `check` sees it: its widget, its ids, its links to anchors, what its head says."""
+"""Inspects one built page: its widget, ids, links to anchors and head."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _REFRESH = re.compile(r"http-equiv\s*=\s*[\"']?refresh", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Inspection:
-    """A page.
+    """The facts of a page.
 
     Attributes:
-        ids: what a fragment may name: ids of elements, names of anchors.
-        links: each `href` with a fragment in the page's content, once.
-        generator: first word of what the page says it was made with, in lower case.
-        redirect: it sends its reader elsewhere, so nobody sees it.
+        ids: possible targets of a fragment: ids of elements, names of anchors.
+        links: each distinct `href` with a fragment in the page's content.
+        generator: first word of the generator's meta tag, in lower case.
+        redirect: the page redirects its readers.
     """
 
     frame: Frame
@@ -35,10 +35,10 @@ class Inspection:
 
 
 def inspect(page: str) -> Inspection:
-    """Return what there is to say of a page's HTML. Never fails; takes time linear in its length."""
+    """Inspect a page's HTML. Never fails; takes time linear in its length."""
     envelope = open_envelope(page)
     made_by = _GENERATOR.search(page, 0, 20_000)
-    seen = Inspection(
+    inspection = Inspection(
         open_frame(page),
         envelope,
         generator=made_by[1].lower() if made_by else "",
@@ -46,26 +46,26 @@ def inspect(page: str) -> Inspection:
     )
     links: dict[str, None] = {}
     for name, attributes, end in _named(page):
-        seen.ids.update(_ids(name, attributes))
+        inspection.ids.update(_ids(name, attributes))
         href = attributes.get("href", "") if name in ("a", "area") else ""
         if "#" in href and envelope.start <= end <= envelope.end:
             links[href] = None
-    seen.links = list(links)
-    return seen
+    inspection.links = list(links)
+    return inspection
 
 
 def read_ids(page: str) -> set[str]:
-    """Return the ids that a fragment may name in a page."""
-    return {found for name, attributes, _ in _named(page) for found in _ids(name, attributes)}
+    """Return the ids of a page that a fragment may name."""
+    return {element_id for name, attributes, _ in _named(page) for element_id in _ids(name, attributes)}
 
 
 def _named(page: str) -> Iterator[tuple[str, dict[str, str], int]]:
-    """Yield name, attributes and end of each start tag that may have an id or a link, those in drawings too."""
+    """Yield name, attributes and end of each start tag that may have an id or a link."""
     for name, raw, end in start_tags(page):
         if _NAMED.search(raw):
             yield name, parse_attributes(raw), end
         if name == "svg":
-            # Links lead to the parts of a drawing, too.
+            # Parts of an SVG drawing can be link targets.
             drawing = page[end : after_raw(page, "svg", end) or len(page)]
             yield from ((inner, parse_attributes(attributes), end) for inner, attributes, _ in start_tags(drawing))
 

@@ -1,6 +1,6 @@
-"""The script tag that loads the widget: found in a page of any generator, and put into one.
+"""Finds and inserts the script tag that loads the widget, in a page of any generator.
 
-A page is taken apart as browsers do it, so that a `</body>` in a comment, a script or an attribute is none.
+A page is tokenized like in a browser, so a `</body>` in a comment, a script or an attribute is ignored.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from chapterverse.readers.markup import END, RAW, START, TOKEN, after_raw, parse_attributes
 
-#: What tells a tag that `inject` wrote, and may replace, from one that a person or a generator did.
+#: Marks a tag that `inject` wrote and may replace.
 MARK = "data-chapterverse"
 
 _LAUNCHER = re.compile(r"(?:^|/)launcher\.js$")
-#: Where the widget is delivered to: by plugin and `inject`, by the API, by `chapterverse widget`.
+#: Paths of the widget: from the plugin and `inject`, the API, and `chapterverse widget`.
 _OURS = re.compile(r"chapterverse|(?:^|/)widget/launcher\.js$", re.IGNORECASE)
 _IMPORTED = re.compile(r"""["']([^"'\s]*(?:chapterverse[^"'\s]*|widget)/launcher\.js)(?:[?#][^"']*)?["']""")
-#: After a byte order mark, also one read as Latin-1.
+#: Optionally after a byte order mark, also one decoded as Latin-1.
 _DOCTYPE = re.compile(r"[\ufeff\xef\xbb\xbf\s]*<!doctype\s", re.IGNORECASE)
 _PLAIN = re.compile(r"</body>\s*</html>\s*\Z")
 _PAGE = frozenset(("html", "head", "body", "frameset"))
@@ -30,10 +30,10 @@ class Launcher:
     """A tag that loads the widget.
 
     Attributes:
-        src: address of `launcher.js` as the page states it, without query.
+        src: address of `launcher.js` in the page, without query.
         injected: written by `inject`.
-        module: loaded as a module, as it must be; a browser refuses to run it as anything else.
-        start: position of the tag in the page; `end` is behind its end tag.
+        module: loaded as a module; browsers refuse to run it otherwise.
+        start: position of the tag in the page; `end` is after its end tag.
     """
 
     src: str
@@ -45,12 +45,12 @@ class Launcher:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a page is to a tag that is to be put into it.
+    """The place for a tag in a page, and the launchers that the page has.
 
     Attributes:
-        place: position before the last `</body>`; where there is none, before the last `</html>` or at the end.
+        place: position before the last `</body>`, else before the last `</html>`, else the end.
         base: `href` of `<base>`, None if the page has none.
-        whole: it is a page and not a fragment that some page includes.
+        whole: it is a page, not a fragment that another page includes.
     """
 
     launchers: tuple[Launcher, ...]
@@ -74,14 +74,14 @@ def open_frame(page: str) -> Frame:
         elif name == "base" and base is None:
             base = parse_attributes(raw).get("href")
         elif not name:
-            # Whatever stands behind it would be a part of it.
+            # A tag inserted after it would be swallowed.
             end = start
         whole = whole or name in _PAGE
     return Frame(tuple(launchers), min(ends.get("body", ends.get("html", end)), end), base, whole)
 
 
 def _may_differ(page: str) -> bool:
-    """Whether a page that ends as pages do must still be taken apart: most need not, and it takes the most time."""
+    """Whether a page with a usual ending must be tokenized anyway; most need not, which saves most of the time."""
     return (
         "launcher.js" in page
         or "<base" in page.lower()
@@ -91,7 +91,7 @@ def _may_differ(page: str) -> bool:
 
 
 def put(page: str, frame: Frame, src: str | None) -> str:
-    """Return the page with one tag for `src`, or for None without any, in place of those that `inject` once wrote."""
+    """Return the page with the tag for `src` instead of the tags written by `inject`; None only removes them."""
     edits = [(tag.start, tag.end, "") for tag in frame.launchers if tag.injected]
     if src is not None:
         if len(edits) == 1 and page[edits[0][0] : edits[0][1]] == tag_for(src):
@@ -103,7 +103,7 @@ def put(page: str, frame: Frame, src: str | None) -> str:
 
 
 def plain_tag(src: str) -> str:
-    """Return the tag that a person puts into a site's configuration or template."""
+    """Return the tag for a site's configuration or template."""
     return f'<script type="module" src="{html.escape(src)}"></script>'
 
 
@@ -113,7 +113,7 @@ def tag_for(src: str) -> str:
 
 
 def _launcher(page: str, start: int, behind: int, raw: str, after: int) -> Iterator[Launcher]:
-    """Yield the launcher that a script element loads: by its address, or by an import in its text."""
+    """Yield the launcher that a script element loads by its address or by an import in its text."""
     attributes = parse_attributes(raw)
     module = attributes.get("type", "").strip().lower() == "module"
     src = attributes.get("src", "").strip()
@@ -121,31 +121,31 @@ def _launcher(page: str, start: int, behind: int, raw: str, after: int) -> Itera
     if src:
         if _LAUNCHER.search(src) and (_OURS.search(src) or MARK in attributes):
             yield Launcher(src, MARK in attributes, module, start, after)
-    elif (found := _IMPORTED.search(page, behind, after)) and not _data(attributes.get("type", "")):
-        yield Launcher(found[1], False, True, start, after)
+    elif (imported := _IMPORTED.search(page, behind, after)) and not _is_data(attributes.get("type", "")):
+        yield Launcher(imported[1], False, True, start, after)
 
 
-def _data(kind: str) -> bool:
-    """Whether a script element holds something that no browser runs."""
+def _is_data(kind: str) -> bool:
+    """Whether a script element contains data that browsers don't run."""
     return bool(kind) and not re.fullmatch(r"\s*(?:module|(?:text|application)/(?:java|ecma)script)\s*", kind)
 
 
 def _tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
-    """Yield start, end, name and attributes of each tag, and the end of its element if that holds no markup.
+    """Yield start, end, name and attributes of each tag, and the end of its element if that contains raw text.
 
-    End tags have None for attributes. What never ends (a comment, a script, a tag) comes last and has no name.
+    Attributes are None for an end tag. An unclosed comment, script or tag comes last and has no name.
     """
     position = page.find("<")
     while position >= 0 and (token := TOKEN.match(page, position)):
         start, position = position, token.end()
         closed = ("-->", "--!>") if token[0].startswith("<!--") else ">"
-        if position == len(page) and (not page.endswith(closed) or token.end(3) == position):
+        if position == len(page) and (not page.endswith(closed) or token.end(2) == position):
             yield start, position, "", "", position
         elif token.lastindex == START:
-            name, behind = token[2].lower(), position
+            name, behind = token[1].lower(), position
             after = after_raw(page, name, behind) if name in RAW else behind
             position = after or len(page)
-            yield start, behind, name if after else "", token[3], position
+            yield start, behind, name if after else "", token[2], position
         elif token.lastindex == END:
-            yield start, position, token[4].lower(), None, position
+            yield start, position, token[3].lower(), None, position
         position = page.find("<", position)

@@ -1,1 +1,1 @@
-"""Text for search: terms, tokens, plain text."""
+"""Text processing for search: terms, tokens, plain text."""

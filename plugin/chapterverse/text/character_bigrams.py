@@ -1,8 +1,7 @@
 """Tokenizes scripts without spaces into character bigrams, without particles.
 
-There is no dictionary. What helps is what the scripts themselves tell: Japanese writes endings and particles in
-hiragana and borrowed words in katakana, Korean ties particles to the end of a word, and Chinese has a small number of
-particles and question words.
+There is no dictionary. The scripts themselves help: Japanese writes endings and particles in hiragana and loanwords in
+katakana, Korean appends particles to words, and Chinese has few particles and question words.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
-# A mark of repetition belongs to the characters before it.
+# Han characters and their iteration marks.
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KATAKANA = "\u30a0-\u30ff\u31f0-\u31ff"
 _HIRAGANA = "\u3040-\u309f"
 _HANGUL = "\uac00-\ud7af"
-#: A stretch of text that no space divides into words.
+#: A run of text in a script without spaces.
 RUN = re.compile(f"[{_HAN}{_KATAKANA}{_HIRAGANA}{_HANGUL}]+")
 _SCRIPT = re.compile(
     f"(?P<han>[{_HAN}]+)|(?P<katakana>[{_KATAKANA}]+)|(?P<hiragana>[{_HIRAGANA}]+)|(?P<hangul>[{_HANGUL}]+)"
 )
 _HAN_PAIR = re.compile(f"[{_HAN}]{{2}}")
 
-# Chinese particles, pronouns and question words in both ways of writing. Characters that begin or end too many other
-# words, such as those for "in" and "can", are left in.
+# Chinese particles, pronouns and question words, simplified and traditional. Characters that start or end many other
+# words, such as those for "in" and "can", stay.
 _CHINESE = re.compile(
     "为什么|為什麼|什么时候|什麼時候|怎么办|怎麼辦|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|如何|什么|什麼|为何|為何"
     "|哪里|哪裡|哪儿|哪些|哪个|哪個|哪|多少|是否|能否|可否|能不能|可不可以|是不是|有没有|有沒有|可以|能够|能夠"
@@ -32,7 +31,7 @@ _CHINESE = re.compile(
     "|这|這|那|我们|我們|你们|你們|他们|他們|我|你|您|他|她|它|的|(?<![除为為完])了(?!解)|吗|嗎|呢|吧|啊"
     "|以及|或者|或|如果|因为|因為|所以|但是|然后|然後|以后|以後|以前|已经|已經|仍然|不要|需要|必须|必須|也|就|很|想要|想"
 )
-# Particles, and what makes a verb of a noun. What is left has two syllables at least.
+# Particles and verbal endings. The remaining stem has at least two syllables.
 _KOREAN = re.compile(
     "(?P<kept>.{2,}?)(?:습니다|습니까|합니다|합니까|됩니다|됩니까|입니다|입니까|하나요|되나요|인가요|는가요|나요|할까요|까요"
     "|하세요|되세요|세요|했어요|해요|어요|아요|예요|이에요|하려면|려면|하는|되는|하고|되고|하면|되면|하기|하여|해서|해야"
@@ -46,16 +45,16 @@ _KOREAN_STOP_WORDS = frozenset(
     것이 이 그 저 및 또는 그리고 등 싶어요 싶습니다 싶은 되나요 됩니다 되는 때 제 내 나 우리 더 매우 잘
     """.split()
 )
-#: What tells that a text is in one of these languages.
+#: Patterns that indicate the language of a text.
 SIGNS = {"zh": _CHINESE, "ja": re.compile(f"[{_HIRAGANA}]+"), "ko": re.compile(f"[{_HANGUL}]+")}
-#: A borrowed word of this length or more is written with or without the long vowel at its end.
+#: From this length on the long vowel at the end of a loanword is optional.
 _LONG = 4
 
 
 def words(run: str, language: str) -> Iterator[tuple[str, ...]]:
-    """Yield the words of a run: each as it is found whole, then as it is found in parts, if it has any.
+    """Yield the terms of each word of a run: the whole word, then its bigrams, if any.
 
-    Chinese function words are left out where the language is Chinese: Japanese writes other words with them.
+    Chinese function words are removed only if the language is Chinese, because Japanese writes other words with them.
     """
     for match in _SCRIPT.finditer(run):
         script, piece = match.lastgroup, match.group()
@@ -67,26 +66,26 @@ def words(run: str, language: str) -> Iterator[tuple[str, ...]]:
         elif script == "hangul" and piece not in _KOREAN_STOP_WORDS:
             ending = _KOREAN.fullmatch(piece)
             yield _in_parts(ending["kept"] if ending else piece)
-        # Between other scripts hiragana is grammar; alone it can be all there is.
+        # Hiragana between other scripts is grammar; alone it can be the whole word.
         elif script == "hiragana" and piece == run:
             yield from ((pair,) for pair in _pairs(piece))
 
 
 def seams(surfaces: Sequence[str], known: Collection[str]) -> set[str]:
-    """Return what among the words of a question is none: two characters where one word ends and another begins.
+    """Return the bigrams of a question that span two words.
 
-    They are told by what the index shows to be `known`: an unknown pair of characters that both stand in known pairs
-    is a seam. Of more unknown pairs in a row, one stays for every two characters that no known pair holds.
+    A seam is a bigram unknown to the index between known ones that cover its two characters. Of several unknown bigrams
+    in a row, one stays for every two characters that no known bigram covers.
     """
-    found: set[str] = set()
+    result: set[str] = set()
     chain: list[str] = []
     for surface in (*surfaces, ""):
         if chain and not (surface[:1] == chain[-1][-1] and _HAN_PAIR.fullmatch(surface)):
-            found.update(_surplus(chain, known))
+            result.update(_surplus(chain, known))
             chain = []
         if _HAN_PAIR.fullmatch(surface):
             chain.append(surface)
-    return found
+    return result
 
 
 def _surplus(chain: Sequence[str], known: Collection[str]) -> Iterator[str]:

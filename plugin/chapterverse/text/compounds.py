@@ -1,15 +1,14 @@
 """Splits German compounds, so that "Index der Suche" finds "Suchindex".
 
-A word is divided where one side is a common word of technical documentation; the other side may be anything that is
-long enough to be a word. What is divided wrongly is divided the same way in text and question, and is found whole
-anyway.
+A word is split where one side is a common word of technical documentation and the other side is long enough to be a
+word. A wrong split does little harm, because texts and questions are split alike and also match as a whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-#: Words that compounds of technical documentation are made of, without umlauts.
+#: Common parts of compounds in technical documentation, without umlauts.
 _PARTS = frozenset(
     """
     abfrage ablage ablauf abschnitt adresse aktion aktualisierung anbieter anforderung anfrage angabe anlage
@@ -38,21 +37,22 @@ _PARTS = frozenset(
     zeit zeitpunkt zelle zertifikat ziel zone zugang zugriff zustand zuweisung zweig
     """.split()
 )
-#: Lengths of what may stand beside a part that is known, of a part that may stand beside anything, and of whole words.
+#: Least length of the other part beside a known part, of a known part beside an unknown one, and of a word; and the
+#: greatest length of a word.
 _LEAST, _SURE, _WHOLE, _LONGEST = 3, 5, 8, 60
 _LINKS = ("", "s", "n", "en", "es", "er")
 _ENDINGS = ("", "n", "en", "s", "e", "es", "er", "ern", "se", "sen", "ses")
-#: What an "s" is put behind when another word follows.
+#: Endings that take a linking "s".
 _LINKED = ("ungs", "ions", "heits", "keits", "schafts", "tats")
-#: The beginning of what makes a verb of a noun: "programmieren" holds no second word.
+#: The start of a verbal ending: "programmieren" contains no second word.
 _VERBAL = "ier"
 _FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
 
 
 def divide(word: str) -> tuple[str, ...]:
-    """Return the parts of a word in lower case, without umlauts and endings; nothing if it has none."""
+    """Return the parts of a word in lower case, without umlauts and endings; empty if it can't be split."""
     folded = word.translate(_FOLDED)
-    # "ue" may be an umlaut as it is typed where the key is missing, and may be what stands in "Quelle".
+    # "ue" is either a typed umlaut or, as in "Quelle", no umlaut.
     return _divide(folded) or _divide(folded.replace("ae", "a").replace("oe", "o").replace("ue", "u"))
 
 
@@ -64,7 +64,7 @@ def _divide(word: str) -> tuple[str, ...]:
 
 
 def _splits(word: str) -> Iterator[tuple[tuple[int, ...], str, str]]:
-    """Yield where a word may be divided, with its worth: both halves known before one, more of it known before less."""
+    """Yield possible splits with their worth: two known parts before one, longer known parts before shorter."""
     for at in range(_LEAST, len(word) - _LEAST + 1):
         left, right = _known(word[:at], _LINKS), _known(word[at:], _ENDINGS)
         if left and right:

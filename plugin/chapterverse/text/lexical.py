@@ -1,11 +1,11 @@
-"""Code-aware terms and the sparse vectors made of them.
+"""Code-aware terms, and sparse vectors made of them.
 
-A document's vector holds BM25 term weights (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009) with
-a fixed average length, so that it depends on that chunk alone and is as immutable as the chunk; the inverse document
-frequency is the store's. Terms are hashed to 32 bits, so there is no vocabulary to keep in step.
+A document vector holds BM25 term weights (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009) with a
+fixed average length, so it depends on its chunk alone and never changes. The store applies the inverse document
+frequency. Terms are hashed to 32 bits, so there is no vocabulary to synchronize.
 
-Identifiers are indexed whole and in parts (`navigation.instant`, `fooBar`, `--dry-run`): questions use either form.
-So are German compounds, and the words of scripts that have no spaces.
+Identifiers are indexed whole and in parts (`navigation.instant`, `fooBar`, `--dry-run`), because questions use both. So
+are German compounds, and words of scripts without spaces.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from chapterverse.model import SparseVector
 from chapterverse.text import character_bigrams, compounds
 from chapterverse.text.stopwords import STOP_WORDS
 
-#: Changes when the same text gives other vectors; an index made by another encoder is written anew.
+#: Raise it when a text gets another vector; an index of another encoder is written again.
 ENCODER = "terms/2"
-#: BM25's saturation and length normalization; k1 = 2 measured best, both move the result little (research).
+#: BM25's saturation and length normalization. k1 = 2 measured best; both change results little.
 K1 = 2.0
 B = 0.75
-#: The fixed "average" length of a chunk in terms, near the mean of 256-token chunks.
+#: The fixed average length of a chunk in terms, near the mean of 256-token chunks.
 AVERAGE_LENGTH = 160.0
-#: Characters up to which a token's terms are remembered.
+#: Longest token whose terms are cached, in characters.
 _CACHED_LENGTH = 64
 
-# Signs that are written on a letter and that `\w` leaves out: without them "हिन्दी" would be three words.
+# Combining marks that `\w` excludes: without them "हिन्दी" would be three words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
-# A run of letters and digits, with the joiners that hold identifiers together: paths, options, dotted names, C++.
+# A run of letters and digits with the joiners of identifiers: paths, options, dotted names, C++.
 _WORD = re.compile(rf"[\w{_MARKS}]+(?:[.:/@'’-]{{1,3}}[\w{_MARKS}]+)*(?:\+\+|#)?")
 _JOINER = re.compile(rf"[^\w{_MARKS}]+|_+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
-# Letters and digits as wide as a Chinese character, and kana half as wide.
+# Full-width letters and digits, and half-width kana.
 _WIDTHS = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc]+")
-# What French and Italian tie to a word: "l'index", "dell'indice", "puis-je", "a-t-il".
+# French and Italian clitics: "l'index", "dell'indice", "puis-je", "a-t-il".
 _CLITICS = {
     "fr": re.compile(
         r"^(?:qu|jusqu|lorsqu|puisqu|quoiqu|[cdjlmnst])['’](?=\w)"
@@ -54,7 +54,7 @@ _CLITICS = {
     ),
     "it": re.compile(r"^(?:un|all|dall|dell|nell|sull|coll|quell|quest|com|dov|[cdlmnstv])['’](?=\w)", re.IGNORECASE),
 }
-# Languages whose stemmers need accents that readers leave out: "donnees" is to find "données".
+# Languages whose stemmers need accents that readers omit: "donnees" should find "données".
 _ACCENTED = frozenset({"es", "fr", "it", "pt"})
 
 _STEMMERS = {
@@ -66,11 +66,11 @@ _STEMMERS = {
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a question or text and the terms it is found by.
+    """One word of a question or text, with its terms.
 
     Attributes:
-        surface: as it was written, in lower case.
-        terms: hashed; for an identifier or a compound first the whole, then its parts; for most words just one.
+        surface: as written, in lower case.
+        terms: hashed; an identifier or a compound has the whole first, then its parts; most words have one.
     """
 
     surface: str
@@ -78,30 +78,29 @@ class Word:
 
 
 def words(text: str, language: str = "en") -> Iterator[Word]:
-    """Yield the words of `text` that carry meaning, in order; function words of the language are left out."""
+    """Yield the words of `text` in order, without the function words of its language."""
     code = _code(language)
     return _read(text, code, code)
 
 
 def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
-    """Yield the words of a question as each language of an index reads them, without the function words of its own.
+    """Yield the words of a question by the rules of each language of an index, without the question's own function
+    words.
 
-    Its own language is the one that most of its function words are of. To leave out those of every language would lose
-    words, and to leave out each only where that language reads would make a rare word of every other's: German "die"
-    is an English verb.
+    The question's language is the one with most of its function words. Removing the function words of every language
+    would lose words. Removing each language's only by its own rules would keep German "die" as a rare English verb.
     """
     codes = tuple(dict.fromkeys(map(_code, languages)))
-    # Of one there is nothing to tell.
     own = codes[0] if len(codes) == 1 else max(codes, key=lambda code: _function_words(text, code), default="")
     for code in codes:
         yield from _read(text, code, own)
 
 
 def document_vector(path: Sequence[str], text: str, language: str = "en") -> SparseVector:
-    """Return the BM25 weights of a chunk: its heading path and its text in one bag.
+    """Return the BM25 weights of a chunk: its heading path and its text in one bag of words.
 
-    Headings count like text, and don't make it longer. Counted twice they find less: .766 of the sections of ray-v1 are
-    among the first fifty then, instead of .800.
+    Headings count like text but don't add to its length. Counting them twice finds less: .766 of the sections of ray-v1
+    are among the first fifty then, instead of .800.
     """
     counts: Counter[int] = Counter()
     for word in words(text, language):
@@ -115,7 +114,7 @@ def document_vector(path: Sequence[str], text: str, language: str = "en") -> Spa
 
 
 def query_vector(text: str, languages: Iterable[str] = ("en",)) -> SparseVector:
-    """Return the weights of a question: each distinct term once, read by the rules of every language of the index."""
+    """Return weight 1 for each distinct term of a question, by the rules of every language of the index."""
     weights: dict[int, float] = {}
     for word in question_words(text, languages):
         for term in word.terms:
@@ -133,7 +132,7 @@ def _code(language: str) -> str:
 
 
 def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
-    """Yield the words of a text whose function words are of one language, stemmed by the rules of another."""
+    """Yield the words of a text without the function words of language `own`, stemmed by the rules of `stemming`."""
     for token in _WORD.findall(_normal(text)):
         if token.isascii():
             if word := _plain(token, stemming, own):
@@ -149,15 +148,15 @@ def _normal(text: str) -> str:
 
 
 def _function_words(text: str, code: str) -> int:
-    """Count what tells that a question is in a language."""
+    """Count the signs that a question is in a language."""
     if code in character_bigrams.SIGNS:
         return len(character_bigrams.SIGNS[code].findall(text))
-    listed = STOP_WORDS.get(code, frozenset())
-    return sum(match.group().lower() in listed for match in _WORD.finditer(_normal(text)))
+    stop_words = STOP_WORDS.get(code, frozenset())
+    return sum(match.group().lower() in stop_words for match in _WORD.finditer(_normal(text)))
 
 
 def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
-    """Yield the words of a token that may be in scripts with spaces, without, or both."""
+    """Yield the words of a token in scripts with spaces, without, or both."""
     for run, has_spaces in _runs(token):
         if has_spaces:
             if plain := _plain(run, stemming, own):
@@ -168,7 +167,7 @@ def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
 
 
 def _runs(token: str) -> Iterator[tuple[str, bool]]:
-    """Yield the stretches of a token that are in scripts with spaces, and those that are not."""
+    """Yield the runs of a token, and whether their script has spaces."""
     at = 0
     for match in character_bigrams.RUN.finditer(token):
         if match.start() > at:
@@ -180,7 +179,7 @@ def _runs(token: str) -> Iterator[tuple[str, bool]]:
 
 
 def _plain(token: str, stemming: str, own: str) -> Word | None:
-    # A long run of letters is no word that comes again: it would only fill the cache.
+    # Long tokens seldom recur and would only fill the cache.
     return (_word if len(token) <= _CACHED_LENGTH else _word.__wrapped__)(token, stemming, own)
 
 
@@ -191,7 +190,7 @@ def _word(token: str, stemming: str, own: str) -> Word | None:
 
 
 def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
-    """Return the hashed terms of one token; nothing for a function word."""
+    """Return the hashed terms of one token; empty for a function word."""
     stop_words = STOP_WORDS.get(own, frozenset())
     if own in _CLITICS:
         token = _CLITICS[own].sub("", token)
@@ -201,18 +200,18 @@ def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
     parts = [p for piece in _JOINER.split(token) for p in _CAMEL.split(piece) if p]
     if not parts:
         return ()
-    # "C++" and "F#" are names of their own, not something about a "c" or an "f".
+    # "C++" and "F#" are names, not a "c" or an "f" with a sign.
     if len(parts) == 1 and (parts[0] == token or len(parts[0]) == 1):
         return tuple(map(_hash, _forms(lower, stemming)))
-    kept = [p.lower() for p in parts if p.lower() not in stop_words]
-    # "don't" is a word and no identifier: only the part that carries meaning counts.
+    words = [p.lower() for p in parts if p.lower() not in stop_words]
+    # "don't" is not an identifier: only its meaningful part counts.
     if "'" in lower and not any(c in lower for c in "._:/@-"):
-        return tuple(map(_hash, next((_forms(p, stemming) for p in kept if len(p) > 1), ())))
-    return tuple(map(_hash, dict.fromkeys((lower, *(form for p in kept for form in _forms(p, stemming))))))
+        return tuple(map(_hash, next((_forms(p, stemming) for p in words if len(p) > 1), ())))
+    return tuple(map(_hash, dict.fromkeys((lower, *(form for p in words for form in _forms(p, stemming))))))
 
 
 def _forms(word: str, language: str) -> tuple[str, ...]:
-    """Return the stem of a word, and what else it is to be found by."""
+    """Return the stem of a word and of its other forms."""
     others = [word]
     if language == "de":
         others += compounds.divide(word)
@@ -222,10 +221,10 @@ def _forms(word: str, language: str) -> tuple[str, ...]:
 
 
 def stem(word: str, language: str) -> str:
-    """Return what the forms of one lower-case word have in common, without accents."""
+    """Return the stem of one lower-case word, without accents."""
     name = _STEMMERS.get(language)
     stemmed = _stemmer(name)().stemWord(word) if name and not word.isdigit() else word
-    # Accents last: stemmers need them, and readers leave them out.
+    # Remove accents last, because stemmers need them and readers omit them.
     return _bare(stemmed)
 
 
@@ -235,10 +234,10 @@ def _bare(word: str) -> str:
 
 @functools.cache
 def _stemmer(name: str) -> Any:
-    """Return the class of one language's stemmer; its objects hold the word at work, so no two threads may share one.
+    """Return the class of one language's stemmer. Its objects are not thread-safe.
 
-    Importing snowballstemmer loads all of its forty languages (0.1 s before the first question) or, where PyStemmer is
-    installed, that one's own version of the rules. So its modules are imported one by one, under a package of ours.
+    Importing snowballstemmer loads all of its forty languages (0.1 s before the first question), or PyStemmer's version
+    of the rules where that is installed. So its modules are imported one by one, under a package of ours.
     """
     alias = f"{__name__}_stemmers"
     if alias not in sys.modules:

@@ -1,10 +1,10 @@
-"""Markdown without link targets: what a reader sees of it, and all that an answer may show.
+"""Removes link targets from Markdown, which leaves the text that a reader sees.
 
-An address behind a link's text is not part of what the page says. It would reach readers unseen, count as a word, and
-be what an answer is checked against. So texts are kept as they were written and are made plain where they are used.
+A link's address is not part of the page's text. It would be invisible to readers, match as a word, and count as support
+of an answer. Chunks keep the original Markdown; callers remove targets where they use it.
 
-This is no parser: it knows code, which stays as it is, and brackets. Links by reference alone (`[name]`) can't be told
-from brackets without the page's definitions; they lead nowhere once they are taken from it, and stay.
+This is not a parser: it knows code, which it keeps, and brackets. Shortcut references (`[name]`) look like plain
+brackets without the page's definitions, and stay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 _WORTH_READING = re.compile(r"\][(\[]|<")
-# What a block's first line begins with: quotes, bullets, a definition's colon, a footnote's label.
+# Prefix of a block's first line: quotes, bullets, a definition's colon, a footnote's label.
 _PREFIX = r"(?>(?:[ \t>]++|[-*+:][ \t]|\d{1,9}[.)][ \t]|\[\^[^\]\s]++\]:[ \t])*)"
 _FENCE = re.compile(_PREFIX + r"(`{3,}(?=[^`]*\Z)|~{3,})")
 _BLOCK = re.compile(r"[ \t>]*+(?:\Z|[-*+][ \t]|\d{1,9}[.)][ \t]|\||#{1,6}[ \t])")
@@ -28,15 +28,15 @@ _TARGET_SIGN = re.compile(r"\\[\\()]|[\s()]")
 _TARGET_END = re.compile(
     r"""(?:\s++(?:"(?>(?:[^"\\]++|\\.)*)"|'(?>(?:[^'\\]++|\\.)*)'|\((?>(?:[^()\\]++|\\.)*)\)))?\s*+\)""", re.DOTALL
 )
-#: Parentheses inside a target may be nested as deep as Markdown's own readers follow them.
+#: Most nested parentheses in a target, as in Markdown parsers.
 _DEEPEST = 32
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]{0,999}+\]")
-# Elements of an array, and marks like "[1][2]", look like links by reference and are none.
+# Array elements, and marks like "[1][2]", look like reference links.
 _NO_REFERENCE = re.compile(r"(?<=[\w\])])!?\[|\[(?:\^|-?\d{0,9}\])")
 
 
 def plain(text: str) -> str:
-    """Return Markdown with links and images as their texts and bare addresses without their angle brackets.
+    """Return Markdown with links and images replaced by their texts and autolinks by bare addresses.
 
     Code spans and fences, footnotes and task boxes stay. Takes time linear in the length of `text`.
     """
@@ -46,7 +46,7 @@ def plain(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield groups of lines, and whether they are fenced code: neither links nor code spans go beyond one."""
+    """Yield groups of lines that no link or code span crosses, and whether they are fenced code."""
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
@@ -56,12 +56,12 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
                 yield "\n".join(lines), True
                 lines, fence = [], ""
             continue
-        found = _FENCE.match(line)
-        if lines and (found or _BLOCK.match(line)):
+        opening = _FENCE.match(line)
+        if lines and (opening or _BLOCK.match(line)):
             yield "\n".join(lines), False
             lines = []
         lines.append(line)
-        fence = found.group(1) if found else ""
+        fence = opening.group(1) if opening else ""
     if lines:
         yield "\n".join(lines), bool(fence)
 
@@ -72,9 +72,9 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _without_targets(text: str) -> str:
-    """Return a piece that holds no fence without the targets in it."""
+    """Return text without fenced code, without its link targets."""
     out: list[str] = []
-    opened: list[tuple[int, int]] = []  # of brackets: their places in `out` and in `text`
+    brackets: list[tuple[int, int]] = []  # open brackets: positions in `out` and in `text`
     runs = _backticks(text)
     at = 0
     while sign := _SIGN.search(text, at):
@@ -84,10 +84,10 @@ def _without_targets(text: str) -> str:
             at = _code_end(runs[len(sign.group())], at, len(sign.group()))
             out.append(text[sign.start() : at])
         elif sign.group(2):
-            opened.append((len(out), sign.start()))
+            brackets.append((len(out), sign.start()))
             out.append(sign.group())
         elif sign.group(3):
-            place, start = opened.pop() if opened else (-1, 0)
+            place, start = brackets.pop() if brackets else (-1, 0)
             end = _link_end(text, start, at) if place >= 0 else at
             if end > at:
                 out[place] = ""
@@ -101,7 +101,7 @@ def _without_targets(text: str) -> str:
 
 
 def _backticks(text: str) -> defaultdict[int, list[int]]:
-    """Return where runs of backticks start, by their length."""
+    """Return the start positions of runs of backticks, by length."""
     runs: defaultdict[int, list[int]] = defaultdict(list)
     for run in re.finditer("`+", text):
         runs[len(run.group())].append(run.start())
@@ -109,13 +109,13 @@ def _backticks(text: str) -> defaultdict[int, list[int]]:
 
 
 def _code_end(starts: list[int], at: int, length: int) -> int:
-    """Return the end of the code span whose content starts at `at`; `at` itself where it has none."""
+    """Return the end of the code span whose content starts at `at`, else `at`."""
     i = bisect_left(starts, at)
     return starts[i] + length if i < len(starts) else at
 
 
 def _link_end(text: str, start: int, at: int) -> int:
-    """Return where the target behind a text in brackets ends: `start` is that of the text, `at` where it ends."""
+    """Return the end of the link target at `at`, else `at`; `start` is the position of the link's opening bracket."""
     if text.startswith("(", at):
         return _inline_end(text, at)
     reference = _REFERENCE.match(text, at)
@@ -123,7 +123,7 @@ def _link_end(text: str, start: int, at: int) -> int:
 
 
 def _inline_end(text: str, at: int) -> int:
-    """Return the end of `(target "title")`, or `at` where no such thing stands."""
+    """Return the end of `(target "title")`, else `at`."""
     opening = _TARGET.match(text, at)
     assert opening is not None  # there is a parenthesis
     end = opening.end()
@@ -132,7 +132,7 @@ def _inline_end(text: str, at: int) -> int:
 
 
 def _address_end(text: str, at: int) -> int:
-    """Return where an address ends: at white space, or at a parenthesis that it did not open."""
+    """Return the end of an address: white space, or a closing parenthesis without an opening one."""
     depth = 0
     for sign in _TARGET_SIGN.finditer(text, at):
         if sign.group() == "(":

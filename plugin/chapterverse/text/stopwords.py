@@ -1,8 +1,8 @@
-"""Function words by language. They carry no meaning in a search.
+"""Function words by language, which a search ignores.
 
-Only articles, pronouns, auxiliaries, conjunctions, prepositions and question words stand here, never a noun or a full
-verb: in documentation "first", "work" or "home" can be just what is asked for. A language without a list loses nothing
-but a little precision, since frequent terms weigh little anyway.
+The lists hold only articles, pronouns, auxiliaries, conjunctions, prepositions and question words, never a noun or a
+full verb: in documentation "first", "work" or "home" can be the topic of a question. A language without a list loses
+little precision, because frequent terms weigh little anyway.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 
 
 def _listed(words: str) -> frozenset[str]:
-    """Return the words as they are written, and as they are typed where a key is missing."""
+    """Return the words as written, with umlauts typed as "ae", and without accents."""
     plain = words.replace("ä", "ae").replace("ö", "oe").replace("ü", "ue").replace("ß", "ss")
     bare = "".join(c for c in unicodedata.normalize("NFKD", words) if not unicodedata.combining(c))
     return frozenset((*words.split(), *plain.split(), *bare.split()))

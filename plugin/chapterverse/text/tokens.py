@@ -1,8 +1,8 @@
-"""Exact cl100k token counts, offline.
+"""Counts cl100k tokens exactly and offline.
 
-The ranks are OpenAI's `cl100k_base.tiktoken` (MIT, as shipped with tiktoken), kept here length-prefixed and xz-packed
-(389 kB instead of 1.68 MB); a test rebuilds that file and compares its SHA-256 with the one tiktoken itself demands.
-tiktoken would download it at first use. Nothing is loaded before the first text that needs counting.
+The ranks are OpenAI's `cl100k_base.tiktoken` (MIT, as shipped with tiktoken), stored length-prefixed and xz-packed (389
+kB instead of 1.68 MB). A test rebuilds the original and compares its SHA-256 with the one that tiktoken demands.
+tiktoken itself would download the file at first use. The ranks are loaded when a text is first counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-#: The pattern that cuts a text into words before merging, from tiktoken's definition of cl100k_base.
+#: The pattern that splits a text into words before merging, from tiktoken's definition of cl100k_base.
 _PATTERN = "|".join(  # noqa: FLY002  (one alternative a line)
     (
         r"'(?i:[sdmt]|ll|ve|re)",
@@ -30,15 +30,15 @@ _PATTERN = "|".join(  # noqa: FLY002  (one alternative a line)
 )
 
 
-#: Bytes of the longest rank: a text of n bytes has at least n / 128 tokens.
+#: Bytes of the longest token: a text of n bytes has at least n / 128 tokens.
 _LONGEST = 128
 
-#: No word holds an ASCII letter and behind it an ASCII character that is none, so what stands left and right of this
-#: seam counts the same apart and together.
+#: No word contains an ASCII letter followed by another ASCII character, so both sides of this seam count the same
+#: separately and together.
 _SEAM = re.compile(r"[A-Za-z](?=[\x00-@\[-`{-\x7f])")
 
-#: How many bytes to count, in percent of those by which a text exceeds a budget, so that a token for each other byte
-#: leaves it within the budget: enough for 3.6 bytes a token.
+#: Bytes to count, in percent of a text's bytes over budget. If counting saves every other byte, the rest fits: enough
+#: for 3.6 bytes a token.
 _HEAD = 140
 
 
@@ -63,17 +63,17 @@ def _encoding() -> Encoding:
     return Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks(), special_tokens={})
 
 
-# The chunker asks about the same heading path and the same line several times in a row.
+# The chunker counts the same heading path and line several times in a row.
 @functools.lru_cache(maxsize=256)
 def count(text: str) -> int:
-    """Return the number of cl100k tokens of `text`; special-token look-alikes count as the plain text they are."""
+    """Return the number of cl100k tokens of `text`. Look-alikes of special tokens count as plain text."""
     return len(_encoding().encode_ordinary(text))
 
 
 def fits(text: str, budget: int) -> bool:
-    """Return whether `text` has at most `budget` tokens, counting only as much of it as leaves a doubt."""
-    # A token covers at least one byte and a character at most four bytes. Long texts are never counted: a run without
-    # spaces costs more than its length.
+    """Whether `text` has at most `budget` tokens. Counts only as much of it as needed."""
+    # A token has at least one byte and a character at most four. Long texts are never counted, because a run without
+    # spaces takes more than linear time.
     if len(text) * 4 <= budget or len(text) > budget * _LONGEST:
         return len(text) * 4 <= budget
     size = len(text.encode(errors="surrogatepass"))
@@ -82,7 +82,7 @@ def fits(text: str, budget: int) -> bool:
     seam = _SEAM.search(text, (size - budget) * _HEAD * len(text) // (size * 100))
     if not seam:
         return count(text) <= budget
-    # With a token a byte the rest is sure to fit, once so much of the head is counted.
+    # Even at one token per byte the rest may fit now.
     head, rest = text[: seam.end()], text[seam.end() :]
     left = budget - count(head)
     return len(rest.encode(errors="surrogatepass")) <= left or count(rest) <= left

@@ -13,31 +13,31 @@ from typing import Any
 
 CONFIG = "config.js"
 
-#: What a first answer needs in English; `lang/more/` beside it holds the rest.
+#: Modules that a first answer needs in English; the rest is in `lang/more/`.
 _ENGLISH = ("lang/en.js", "lang/more/en.js")
 
-#: What the launcher says by itself, where nothing else can be loaded.
+#: The launcher's own text if nothing else can be loaded.
 _UNLOADED = "Chat did not load: reload the page"
 
-#: A key and its text, as they stand in a language's module once it has no comments.
+#: A key and its text in a minified language module.
 _ENTRY = re.compile(r"""(\w+):(['"])((?:\\.|(?!\2).)*)\2""")
 _ESCAPED = re.compile(r"\\(.)")
 
-#: Those of the configuration as shipped, before the other languages are put in.
+#: The titles in the shipped configuration, before the other languages are added.
 _TITLES = re.compile(r"titles:\{[^}]*\}")
 
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Return the paths of all modules, relative to the widget's folder, with "/" in them on every system."""
+    """Return the paths of all modules relative to the widget's folder, with "/" on every system."""
     return tuple(sorted(_modules(resources.files(__name__))))
 
 
 @functools.cache
 def files() -> Mapping[str, bytes]:
-    """Return every module by its path, with the default configuration, as browsers get it.
+    """Return every module by its path, minified, with the default configuration.
 
-    That is as it was written but for comments and needless white space, a sixth of what readers would download.
+    Minifying removes comments and white space, a sixth of the download.
     """
     modules = {name: _minified(name) for name in names()}
     modules[CONFIG] = _TITLES.sub(lambda _: f"titles:{_json(titles())}", modules[CONFIG])
@@ -45,27 +45,28 @@ def files() -> Mapping[str, bytes]:
 
 
 def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
-    """Return the modules with these options as their configuration; empty ones are left to the widget's defaults.
+    """Return the modules with these options as their configuration. Empty options leave the widget's defaults.
 
     Args:
-        options: keys of `Config` in types.d.ts. An empty `endpoint` is written too, and for an empty `title` ours.
-        language: BCP 47 tag of the site, for a `title` of ours; where it is not known, pages get one of each language
-            to choose from, which costs them a quarter of a kilobyte.
+        options: keys of `Config` in types.d.ts. An empty `endpoint` is written too, and for an empty `title` our
+            default.
+        language: BCP 47 tag of the site, for our default title; if unknown, pages get a title in each language (0.25
+            kB).
     """
     chosen = {k: v for k, v in options.items() if v or v is False or k == "endpoint"}
     if "title" not in chosen:
         own = titles().get(language.partition("-")[0].lower())
         chosen |= {"title": own} if own else {"titles": titles()}
     module = f"export default {_json(chosen)};\n"
-    # An environment may hold what is no text, which is told where an index is made of it.
+    # Environment variables may contain surrogates; indexing reports them.
     return {**files(), CONFIG: module.encode(errors="replace")}
 
 
 @functools.cache
 def titles() -> Mapping[str, str]:
-    """Return the chat's title where a site names none, by language."""
-    spoken = (name for name in names() if PurePosixPath(name).parent.name == "lang")
-    return {PurePosixPath(name).stem: _strings(name)["title"] for name in spoken}
+    """Return the default title by language."""
+    modules = (name for name in names() if PurePosixPath(name).parent.name == "lang")
+    return {PurePosixPath(name).stem: _strings(name)["title"] for name in modules}
 
 
 @functools.cache

@@ -35,7 +35,7 @@ export const chat = async ({ endpoint, timeout = 60 }, query, stop, on) => {
   throw failure;
 };
 
-/** Reads a stream up to its answer, or its error. @type {(reply: any, on: OnEvent) => Promise<any>} */
+/** Reads a stream until its answer or error. @type {(reply: any, on: OnEvent) => Promise<any>} */
 const read = async ({ body }, on) => {
   const reader = body.getReader(), decoder = new TextDecoder;
   let rest = '', name = '', data = '';

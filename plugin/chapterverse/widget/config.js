@@ -1,3 +1,3 @@
 // @ts-check
-/** What the site decides: the plugin writes its own; as it is here it is loaded from the API. @type {Config} */
+/** The site's options. The plugin generates its own; this default is served by the API. @type {Config} */
 export default { endpoint: new URL('..', import.meta.url).href, title: '', titles: {} };

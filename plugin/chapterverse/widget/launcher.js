@@ -1,11 +1,11 @@
 // @ts-check
-// The button: all that a page costs before a reader opens the chat. The rest is imported on demand.
+// The button: the only code that a page loads before a reader opens the chat. The rest is imported on demand.
 import config from './config.js';
 
 const sheet = new CSSStyleSheet();
-// --_on is black or white, whichever reads on the accent at 4.5:1: no theme names one for every accent.
-// Docusaurus has its button "back to top" in this corner, and --ifm-spacing-vertical to be known by: stay above it.
-// Zensical has it at the center of the bottom: on a phone only a round button leaves it free.
+// --_on is black or white, with a contrast of 4.5:1 on the accent: no theme has a variable for every accent.
+// Docusaurus (recognized by --ifm-spacing-vertical) has its "back to top" button in this corner: stay above it.
+// Zensical has it at the bottom center: on a phone only a round button doesn't cover it.
 sheet.replaceSync(`
 :host{all:initial;color-scheme:inherit;font-family:inherit;
   --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
@@ -20,19 +20,19 @@ sheet.replaceSync(`
 @media(max-width:480px){.launcher{padding:14px;font-size:0;gap:0}}
 @media print{:host{display:none!important}}`);
 
-// What the script tag says goes before what the module says.
+// The script tag overrides the module.
 Object.assign(config, [...document.querySelectorAll('script')].find(({ src }) => src === import.meta.url)?.dataset);
 config.title ||= config.titles?.[document.documentElement.lang.toLowerCase().split(/[-_]/)[0]] ?? 'Ask the docs';
 
 /** @type {Promise<Panel> | undefined} */
 let panel;
-/** Where the chat stands: in a panel of its own, or in an element of the page. @type {HTMLElement} */
+/** The chat's host: a panel of its own, or an element of the page. @type {HTMLElement} */
 let place;
 
 /** @type {(host: HTMLElement) => HTMLElement} */
 const dress = host => {
   host.attachShadow({ mode: 'open' }).adoptedStyleSheets = [sheet];
-  // The site's shortcuts see typing in here as typing on our host element, so they would fire.
+  // The site's shortcuts would fire, because to them typing in here happens on our host element.
   for (const type of ['keydown', 'keyup', 'keypress']) host.addEventListener(type, event => event.stopPropagation());
   return host;
 };
@@ -87,7 +87,7 @@ const press = event => {
 };
 
 const SIGNS = ['selectionchange', 'pointerover', 'focusin'];
-/** Something is selected, code is pointed at, or the site's search gets the focus. @type {(event: Event) => void} */
+/** Handles a selection, a pointer on code, or focus in the site's search. @type {(event: Event) => void} */
 const notice = event => {
   if (config.consent || (getSelection()?.isCollapsed !== false && !within(event, 'pre,input'))) return;
   for (const type of SIGNS) document.removeEventListener(type, notice);
@@ -115,7 +115,7 @@ if (!document.querySelector('chapter-verse')) {
   let again;
   try {
     again = sessionStorage.chapterverse_open;
-    // It was open before, so the reader agreed.
+    // It was open before, so the reader has consented.
     if (again !== undefined) config.consent = '';
     if (sessionStorage.chapterverse_cited) import('./page.js').catch(() => {});
   } catch { /* Storage is refused: the chat starts closed. */ }
@@ -123,7 +123,7 @@ if (!document.querySelector('chapter-verse')) {
   const url = new URL(location.href);
   const text = url.searchParams.get('ask');
   if (text) {
-    // Once: not again when the page is loaded anew, and not while it is only loaded ahead.
+    // Once: not after a reload, and not while the page is prerendered.
     url.searchParams.delete('ask');
     history.replaceState(history.state, '', url);
     open({ text, send: !document.hidden });

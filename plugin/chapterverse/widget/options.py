@@ -1,6 +1,6 @@
-"""The site's options of the chat, for the plugin, the commands and front matter.
+"""The widget's options, for the plugin, the commands and front matter.
 
-All are optional. What is written for a browser is only what differs from the defaults.
+All are optional. Only options that differ from the defaults are written for browsers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _known(key: str) -> str:
     return key
 
 
-# The sentence beside a type is what its field's complaint says.
+# The sentence in each type is its field's error message.
 _Line = Annotated[
     str, StringConstraints(strip_whitespace=True, max_length=100), "must be a text of at most 100 characters."
 ]
@@ -34,13 +34,13 @@ _Paragraph = Annotated[
 ]
 _Switch = Annotated[bool, "must be true or false."]
 _Starter = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-# To YAML 403 is a number, and a string's key to us.
+# YAML reads 403 as a number, but it is a string's key.
 _Key = Annotated[str, BeforeValidator(lambda key: str(key) if type(key) is int else key), AfterValidator(_known)]
 _Word = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
 class WidgetOptions(BaseModel):
-    """What the reader sees of the chat."""
+    """The options of the chat's appearance and behavior."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -53,22 +53,22 @@ class WidgetOptions(BaseModel):
     starters: Annotated[list[_Starter], "must be a list of texts of 1 to 200 characters."] = []
     """Questions offered in an empty conversation, after those of the page."""
     strings: Annotated[dict[_Key, _Word], "must map keys to texts of 1 to 500 characters."] = {}
-    """Any of the interface's strings, in other words; the keys are those of lang/en.js and lang/more/en.js."""
+    """Replacements for the interface's strings, by the keys of lang/en.js and lang/more/en.js."""
     layout: Annotated[Literal["floating", "side"], "must be floating or side."] = "floating"
-    """Whether the panel floats above the page's corner or takes the side of the window."""
+    """Whether the panel floats in the page's corner or fills a side of the window."""
     shortcut: _Switch = True
     """Whether Ctrl+I, on a Mac Cmd+I, opens the chat."""
     consent: _Paragraph = ""
-    """What a reader must agree to before anything else is loaded or asked; empty asks for nothing."""
+    """Text that a reader must agree to before anything else is loaded; empty asks for no consent."""
     timeout: Annotated[int, Field(ge=5, le=300), "must be a whole number of seconds from 5 to 300."] = 60
-    """Seconds after which a question without a whole answer has failed."""
+    """Seconds after which a question without a whole answer fails."""
     scope: _Switch = True
-    """Whether questions carry the page that they are asked on, its language and its version."""
+    """Whether questions include their page, its language and its version."""
     feedback: _Switch = True
     """Whether a reader may rate an answer."""
 
     def config(self) -> dict[str, Any]:
-        """Return what differs from the defaults, as keys of `Config` in types.d.ts."""
+        """Return the options that differ from the defaults, as keys of `Config` in types.d.ts."""
         chosen = self.model_dump(exclude_defaults=True)
         # The launcher shows a title before any string is loaded.
         if title := chosen.get("strings", {}).pop("title", ""):
@@ -77,14 +77,14 @@ class WidgetOptions(BaseModel):
 
 
 def read_options(given: Mapping[Any, Any], where: str = "") -> WidgetOptions:
-    """Return the options of a site.
+    """Validate the options of a site.
 
     Args:
-        given: options by name; one without a value counts as not set.
-        where: what a complaint puts before an option's name, "widget.".
+        given: options by name; None counts as not set.
+        where: prefix of an option's name in messages, such as "widget.".
 
     Raises:
-        ConfigurationError: an option is unknown or can't have its value.
+        ConfigurationError: an option is unknown or has an invalid value.
     """
     try:
         return WidgetOptions.model_validate({name: value for name, value in given.items() if value is not None})
@@ -94,39 +94,39 @@ def read_options(given: Mapping[Any, Any], where: str = "") -> WidgetOptions:
 
 
 def read_file(path: Path) -> dict[Any, Any]:
-    """Return what a file of options holds, JSON if it is named so and else YAML.
+    """Return the options in a file: JSON if it is named so, else YAML.
 
     Raises:
-        ConfigurationError: it holds something else.
+        ConfigurationError: it contains anything else.
     """
     try:
         text = path.read_text("utf-8-sig")
-        # Not all of JSON is YAML: that knows no tabs.
-        found = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        # JSON may contain tabs, which YAML rejects.
+        options = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
-        found = ""
-    if found is None:
+        options = ""
+    if options is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(options, dict):
         raise ConfigurationError(f"{path.name} must hold options as YAML or JSON, such as `title: Ask us`.")
-    return found
+    return options
 
 
 def starters_element(starters: object, where: str) -> str:
-    """Return the HTML by which a page offers starter questions of its own: hidden, and without a word for a search.
+    """Return a hidden HTML element with a page's own starter questions, which indexing doesn't read.
 
     Args:
         where: as for `read_options`.
 
     Raises:
-        ConfigurationError: `starters` is no list of questions.
+        ConfigurationError: `starters` is not a list of questions.
     """
     questions = read_options({"starters": starters}, where).starters
     return f'<div hidden data-chapterverse-starters="{html.escape(json.dumps(questions, ensure_ascii=False))}"></div>'
 
 
 def _complaint(name: object, inner: list[Any], where: str) -> str:
-    """Say what is wrong with an option, or with a part of it: `inner` is the way there."""
+    """Return the error message for an option, or for the part of it at `inner`."""
     path, fields = f"{where}{name}", WidgetOptions.model_fields
     if name not in fields:
         *most, last = fields

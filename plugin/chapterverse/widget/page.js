@@ -1,15 +1,15 @@
 // @ts-check
-// The page around the chat: what of it may be asked about, its search field, and the passages that answers cite.
+// The page around the chat: questions about its content, its search field, and the cited passages.
 import { kept, store, words } from './session.js';
 
-/** What a page has in common with the Markdown that was made of it. */
+/** The text that a page and its Markdown have in common. */
 const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync('::highlight(chapterverse){background:Mark;color:MarkText}');
 document.adoptedStyleSheets.push(sheet);
 
-/** Search fields, or what is around them. */
+/** Search fields or their containers. */
 const SEARCH = '[type=search],[role=search],[role=combobox],[name=q],[class*=search i]';
 
 let looking = 0;
@@ -18,14 +18,14 @@ let looking = 0;
 export const attend = (host, config, open) => {
   const strings = words(config, 'more/');
   const button = document.createElement('button');
-  /** What the mouse, a tap or the focus came to last. @type {Element} */
+  /** The element last pointed at, tapped or focused. @type {Element} */
   let over = document.querySelector('pre:hover') ?? document.body;
-  /** What had the focus before the offer. @type {HTMLElement} */
+  /** The element focused before the offer. @type {HTMLElement} */
   let origin;
-  /** What is offered: a code block, or the text that is selected. @type {any} */
+  /** The offered code block or selected text. @type {any} */
   let area;
   let text = '';
-  /** What was offered, and is taken or declined. */
+  /** Offers that were taken or declined. */
   let gone = '';
   let held = 0;
   let timer = 0;
@@ -65,7 +65,7 @@ export const attend = (host, config, open) => {
     place();
     if (target.closest) over = target;
     clearTimeout(timer);
-    // A selection grows step by step: until it rests, and no mouse button is down.
+    // A selection grows step by step: wait until it is stable and no mouse button is down.
     timer = setTimeout(() => held || update(), 250);
   };
 
@@ -80,7 +80,7 @@ export const attend = (host, config, open) => {
     const target = /** @type {any} */ (event.composedPath()[0]);
     if (key === 'Escape') hide();
     if (key === 'Tab' && area?.localName && button.isConnected) {
-      // The offer stands at the end of the page, but comes next after its code.
+      // The offer is at the end of the page, but next in the focus order after its code.
       if (target === button) {
         origin.focus();
         hide();
@@ -94,19 +94,19 @@ export const attend = (host, config, open) => {
     if (!asked) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    // React doesn't hear of a value that is assigned.
+    // React ignores an assigned value.
     target.setRangeText('', 0, target.value.length);
     const options = { key: 'Escape', bubbles: true, composed: true };
     target.dispatchEvent(new Event('input', options));
     target.dispatchEvent(new KeyboardEvent('keydown', options));
-    // A modal dialog, as Zensical's, hears Escape from the browser alone.
+    // A modal dialog, such as Zensical's, gets Escape only from the browser.
     target.closest('dialog')?.requestClose?.();
     open({ text: asked[1], send: true });
   };
 
   button.className = 'launcher offer';
   button.style.cssText = 'position:fixed;padding:1px 11px;width:max-content;font-size:13px';
-  // Pressing it must not move the focus, which would drop the selection that it is about.
+  // Pressing it must not move the focus, which would clear the selection.
   button.onmousedown = event => event.preventDefault();
   button.onclick = () => {
     hide();
@@ -130,7 +130,7 @@ export const go = anchor => {
   const from = location.href;
   const sources = /** @type {any[]} */ ([...anchor.closest('.turn')?.querySelectorAll('.source') ?? []]);
   const text = sources.find(source => source.href === href)?.lastChild.textContent ?? '';
-  // Instant navigation hears of clicks on links of the page, and not of those in here.
+  // Instant navigation sees clicks on the page's links only.
   const outside = Object.assign(document.createElement('a'), { href });
   clear();
   store('chapterverse_cited', text);
@@ -140,11 +140,11 @@ export const go = anchor => {
   seek(text, from === href ? '' : from);
 };
 
-/** Looks for three seconds: no event tells when a site has changed both its address and its content. @type {(text: string, from?: string, looks?: number) => void} */
+/** Polls for three seconds: no event reports that both address and content have changed. @type {(text: string, from?: string, looks?: number) => void} */
 const seek = (text, from, looks = 30) => {
   looking = setTimeout(() => {
     if (location.href !== from) {
-      // Tab goes on from where the reader is taken, as it does behind a link of the page.
+      // Tab continues from the target, as after a link of the page.
       const active = /** @type {HTMLElement} */ (document.activeElement);
       if (from && active.shadowRoot) active.blur();
       from = '';
@@ -155,7 +155,7 @@ const seek = (text, from, looks = 30) => {
   }, 100);
 };
 
-/** Marks what reads as `text` does, or as the longest part of it, behind the heading that is cited. @type {(text: string) => unknown} */
+/** Marks `text`, or the longest part of it, after the cited heading. @type {(text: string) => unknown} */
 const mark = text => {
   const { hash } = location;
   const heading = hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : document.body;

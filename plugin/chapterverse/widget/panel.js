@@ -10,11 +10,11 @@ export const createPanel = async (place, launcher, config) => {
   const phone = matchMedia('(max-width:480px),(max-height:480px)');
   const { host } = /** @type {ShadowRoot} */ (launcher.getRootNode());
   const inline = place !== host;
-  /** Whether questions say which page they are asked from. */
+  /** Whether questions include their page. */
   let scoped = true;
-  /** Stops the answer that is on its way. @type {AbortController | undefined} */
+  /** Stops the current answer. @type {AbortController | undefined} */
   let stop;
-  /** What had the focus before the panel. @type {HTMLElement} */
+  /** The element focused before the panel. @type {HTMLElement} */
   let opener = launcher;
 
   /** @type {Emit} */
@@ -155,7 +155,7 @@ export const createPanel = async (place, launcher, config) => {
     ariaLabel: strings.title,
     className: inline ? 'inline' : config.layout,
     tabIndex: -1,
-    // The event comes later than the call: answer only what the browser closed by itself, or focus is taken twice.
+    // The event follows the call: handle it only if the browser closed the dialog, or the focus moves twice.
     onclose: () => dialog.open || close(),
     onclick(event) {
       const anchor = /** @type {Element} */ (event.target).closest('a');
@@ -241,7 +241,7 @@ export const createPanel = async (place, launcher, config) => {
   await restore();
   panel.root.adoptedStyleSheets.push(sheet);
   panel.root.append(dialog);
-  // A page that comes back as it was left knows nothing of what was said on the pages after it.
+  // A page from the back/forward cache lacks the messages of later pages.
   addEventListener('pageshow', event => event.persisted && restore());
   return panel;
 };
@@ -249,7 +249,7 @@ export const createPanel = async (place, launcher, config) => {
 /** @type {(section: Section) => string} */
 const where = ({ chapter, section }) => (section && section !== chapter ? `${chapter} › ${section}` : chapter);
 
-/** Where a section is, and what it says: its snippet is Markdown, cut anywhere. @type {(section: Section & Partial<Source>) => HTMLElement[]} */
+/** A section's place and snippet, which is Markdown cut anywhere. @type {(section: Section & Partial<Source>) => HTMLElement[]} */
 const passage = section => [
   el('b', {}, where(section)),
   el('span', { className: 'clip' }, (section.snippet ?? '').replace(/`{3}\S*|[*`|]|-{3,}/g, '')),
@@ -303,10 +303,10 @@ const createTurn = (panel, question, message) => {
     },
 
     async fail(failure) {
-      // A draft that broke off was never checked; one that the reader stopped stays, and says so.
+      // An aborted draft was never checked; one that the reader stopped stays, with a note.
       if (failure.kind !== 'stopped') body.replaceChildren();
       return import('./turns.js').then(({ explain }) => explain(panel, failure, { question, message, node, foot })).catch(() => {
-        // What would say more comes from where nothing can be reached.
+        // A longer message would have to be loaded from an unreachable server.
         foot.replaceChildren(status('error', strings.network));
         panel.field.value ||= text;
         return strings.network;

@@ -1,6 +1,6 @@
 // @ts-check
-// Elements, icons and links, and Markdown's everyday subset made of them, in linear time. What it does not know, raw
-// HTML above all, stays text.
+// Elements, icons and links, and a renderer of Markdown's everyday subset in linear time. Unknown syntax, such as raw
+// HTML, stays text.
 
 export const ICONS = {
   close: 'M6 6l12 12M18 6L6 18',
@@ -42,16 +42,16 @@ export const link = (address, className, ...children) => {
   return Object.assign(node, { title: url.host, target: '_blank', rel: 'noopener noreferrer nofollow ugc' });
 };
 
-// A citation's place: its segment's number between code points that no text may hold.
+// A citation's place: its segment's number between code points that texts can't contain.
 const MARK = /\uFDD0(\d+)\uFDD1/g;
 const TOKEN = new RegExp([
   MARK,
-  // A run of ticks without an end is looked for once for each length: hence few lengths.
+  // An unclosed run of ticks is searched once per length, so lengths are limited.
   /(?<!`)(`{1,8})(?!`)([^]*?[^`])\2(?!`)/,
   /(\*+|_+)/,
   /!?\[((?:[^[\]\\]|\\.|\[[^[\]]*\])*)\]\(<?((?:[^\s()<>\\]|\\.|\([^\s()]*\))*)>?(?: "[^"]*")?\)/,
   /<(https?:[^\s<>]*)>/,
-  // Only ASCII: where words have no spaces between them, the sentence would go on inside the address.
+  // Only ASCII: in scripts without spaces the sentence would continue inside the address.
   /(https?:\/\/[!#-;=?-_a-~]*[\w/&=#%-])/,
   /\\([!-/:-@[-`{-~])/,
   /&(amp|lt|gt|quot|nbsp);/,
@@ -69,7 +69,7 @@ const BULLET = /^ {0,3}([-*+]|1[.)])\s+\S/;
 export const render = (segments, cite) => {
   const text = segments.map((segment, index) => {
     const own = segment.text.replace(/[\uFDD0\uFDD1]/g, '');
-    // Behind a table row's last pipe a citation would be a cell of its own.
+    // After a table row's last pipe a citation would be a cell of its own.
     return segment.citations.length ? own.replace(/\|?\s{0,9}$/, `\uFDD0${index}\uFDD1$&`) : own;
   });
   return blocks(text.join('').slice(0, 65536).split(/\r\n?|\n/), cite, 0);
@@ -79,7 +79,7 @@ export const render = (segments, cite) => {
 const cells = (line = '') => line.trim().replace(/^\||(?<!\\)\|$/g, '').split(/(?<!\\)\|/)
   .map(cell => cell.replaceAll('\\|', '|').trim());
 
-/** Whether a line is a paragraph's, quotes and bullets aside. @type {(line: string, ...more: RegExp[]) => unknown} */
+/** Whether a line belongs to a paragraph, ignoring quotes and bullets. @type {(line: string, ...more: RegExp[]) => unknown} */
 const plain = (line, ...more) => line.trim()
   && ![FENCE, HEADING, DIVIDER, ...more].some(start => start.test(line));
 
@@ -88,21 +88,21 @@ const blocks = (lines, cite, depth) => {
   const out = new DocumentFragment();
   let at = 0;
 
-  /** Moves past lines for as long as they pass. @type {(test: (line: string) => unknown) => string[]} */
+  /** Consumes lines while they pass the test. @type {(test: (line: string) => unknown) => string[]} */
   const take = test => {
     const from = at;
     while (at < lines.length && test(lines[at])) at++;
     return lines.slice(from, at);
   };
-  /** The rule below the head of the table that begins here. */
+  /** The delimiter row of the table that begins here. */
   const columns = () => {
     const rule = lines[at].includes('|') ? cells(lines[at + 1]) : [];
     return rule.length === cells(lines[at]).length && rule.every(cell => /^:?-+:?$/.test(cell)) && rule;
   };
-  /** The list that this line is an item of, by the end of its bullet. */
+  /** The list of this line's item, by the end of its bullet. */
   const bullet = () => !DIVIDER.test(lines[at]) && ITEM.exec(lines[at])?.[1].at(-1);
   const prose = (item = ITEM) => plain(lines[at], QUOTE, item) && !columns();
-  /** Whether this line goes on with the paragraph at the end of a quote or an item. */
+  /** Whether this line continues the last paragraph of a quote or an item. */
   const lazy = () => prose() && plain(lines[at - 1].replace(/^[\s>]+/, ''));
 
   const paragraph = () => el('p', {}, inline([lines[at++], ...take(() => prose(BULLET))].join('\n').trim(), cite));
@@ -163,7 +163,7 @@ const blocks = (lines, cite, depth) => {
     }
     if (!hashes && !DIVIDER.test(line)) return paragraph();
     at++;
-    // The panel's own title is an h2: an answer's h1 and h2 stand below it.
+    // The panel's own title is an h2, so an answer's headings start below it.
     const name = /** @type {'h3'} */ (`h${'0343456'[hashes?.length]}`);
     return hashes ? el(name, {}, inline(title.replace(/(^|\s)#+\s*$/, '').trim(), cite)) : el('hr');
   };
@@ -178,11 +178,11 @@ const blocks = (lines, cite, depth) => {
 /** @type {(name: string) => string} */
 const decode = name => '&<>"\xA0'[['amp', 'lt', 'gt', 'quot', 'nbsp'].indexOf(name)];
 
-/** The citations in code: there they would be code, so they follow it. @type {Inline} */
+/** Citations inside code, where they would be code: they follow it. @type {Inline} */
 const marks = (code, cite) => inline((code.match(MARK) ?? []).join(''), cite);
 
 /**
- * CommonMark's flanking runs, but for words of East Asian scripts, which touch each other and their emphasis.
+ * CommonMark's flanking runs, except for East Asian scripts, whose words touch each other and their emphasis.
  * @type {(sign: string, inner: string, outer: string) => boolean}
  */
 const flanks = (sign, inner, outer) => /\S/.test(inner)
@@ -192,8 +192,8 @@ const flanks = (sign, inner, outer) => /\S/.test(inner)
 const inline = (text, cite, linked = false) => {
   /** @type {(Node | string)[]} */
   const out = [];
-  // Few, so that hostile text does not nest deeper.
-  /** What may still open emphasis. @type {{ at: number, sign: string, size: number, length: number, closes: boolean }[]} */
+  // Limited, so that hostile text can't nest deeper.
+  /** Possible openers of emphasis. @type {{ at: number, sign: string, size: number, length: number, closes: boolean }[]} */
   const open = [];
 
   /** @type {(run: string, at: number) => void} */
@@ -204,7 +204,7 @@ const inline = (text, cite, linked = false) => {
     const closes = flanks(sign, before, after);
     let size = length;
     while (closes && size) {
-      // A run that could do both must not end one that it does not fit: `**/*.md` is no emphasis.
+      // A run that can open and close must not close one that doesn't match: `**/*.md` is no emphasis.
       const index = open.findLastIndex(opener => opener.sign === sign && ((opener.length + length) % 3 || !(opens || opener.closes)));
       if (index < 0) break;
       const opener = open[index];
@@ -230,7 +230,7 @@ const inline = (text, cite, linked = false) => {
     else if (escaped) out.push(escaped);
     else if (whole.endsWith('\n')) out.push(el('br'));
     else {
-      // Neither a picture nor a link within a link leads anywhere.
+      // Images, and links inside links, get no address.
       const address = linked || whole[0] === '!' ? '' : target?.replace(MARK, '').replace(/\\(.)/g, '$1').replaceAll('&amp;', '&');
       out.push(link(address ?? url, '', target === undefined ? url : inline(label, cite, true)));
     }

@@ -1,5 +1,5 @@
 // @ts-check
-// The conversation of this tab. Where storage is refused or full, it lives in memory.
+// The conversation of this tab. If storage is blocked or full, it is kept in memory.
 
 /** @type {() => Session} */
 export const newSession = () => ({
@@ -28,7 +28,7 @@ export const store = (key, value) => {
   } catch { /* In memory, then. */ }
 };
 
-/** The interface's words in the language of the page, English where there is no other. @type {FindWords} */
+/** The interface's words in the page's language, English by default. @type {FindWords} */
 export const words = async (/** @type {Config} */ config, part = '') => {
   const [language] = /^(ar|de|es|fr|it|ja|nl|pl|pt|zh)(?![a-z])/i.exec(document.documentElement.lang) ?? ['en'];
   const { default: own } = await import(`./lang/${part}${language.toLowerCase()}.js`);

@@ -1,7 +1,7 @@
 // @ts-check
 export const sheet = new CSSStyleSheet();
-// Colors are the site's own, as Material, stock MkDocs, Docusaurus, VitePress and Furo name them. Their links are too
-// pale for small text on some palettes: what is to be read has the color of text, and the link's color beside it.
+// Colors are the site's own, by the names of Material, stock MkDocs, Docusaurus, VitePress and Furo. Their links are too
+// pale for small text on some palettes, so small text has the text's color, with the link's color beside it.
 sheet.replaceSync(`
 :host{
   --_bg:var(--chapterverse-bg,var(--md-default-bg-color,var(--bs-body-bg,var(--ifm-background-surface-color,var(--vp-c-bg,var(--color-background-primary,light-dark(#fff,#1a1c22)))))));

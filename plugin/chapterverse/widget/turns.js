@@ -1,5 +1,5 @@
 // @ts-check
-// What comes with a conversation: what was said before, tools of an answer, another try, and what a question is about.
+// The parts of a conversation: restored turns, an answer's tools, retries, and the quotation of a question.
 import { post } from './client.js';
 import { el, icon } from './render.js';
 import { newSession, saveSession, words } from './session.js';
@@ -44,7 +44,7 @@ export const restore = panel => {
       else turn.fail({ kind: 'interrupted' });
     });
   } catch {
-    // Somebody else wrote it.
+    // Another script wrote it.
     panel.thread.replaceChildren();
     panel.session = newSession();
   }
@@ -76,7 +76,7 @@ export const recent = messages => {
 /** @type {Quote} */
 export const quote = async panel => {
   const { unquote } = await words(panel.config, 'more/');
-  // It may have been sent by now.
+  // It may have been sent already.
   if (!panel.selection) return;
   const clip = el('q', { className: 'clip' }, panel.selection = panel.selection.trim().slice(0, 5000).toWellFormed());
   panel.quote?.remove();
@@ -86,7 +86,7 @@ export const quote = async panel => {
     panel.field.focus();
   } }, icon('close')));
   panel.form.prepend(panel.quote);
-  // Who can't see the quotation hears it with the field.
+  // Screen readers read the quotation with the field.
   panel.field.ariaDescribedByElements = [clip];
 };
 
@@ -97,7 +97,7 @@ export const explain = async (panel, { kind, detail, wait }, { question, message
   const told = strings[navigator.onLine || kind === 'stopped' ? kind : 'offline'] ?? strings[kind > 499 ? 500 : 'unexpected'];
   const name = kind === 'stopped' ? 'stop' : 'error';
   const status = el('p', { className: `status ${name}` }, icon(name), `${told} ${detail ?? ''}`);
-  // A date would need two clocks that agree: whoever gets one, or nonsense, need not wait. Nobody waits for long.
+  // A date would need synchronized clocks: with one, or an invalid value, there is no wait. Waits are limited.
   let left = Math.min(parseInt(`${wait}`) || 0, 600);
 
   const retry = el('button', { className: 'chip', onclick() {
@@ -118,14 +118,14 @@ export const explain = async (panel, { kind, detail, wait }, { question, message
   tick();
   foot.replaceChildren(status, retry);
   if (/413|422/.test(kind)) {
-    // As it is it is no use: it goes back to be changed.
+    // The question itself was rejected: it goes back into the field for editing.
     retry.remove();
     panel.field.value ||= question.text;
   }
   return `${status.textContent} ${retry.ariaDisabled ? retry.textContent : ''}`;
 };
 
-/** Escape gives up an edit, and arrows go through what was asked. @type {(panel: Panel) => void} */
+/** Escape cancels an edit, and arrows browse earlier questions. @type {(panel: Panel) => void} */
 const listen = panel => {
   const { field } = panel;
   let back = 0;
@@ -157,7 +157,7 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
   }
   listen(panel);
 
-  /** Shows what a tool did, and announces it. @type {(key: keyof Later, place?: HTMLElement) => void} */
+  /** Shows and announces a tool's result. @type {(key: keyof Later, place?: HTMLElement) => void} */
   const say = (key, place = note) => {
     place.textContent = strings[key];
     /** @type {Element} */ (root.querySelector('[aria-live]')).textContent = strings[key];
@@ -196,7 +196,7 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
     field.focus();
   }, 'false');
 
-  /** Takes the turn out of the conversation, with all behind it. */
+  /** Removes the turn and all later ones from the conversation. */
   const take = () => {
     const { messages } = panel.session;
     messages.splice(Math.max(messages.indexOf(message), 0));
@@ -209,7 +209,7 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
       const status = await send(rating);
       const here = root.activeElement === thumb;
       if (status === 404) {
-        // An API without the route: nobody reads what is said here.
+        // The API has no such route, so feedback would be lost.
         for (const other of thumbs) other.remove();
         if (here) thread.focus();
       } else if (status === 204 && rating === 'down') {
@@ -268,15 +268,14 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
   }
 };
 
-/** This page's address with a question, or with as much of it as fits. @type {(text: string) => string} */
+/** This page's address with a question, cut to fit. @type {(text: string) => string} */
 const address = text => {
   const url = `${location.origin}${location.pathname}?ask=${encodeURIComponent(text.toWellFormed())}`;
   return text && url.length > 2000 ? address(text.replace(/\s*\S{0,30}$/u, '')) : url;
 };
 
 /**
- * An answer as Markdown, with the sections that it cites: those that are cited are shown first, by names and addresses
- * that were checked.
+ * An answer as Markdown with its cited sections, by their checked names and addresses.
  * @type {(answer: Answer, shown: HTMLAnchorElement[]) => string}
  */
 const markdown = ({ response, segments = [], source_chunks: sources = [] }, shown) => {
@@ -284,7 +283,7 @@ const markdown = ({ response, segments = [], source_chunks: sources = [] }, show
   const text = segments.map(({ text, citations }) => {
     const end = text.trimEnd();
     const marks = cited.map(({ id }, at) => (citations.includes(id) ? `[${at + 1}]` : '')).join('');
-    // Right behind a fence or a table's row it would be part of it.
+    // Right after a fence or a table row it would be part of it.
     return end + (marks && (/```$|\|$/.test(end) ? '\n\n' : ' ') + marks) + text.slice(end.length);
   }).join('');
   const list = cited.map((_, at) => {

@@ -1,57 +1,57 @@
 /**
- * The values and functions that the widget's modules share, as global types. Browsers never load this file, so the
- * long explanations stand here. On the wire, `lambda/chapterverse_api/contract.py` has the last word.
+ * The values and functions that the widget's modules share, as global types. Browsers never load this file, so it has
+ * the long explanations. `lambda/chapterverse_api/contract.py` defines the wire format.
  */
 
 type Words = typeof import('./lang/en.js').default;
 type Later = typeof import('./lang/more/en.js').default;
 type Icon = keyof typeof import('./render.js').ICONS;
 
-/** What a site decides: the default export of `config.js`, with what the script tag says in `data-` attributes. */
+/** A site's options: the default export of `config.js`, overridden by the script tag's `data-` attributes. */
 interface Config {
   /** Base of the API, without `/v1`. Empty: this page's own origin. */
   endpoint: string;
-  /** Words on the launcher and at the head of the panel; the launcher sees to it that there are some. */
+  /** Label of the launcher and title of the panel; the launcher sets a default. */
   title: string;
-  /** The same by language, for pages in several; it counts where there is no `title`. */
+  /** Titles by language, used without a `title`. */
   titles?: Record<string, string>;
   /** Docs version of this page. */
   version?: string;
   /** First line of an empty conversation. */
   greeting?: string;
-  /** Shown in the empty field. */
+  /** Placeholder of the empty field. */
   placeholder?: string;
-  /** Questions offered in an empty conversation; in one text they are JSON, or divided by "|". */
+  /** Questions offered in an empty conversation; a single text is JSON, or split at "|". */
   starters?: string[] | string;
-  /** How the panel stands on wide screens; "floating" when absent. */
+  /** The panel's layout on wide screens; "floating" by default. */
   layout?: 'floating' | 'side';
-  /** Whether Ctrl+I or Cmd+I opens the chat; true when absent. */
+  /** Whether Ctrl+I or Cmd+I opens the chat; true by default. */
   shortcut?: boolean;
-  /** What readers must agree to before anything but the button is loaded. */
+  /** Text that readers must agree to before anything but the button is loaded. */
   consent?: string;
-  /** Whether questions say which page they are asked from, and its language and version; true when absent. */
+  /** Whether questions include their page, its language and version; true by default. */
   scope?: boolean;
-  /** Whether readers may rate answers; true when absent. */
+  /** Whether readers may rate answers; true by default. */
   feedback?: boolean;
-  /** Seconds after which a question without a whole answer has failed; 60 when absent. */
+  /** Seconds after which a question without a whole answer fails; 60 by default. */
   timeout?: number;
-  /** Any of the interface's own strings, in other words. */
+  /** Replacements for strings of the interface. */
   strings?: Partial<Words & Later & { unloaded: string }>;
 }
 
-/** The interface's words in the page's language, with what the site says instead; `more/` holds what is said later. */
+/** The interface's words in the page's language, with the site's replacements; `more/` has those needed later. */
 type FindWords = {
   (config: Config): Promise<Words & Config>;
   (config: Config, part: 'more/'): Promise<Later & Config>;
 };
 
-/** `window.chapterverse`: what a site's own scripts may do. */
+/** `window.chapterverse`: the API for a site's own scripts. */
 interface Api {
   open: Open;
   /** Opens the chat and asks. */
   ask(text: string): Promise<void>;
   close(): Promise<void>;
-  /** Hears of "open", "close", "ask" (a `Question`), "answer" (an `Answer`) and "error" (a `Failure`). */
+  /** Listens to "open", "close", "ask" (a `Question`), "answer" (an `Answer`) and "error" (a `Failure`). */
   on(type: string, listener: (detail: any) => void): void;
 }
 interface Window {
@@ -65,19 +65,19 @@ interface Section {
   url: string | null;
 }
 
-/** A section that an answer rests on, by the id that segments cite. */
+/** A source of an answer, with the id that segments cite. */
 interface Source extends Section {
   id: string;
   snippet: string;
 }
 
-/** A stretch of an answer with the ids of the sources that carry it. */
+/** A part of an answer with the ids of its sources. */
 interface Segment {
   text: string;
   citations: string[];
 }
 
-/** What a session keeps of an answer. */
+/** The stored part of an answer. */
 interface Kept {
   mode?: 'rag' | 'selected_text';
   source_chunks?: Source[];
@@ -107,7 +107,7 @@ interface Session {
   created_at: string;
 }
 
-/** What a reader wants to know: a question, a selection, or both. */
+/** A reader's question, selection, or both. */
 interface Question {
   text: string;
   selection?: string;
@@ -128,54 +128,54 @@ interface ChatQuery {
 type Recent = (messages: Message[]) => ChatQuery['conversation_history'];
 
 /**
- * Asks, and resolves to the verified answer; meanwhile `on` hears the events of a stream: `meta`, with the `sources`
- * that were found, and `delta`, with a piece of the draft as its `text`. Rejects with a `Failure`.
+ * Asks, and resolves to the verified answer. Meanwhile `on` gets the stream's events: `meta` with the `sources`, and
+ * `delta` with a part of the draft as its `text`. Rejects with a `Failure`.
  */
 type Chat = (config: Config, query: ChatQuery, stop: AbortSignal, on: OnEvent) => Promise<Answer>;
 type OnEvent = (name: string, data: any) => void;
-/** Sends JSON to a route below `/v1/`, and once more where the API wants work first; resolves to a `Response`. */
+/** Sends JSON to a route below `/v1/`, again with proof of work if required; resolves to a `Response`. */
 type Post = (endpoint: string, path: string, body: object, signal?: AbortSignal) => Promise<any>;
 
 /** Why there is no answer. */
 interface Failure {
-  /** A key of the words, or an HTTP status, which may have none of its own. */
+  /** A key of the words, or an HTTP status, which may have no words. */
   kind: any;
-  /** The API's own sentence. */
+  /** The API's message. */
   detail?: string;
-  /** Seconds to wait, from `Retry-After`; it may hold anything. */
+  /** Seconds to wait, from `Retry-After`, unchecked. */
   wait?: string | null;
 }
 
-/** What the reader wants the chat to do when it opens: a question or a selection, put into the field or asked at once. */
+/** The reader's intent on opening: a question or a selection, put into the field or asked at once. */
 type Opening = Partial<Question> & { send?: boolean };
-/** Opens the chat; without `focus` the reader stays where they are. */
+/** Opens the chat; without `focus` the focus stays. */
 type Open = (opening?: Opening, focus?: boolean) => Promise<void>;
 type Emit = (type: string, detail?: object) => void;
 
-/** The chat on the page, with what its later parts work on. */
+/** The chat on the page, with the state for its later parts. */
 interface Panel {
   root: ShadowRoot;
   config: Config;
   strings: Words & Config;
   session: Session;
-  /** What the next question is about. */
+  /** The subject of the next question. */
   selection: string;
-  /** Shows `selection`, once there was one. */
+  /** Shows `selection` if there was one. */
   quote?: HTMLElement;
-  /** Takes the question that is being edited out of the conversation, with all behind it; or gives up the edit. */
+  /** Removes the edited question and all later turns from the conversation, or cancels the edit. */
   forget?: void | null | ((giveUp?: boolean) => void);
   thread: HTMLElement;
   form: HTMLElement;
   field: HTMLTextAreaElement;
   addTurn(question: Question, message: Message): Turn;
-  /** Asks; false if it can't: nothing is asked, or an answer is on its way. */
+  /** Asks; false without a question or during an answer. */
   start(question: Question): boolean;
   open: Open;
   close(): void;
-  /** Takes the chat off the page; the conversation stays in the tab. */
+  /** Removes the chat from the page; the conversation stays in the tab. */
   remove(): void;
 }
-/** `place` is our own element, or one of the page that is to hold the chat. */
+/** `place` is our own element, or the page's element for the chat. */
 type CreatePanel = (place: HTMLElement, launcher: HTMLElement, config: Config) => Promise<Panel>;
 
 /** One question's place in the conversation. `show` and `fail` return the words to announce. */
@@ -183,7 +183,7 @@ interface Turn {
   node: HTMLElement;
   busy(): void;
   draft(markdown: string): void;
-  /** `draft` is what was shown before the answer was checked. */
+  /** `draft` is the text shown before the answer was checked. */
   show(answer: Answer, draft?: string): string;
   fail(failure: Failure): Promise<string>;
 }
@@ -193,10 +193,10 @@ type CreateTurn = (panel: Panel, question: Question, message: Message) => Turn;
 /** Shows the conversation that the tab keeps. */
 type Restore = (panel: Panel) => void;
 
-/** Says in `foot` what went wrong and offers to ask again; resolves to what it said. */
+/** Shows the failure in `foot` and offers to ask again; resolves to the message. */
 type Explain = (panel: Panel, failure: Failure, turn: Pick<Asked, 'question' | 'message' | 'node' | 'foot'>) => Promise<string>;
 
-/** A turn that was answered, by its parts: the question's bubble, the answer, and all below it. */
+/** The parts of an answered turn: the question's bubble, the answer, and the rest below it. */
 interface Asked {
   question: Question;
   message: Message;
@@ -207,23 +207,23 @@ interface Asked {
   foot: HTMLElement;
 }
 type Tool = 'copy_answer' | 'share' | 'edit' | 'up' | 'down';
-/** Gives a turn its tools: edit, copy, share, rate, and what to ask next. */
+/** Adds a turn's tools: edit, copy, share, rate, and suggested questions. */
 type Equip = (panel: Panel, turn: Asked) => Promise<void>;
 
-/** Shows above the field what the next question is about: the panel's selection, unless that was sent meanwhile. */
+/** Shows the panel's selection above the field as the next question's subject, unless it was sent meanwhile. */
 type Quote = (panel: Panel) => Promise<void>;
 
-/** Goes where a citation leads, and marks the passage that it cites. */
+/** Goes to a citation's target and marks the cited passage. */
 type Go = (anchor: HTMLAnchorElement) => void;
 
-/** Attends to the page: offers to ask about what is selected and about code, and takes `/ask` from its search field. */
+/** Watches the page: offers questions about selected text and code, and handles `/ask` in its search field. */
 type Attend = (host: HTMLElement, config: Config, open: Open) => void;
 
 type Content = Node | string | (Node | string)[];
 
 /**
- * Makes an element. Texts lose their control and bidi characters, which hide or reorder their neighbors; none is ever
- * parsed as HTML.
+ * Creates an element. Control and bidi characters, which hide or reorder text, are removed; text is never parsed as
+ * HTML.
  */
 type El = <K extends keyof HTMLElementTagNameMap>(
   name: K, properties?: Partial<HTMLElementTagNameMap[K]>, ...children: Content[]
@@ -231,18 +231,18 @@ type El = <K extends keyof HTMLElementTagNameMap>(
 
 /**
  * A link; a `span` with the same content unless the address is http(s), without credentials, white space or hidden
- * characters. One that leaves the site opens a tab of its own.
+ * characters. A link to another site opens a new tab.
  */
 type Link = (address: string | null | undefined, className: string, ...children: Content[]) => HTMLElement;
 
-/** Makes the marker for the end of segment number `index`. */
+/** Creates the marker for the end of segment number `index`. */
 type Cite = (index: number) => Node | string;
 
-/** Markdown, cut into segments, as DOM nodes. */
+/** Renders Markdown, split into segments, as DOM nodes. */
 type Render = (segments: Segment[], cite: Cite) => DocumentFragment;
 
-/** Lines as blocks; `depth` counts the quotes and list items around them. */
+/** Renders lines as blocks; `depth` is the number of enclosing quotes and list items. */
 type Blocks = (lines: string[], cite: Cite, depth: number) => DocumentFragment;
 
-/** The content of a paragraph; inside a link (`linked`) there is no other. */
+/** Renders a paragraph's content; inside a link (`linked`) there are no further links. */
 type Inline = (text: string, cite: Cite, linked?: boolean) => (Node | string)[];

@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Asks again with the work that the API wants of whoever is near a limit: the first number whose PBKDF2 begins with a
- * zero byte, after some 256 tries of less than a millisecond. Where a browser has no cryptography, the refusal stands.
+ * Repeats a request with the proof of work that the API requires near a limit: the first number whose PBKDF2 begins
+ * with a zero byte, after about 256 tries of less than a millisecond. Without browser cryptography the rejection stays.
  * @type {(reply: Response, request: any) => Promise<Response>}
  */
 export const post = async (reply, request) => {

@@ -1,4 +1,4 @@
-"""The most that a turn can cost, by which money is set aside: what is counted afterwards is never more."""
+"""The maximum cost of a turn, which the budget reserves: the actual cost is never higher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn may use at each level of the budget, and what is counted of it, over Cohere's wire format."""
+"""The models of a turn at each budget level, and their charges, over Cohere's wire format."""
 
 from __future__ import annotations
 

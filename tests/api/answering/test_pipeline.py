@@ -1,4 +1,4 @@
-"""The pipeline over a real index, with generators that tell the truth, lie, or break."""
+"""The pipeline over a real index, with generators that tell the truth, lie, or fail."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ TRUE = "`quill cache clean` removes every entry."
 FOREIGN = "Every penguin inherits seven golden bicycles from the ministry."
 
 
-class Scripted:
-    """A model that writes what it is told to, whatever it was sent."""
+class ScriptedGenerator:
+    """A generator that writes fixed spans for every task."""
 
     name = "scripted"
 
@@ -60,8 +60,8 @@ def service(index: Path) -> Service:
     return quill.service(Settings(store=f"edge:{index}"))
 
 
-def told(index: Path, *spans: Span, breaks: int | None = None) -> tuple[Service, Scripted]:
-    generator = Scripted(*spans, breaks=breaks)
+def told(index: Path, *spans: Span, breaks: int | None = None) -> tuple[Service, ScriptedGenerator]:
+    generator = ScriptedGenerator(*spans, breaks=breaks)
     return quill.service(Settings(store=f"edge:{index}"), generator=generator), generator
 
 
@@ -271,9 +271,9 @@ def test_a_model_that_refuses_is_up(index: Path) -> None:
     service, _ = told(index, breaks=0)
     for _ in range(FAILURES - 1):
         ask(service, QUESTION)
-    service = quill.changed(service, generator=Scripted(Span("NOT_IN_DOCS")))
+    service = quill.changed(service, generator=ScriptedGenerator(Span("NOT_IN_DOCS")))
     assert ask(service, QUESTION).status == "not_in_docs"
-    service = quill.changed(service, generator=Scripted(breaks=0))
+    service = quill.changed(service, generator=ScriptedGenerator(breaks=0))
     ask(service, QUESTION)
     assert not service.resources.models.circuit.open
 

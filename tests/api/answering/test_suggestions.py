@@ -1,4 +1,4 @@
-"""Suggested questions: taken from the docs, never the question again, and each answered from the section it names."""
+"""Suggested questions: from the docs, never the question itself, each answered by its own section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a day's budget allows, on the limiter of one process; `tests/api/limits` races the others."""
+"""The day's budget with the limiter of one process; `tests/api/limits` tests the others under races."""
 
 from __future__ import annotations
 
@@ -13,19 +13,12 @@ from chapterverse_api.budget.daily_budget import CostCeiling, DailyBudget, TurnB
 from chapterverse_api.budget.prices import Price
 from chapterverse_api.limits import LimiterFault, RateWindow, Reservation
 from chapterverse_api.limits.memory import MemoryLimiter
+from fakes.clocks import Clock
 
 NOON = 1_800_000_000.0
 ACCOUNT = "docs#2027-01-15"
 WORST = CostCeiling(full=100, economy=10)
 TOKEN = Price(read=1)
-
-
-class Clock:
-    def __init__(self, now: float = NOON) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Broken:
@@ -67,7 +60,7 @@ def spend(budget: DailyBudget, micros: float, worst: CostCeiling = WORST) -> Tur
 
 def test_what_a_turn_did_cost_is_what_counts() -> None:
     limiter = MemoryLimiter()
-    budget = DailyBudget(limiter, 1000, "docs", clock=Clock())
+    budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
     with budget.setting_aside(WORST) as turn_budget:
         assert limiter.spent(ACCOUNT) == 100
         turn_budget.add(TOKEN, read=7.2)
@@ -77,7 +70,7 @@ def test_what_a_turn_did_cost_is_what_counts() -> None:
 
 def test_from_four_fifths_on_it_is_economical_and_then_free() -> None:
     limiter = MemoryLimiter()
-    budget = DailyBudget(limiter, 1000, "docs", clock=Clock())
+    budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
     levels = [spend(budget, 100 if at < 8 else 10).level for at in range(40)]
     # The dear answers take 800; then twenty cheap ones are all that there is room for.
     assert levels == ["full"] * 8 + ["economy"] * 20 + ["free"] * 12
@@ -86,13 +79,13 @@ def test_from_four_fifths_on_it_is_economical_and_then_free() -> None:
 
 
 def test_with_less_left_than_a_dear_answer_a_cheap_one_is_had() -> None:
-    budget = DailyBudget(MemoryLimiter(), 50, "docs", clock=Clock())
+    budget = DailyBudget(MemoryLimiter(), 50, "docs", clock=Clock(NOON))
     assert spend(budget, 10).level == "economy"
 
 
 def test_a_turn_that_failed_settles_what_it_had_cost() -> None:
     limiter = MemoryLimiter()
-    budget = DailyBudget(limiter, 1000, "docs", clock=Clock())
+    budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
 
     def failing() -> None:
         with budget.setting_aside(WORST) as turn_budget:
@@ -106,7 +99,7 @@ def test_a_turn_that_failed_settles_what_it_had_cost() -> None:
 
 def test_a_turn_that_cost_more_than_its_worst_is_counted_whole() -> None:
     limiter = MemoryLimiter()
-    budget = DailyBudget(limiter, 1000, "docs", clock=Clock())
+    budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
     spend(budget, 130)
     assert limiter.spent(ACCOUNT) == 130
 
@@ -121,7 +114,7 @@ def test_the_next_day_begins_anew_at_midnight_utc() -> None:
 
 def test_sites_that_share_a_limiter_have_budgets_of_their_own() -> None:
     limiter = MemoryLimiter()
-    assert [spend(DailyBudget(limiter, 100, site, clock=Clock()), 100).level for site in "aab"] == [
+    assert [spend(DailyBudget(limiter, 100, site, clock=Clock(NOON)), 100).level for site in "aab"] == [
         "full",
         "free",
         "full",
@@ -159,7 +152,7 @@ def test_without_a_limiter_nothing_is_paid_for(caplog: pytest.LogCaptureFixture)
 def test_a_limiter_that_fails_at_the_end_has_counted_the_worst(caplog: pytest.LogCaptureFixture) -> None:
     broken = Broken()
     broken.works = True
-    budget = DailyBudget(broken, 1000, "docs", clock=Clock())
+    budget = DailyBudget(broken, 1000, "docs", clock=Clock(NOON))
     with caplog.at_level(logging.ERROR, logger="chapterverse"), budget.setting_aside(WORST) as turn_budget:
         turn_budget.add(TOKEN, read=5)
         broken.works = False

@@ -1,4 +1,4 @@
-"""What is measured of one answer: of honest ones, and of some that a broken service might give."""
+"""The measured counts of an answer, for honest answers and those of a broken service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def service(settings: Settings) -> Service:
 
 
 def tampered(service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> dict[str, Any]:
-    """Return what is measured of an answer that was changed after it was verified."""
+    """Return the counts of an answer that was changed after its verification."""
 
     def answer(query: ChatQuery, resources: Resources) -> Events:
         for event in answer_query(query, resources):

@@ -1,4 +1,4 @@
-"""Conversations that are out of contract: one clear refusal each, which names the field and quotes nothing."""
+"""Invalid conversations: one clear rejection each, which names the field and quotes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole conversations over the real pipeline: what is signed comes back as ours, and what is kept is remembered."""
+"""Whole conversations over the real pipeline: signed answers are recognized, stored ones remembered."""
 
 from __future__ import annotations
 

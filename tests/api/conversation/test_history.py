@@ -27,7 +27,7 @@ def said(*texts: str) -> list[Message]:
 
 
 def signed(*texts: str) -> list[Message]:
-    """Return a conversation whose answers bear our marks."""
+    """Return a conversation with signed answers."""
     history: list[Message] = []
     for question, answer in zip(said(*texts)[::2], said(*texts)[1::2], strict=True):
         mark = SIGNER.sign("0" * 32, SIGNER.read(history).tag, question.content, answer.content)

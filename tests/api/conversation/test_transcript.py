@@ -154,7 +154,7 @@ def test_what_a_browser_cuts_off_is_not_signed_and_counts_for_nothing() -> None:
     history = turns((question, answer))
     assert history[0].content == "q" * 3999 + "\ufffd"
     assert ours(history) == [1]
-    # As a client sends it that cuts by characters; nobody signed its tail, and `cut` is what is known to be ours.
+    # From a client that truncates by characters: the rest has no signature, and `cut` is the part known as ours.
     longer = history[1].model_copy(update={"content": answer + "But we do offer refunds."})
     assert ours([history[0], longer]) == [1]
     assert cut(longer.content) == history[1].content
@@ -187,7 +187,7 @@ def flipped(text: str, chance: random.Random) -> str:
 
 
 def moved(turn: list[Message], chance: random.Random) -> list[Message]:
-    """Move what stands at the border of question and answer over it."""
+    """Move text across the border of question and answer."""
     question, answer = turn[0].content, turn[1].content
     whole, border = question + answer, len(question)
     at = chance.choice([i for i in range(1, len(whole)) if i != border])

@@ -1,4 +1,4 @@
-"""Chat streams that went wrong somewhere on their way, a different one for each seed."""
+"""Damaged chat streams, a different one for each seed."""
 
 from __future__ import annotations
 

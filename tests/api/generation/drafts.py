@@ -1,4 +1,4 @@
-"""A task with two passages, drafts read to their end, and streams damaged on their way."""
+"""A task with two passages, drafts read to their end, and damaged streams."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def drafted(made: Generator, asked: GenerationRequest | None = None) -> Draft:
 
 
 def played(steps: Steps[str, None, Draft]) -> Draft:
-    """Return the draft, after checking that what was shown is what it says."""
+    """Return the draft, after checking that it equals the shown text."""
     shown = []
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Language models on Bedrock by the real boto3, led to a fake on loopback that speaks AWS's binary event streams."""
+"""Language models on Bedrock with the real boto3, against a fake on loopback with AWS's binary event streams."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def generator(server: CohereServer, model: str = "", **settings: Any) -> CohereG
 
 
 def drafted(made: Generator, task: GenerationRequest | None = None) -> Draft:
-    """Return the draft, after checking that what was shown is what it says."""
+    """Return the draft, after checking that it equals the shown text."""
     steps, shown = made.generate(task or replace(TASK, deadline=Deadline(10))), []
     while True:
         try:

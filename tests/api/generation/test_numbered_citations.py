@@ -1,4 +1,4 @@
-"""Marks like [1] out of a model's text and into citations, whatever pieces it comes in."""
+"""Marks like [1] in a model's text become citations, however the text is split into pieces."""
 
 from __future__ import annotations
 

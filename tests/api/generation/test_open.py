@@ -1,4 +1,4 @@
-"""Generators by name, and one sentence for what can't be opened."""
+"""Generators by name, and one sentence for an invalid name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models behind OpenAI's `POST /v1/chat/completions`, against a fake on loopback; OpenAI's limits are named there."""
+"""Models behind OpenAI's `POST /v1/chat/completions`, against a fake on loopback that checks OpenAI's limits."""
 
 from __future__ import annotations
 

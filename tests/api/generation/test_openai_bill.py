@@ -1,4 +1,4 @@
-"""What a model behind OpenAI's interface bills, and that nothing is asked of it twice."""
+"""Charges of a model behind OpenAI's interface; no request is sent twice."""
 
 from __future__ import annotations
 

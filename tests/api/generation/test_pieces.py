@@ -1,4 +1,4 @@
-"""Words that came at once go on together, and none waits for the next."""
+"""Stream events that arrive together are sent together, and none waits for the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told, and that nothing which others wrote passes for a part of it."""
+"""The prompt, and that text by others can't pass for a part of it."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ _TURN = re.compile(r"<[|｜]\w+[|｜]>|<(?:start|end)_of_turn>|\[/?(?:INST|SYSTE
 
 
 def marks(text: str) -> int:
-    """Count what a generous reader might take for a mark of ours."""
+    """Count possible marks of ours, by a tolerant reading."""
     seen = unicodedata.normalize("NFKC", text).translate(str.maketrans("‹〈⟨–_", "<<<--"))
     seen = "".join(c for c in seen if unicodedata.category(c) != "Cf")
     return len(re.findall(r"<\s*[/\\]?\s*cv\s*-\s*(?:source|persona)", seen, re.IGNORECASE))

@@ -1,4 +1,4 @@
-"""A model's pieces without its thoughts and in whole characters."""
+"""A model's output without its reasoning, in whole characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The word by which a model refuses: told from an answer, and never shown."""
+"""The marker of a refusal is recognized, and never shown."""
 
 from __future__ import annotations
 

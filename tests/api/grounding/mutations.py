@@ -1,4 +1,4 @@
-"""Sentences as a language model writes them of documentation, and what becomes of them when it lies.
+"""Sentences as a language model writes them about documentation, and lies made of them.
 
 `faithful.json` holds sections of documentation, each with sentences that say what it says in other words. They were
 written by hand, to be true: reordered, shortened, with other words, two facts in one.
@@ -105,7 +105,7 @@ def _other(number: str, chance: Random) -> str:
 
 
 def swapped_numbers(case: Case, chance: Random) -> Iterator[str]:
-    """Yield the sentence with each of its numbers replaced by another one that stands in its passage."""
+    """Yield the sentence with each of its numbers replaced by another number of its passage."""
     held = sorted({m.group() for m in _NUMBER.finditer(case.passages[0].text)} - set(_WORDS))
     for found in _NUMBER.finditer(case.sentence):
         others = [n for n in held if n not in case.sentence]

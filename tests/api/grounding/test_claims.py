@@ -1,4 +1,4 @@
-"""Sentences that an adversary hid from the verifier, and true ones that it had refused, over the pages they were of."""
+"""False sentences that once passed the verifier, and true ones that it once rejected, over their pages."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def passage(number: str, text: str, path: tuple[str, ...] = ("Title",)) -> Passa
 
 
 def checked(text: str, *claimed: str, language: str = "en") -> Verified:
-    """Check an answer against all pages; what it claims to cite is named by the page."""
+    """Check an answer against all pages; its citations name pages."""
     passages = [passage(name, said, ("Tarn", heading)) for name, (heading, said) in PAGES.items()]
     return verify((Span(text, claimed),), passages, language, evenly)
 

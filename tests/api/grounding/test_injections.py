@@ -1,4 +1,4 @@
-"""What code guarantees when a model obeys every attacker: it is run on each attack through the whole service."""
+"""Guarantees of the code while a model obeys every attack, over the whole service."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def run(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
 
 
 def check(injection: Injection, service: Service, model: Obedient, **fields: Any) -> ChatResponse:
-    """Ask, and assert all that holds whatever the model wrote."""
+    """Ask, and assert the invariants for any output of the model."""
     before = len(model.obeyed)
     response, draft = run(service, **fields)
     if injection.hidden:

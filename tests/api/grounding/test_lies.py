@@ -1,4 +1,4 @@
-"""A model that lies on purpose, over real passages: what is shown as cited is what its source says.
+"""A model that lies on purpose, over real passages: shown citations agree with their sources.
 
 The oracle knows nothing of the verifier: it reads the section of the passage that a sentence cites, and looks there for
 every number and most of the words.
@@ -40,7 +40,7 @@ _ADDRESS = re.compile(r"(?:https?:)?//[\w.-]+|www\.[\w.-]+|\]\(|!\[|<\w+\s[^>]*=
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Sequence[Passage]]:
-    """Return what a generator is sent for real questions to a real index."""
+    """Return the requests to a generator for real questions to a real index."""
     root = tmp_path_factory.mktemp("index")
     quill.publish(root)
     heard: list[Sequence[Passage]] = []
@@ -61,7 +61,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Sequence[Passage]]:
 
 
 def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage], str, Draft, Verified]:
-    """Return what was sent, what the stream showed, the draft that it ended with, and what became of that."""
+    """Return the request, the streamed text, the final draft, and its verification."""
     passages = Random(seed).choice(sent)
     foreign = [
         s for other in sent for p in other if p.text not in {q.text for q in passages} for s in p.text.split("\n")
@@ -85,7 +85,7 @@ def stem(word: str) -> str:
 
 
 def complaints(passages: Sequence[Passage], shown: str, draft: Draft, verified: Verified) -> Iterator[str]:
-    """Yield what is wrong with an answer, for an oracle that reads only letters."""
+    """Yield the faults of an answer by an oracle that compares letters only."""
     said = "".join(span.text for span in verified.spans)
     if not said == shown == "".join(span.text for span in draft):
         yield "the stream, the draft and the answer differ"
@@ -126,7 +126,7 @@ def test_nothing_of_a_lie_is_shown_as_cited(block: int, sent: list[Sequence[Pass
 
 
 def test_the_liar_tells_the_truth_as_well_and_both_are_told_apart(sent: list[Sequence[Passage]]) -> None:
-    """What it says truly stays cited, or nothing above would be worth anything."""
+    """True sentences stay cited, or the tests above would prove nothing."""
     verified = [lie(seed, sent)[3] for seed in range(200)]
     spans = [span for one in verified for span in one.spans if len(span.text.split()) > 4]
     cited = sum(bool(span.citations) for span in spans)

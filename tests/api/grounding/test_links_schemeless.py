@@ -1,4 +1,4 @@
-"""Addresses without a scheme: numbers in every form that a browser or a shell reads, and hosts named like files."""
+"""Addresses without a scheme: numbers in every form of browsers and shells, and hosts named like files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verifier on sentences of a kind that models write: what it lets pass and what it catches.
+"""The verifier on sentences of models: the share it accepts and the share it catches.
 
 Its thresholds were chosen on the sentences of even number; the bars are asserted on the others.
 """

@@ -1,4 +1,4 @@
-"""The formula on examples worked out by hand, and what each kind of lie costs."""
+"""The verifier's formula on examples worked out by hand, and the cost of each kind of lie."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def connected(address: str, sent: bytes = b"") -> Iterator[socket.socket]:
 
 
 def dripped(connection: socket.socket, drop: bytes = b"a") -> tuple[bytes, float]:
-    """Send a byte now and then until the server hangs up; return what it said, and after how many seconds."""
+    """Send a byte now and then until the server hangs up; return its answer and the seconds."""
     started, said = time.monotonic(), b""
     connection.settimeout(0.05)
     while time.monotonic() - started < SOON:

@@ -1,4 +1,4 @@
-"""The whole way over sockets: a reader, uvicorn, the service over a real index, and a model behind HTTP."""
+"""A question over sockets: a reader, uvicorn, the service over a real index, and a model behind HTTP."""
 
 from __future__ import annotations
 

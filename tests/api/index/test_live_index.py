@@ -1,4 +1,4 @@
-"""What serves while the index moves, breaks or is out of reach: the S3 store against moto's server."""
+"""The live index while its store changes, breaks or is unreachable: the S3 store against moto's server."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.store.shard import Shard
 from chapterverse_api.index.live_index import LiveIndex, _CachedHeads
+from fakes.clocks import Clock
 from fakes.docs import SCOPE, point, prose
 from fakes.s3_server import S3Server, refused, shared, unanswered, well
 
@@ -51,14 +52,6 @@ PLACE = "docs/@"
 def slow(value: object) -> Any:
     """Leave a further case to the nightly run: each publishes twice."""
     return pytest.param(value, marks=pytest.mark.slow)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -74,13 +67,13 @@ def bucket(server: S3Server) -> Bucket:
 
 @pytest.fixture
 def reader(bucket: Bucket, tmp_path: Path) -> S3Store:
-    """A store with a cache of its own, as on a machine that publishes nothing."""
+    """A store with its own cache, as on a machine that publishes nothing."""
     return S3Store(bucket, Cache(tmp_path / "reader"))
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_800_000_000.0)
 
 
 @pytest.fixture
@@ -98,7 +91,7 @@ def fits(head: Head) -> None:
 
 
 def publish(bucket: Bucket, name: str, scope: Scope = SCOPE, embedder: EmbedderCard | None = None) -> Head:
-    """Publish one more page, from a machine of its own."""
+    """Publish one more page from another machine."""
     store, card = S3Store(bucket), embedder or EmbedderCard()
     with store.publish(scope, card) as publication:
         publication.write([point(name, prose(name))] if card == EmbedderCard() else [])

@@ -1,4 +1,4 @@
-"""The three places where may be counted, behind one fixture."""
+"""The three limiters, behind one fixture."""
 
 from __future__ import annotations
 

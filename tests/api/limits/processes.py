@@ -1,4 +1,4 @@
-"""Clients that are processes, and die: what one does, and what its journal says of it afterwards.
+"""Clients of limiters that are processes and may die, and the journal that shows what each one did.
 
 `python -m api.limits.processes FOLDER SEED...` runs schedules: each client is a fork of that process, which has
 everything imported and nothing open.
@@ -28,14 +28,14 @@ _TESTS = Path(__file__).parents[2]
 
 
 def run(folder: Path, seeds: Iterable[int]) -> None:
-    """Run a schedule for each seed, in processes; each has a folder of its own in this one."""
+    """Run a schedule for each seed, in processes, each in its own folder below this one."""
     command = [sys.executable, "-m", "api.limits.processes", str(folder), *map(str, seeds)]
     search = os.pathsep.join([str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": search})
 
 
 def entries(folder: Path) -> list[Entry]:
-    """Return what is known of all turns of a schedule."""
+    """Return the known facts of all turns of a schedule."""
     return [entry for journal in sorted(folder.glob("*.log")) for entry in _entries(journal)]
 
 
@@ -67,7 +67,7 @@ def _forked(folder: Path, number: int, plan: Sequence[Turn]) -> int:
 
 
 def _trade(path: Path, journal: Path, plan: Sequence[Turn], draw: random.Random) -> None:
-    """Do what one client does; every step stands in the journal before it is taken, and after it."""
+    """Act as one client; the journal records each step before and after it."""
     limiter = SqliteLimiter(path, patience=60.0)
     # A killed process loses nothing that the kernel has.
     with journal.open("ab", buffering=0) as file:

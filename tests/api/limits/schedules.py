@@ -1,4 +1,4 @@
-"""Random schedules of clients that spend at the same time, and what must be true of every one of them.
+"""Random schedules of clients that spend concurrently, and the invariants of each.
 
 A client sets aside the worst case, calls a model, settles what the call cost, and may be killed after any of these.
 """
@@ -58,7 +58,7 @@ class Entry:
 
 
 def plans(draw: random.Random, clients: int = CLIENTS, turns: int = 2, kills: float = 0.2) -> list[list[Turn]]:
-    """Return what each client does; whoever is killed does nothing after it."""
+    """Return the actions of each client; a killed client does nothing afterwards."""
     ends: list[End] = ["settled", "twice", "before", "after"]
     weights = [1 - kills, 1 - kills, kills, kills]
     made = []
@@ -69,7 +69,7 @@ def plans(draw: random.Random, clients: int = CLIENTS, turns: int = 2, kills: fl
 
 
 def play(limiter: Limiter, plan: Sequence[Turn], account: str, cap: int, now: float) -> Iterator[Entry]:
-    """Do what one client does, in its own thread; yields what it knows after each turn."""
+    """Act as one client in its own thread; yield the facts of each turn."""
     for turn in plan:
         reserved = limiter.reserve(account, turn.worst, cap, now)
         if reserved is None:
@@ -83,7 +83,7 @@ def play(limiter: Limiter, plan: Sequence[Turn], account: str, cap: int, now: fl
 
 
 def race(jobs: Sequence[Callable[[], Iterable[Entry]]]) -> list[Entry]:
-    """Run every job in a thread of its own, all from the same moment on."""
+    """Run every job in its own thread, all starting at once."""
     gate = threading.Barrier(len(jobs))
 
     def run(job: Callable[[], Iterable[Entry]]) -> list[Entry]:
@@ -121,7 +121,7 @@ def spend(limiters: Sequence[Limiter], account: str, seed: int, now: float, *, t
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request: when it came by the clock of its process, and how long it was told to wait."""
+    """One request: its time by its process's clock, and the wait that it was given."""
 
     now: float
     wait: float | None

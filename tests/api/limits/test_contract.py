@@ -1,4 +1,4 @@
-"""What every limiter does, wherever it counts."""
+"""The contract of every limiter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limiters under races, kills, double settlings and requests that arrive twice."""
+"""Limiters under races, kills, double settlements and duplicate requests."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_each_token_is_new_to_one_of_many(place: Open) -> None:
 
 
 class Naive:
-    """Reads, thinks, and writes: what a limiter must not do, and what the judges have to notice."""
+    """A faulty limiter that reads, waits, and writes; the checks must detect it."""
 
     def __init__(self) -> None:
         self.gone = 0

@@ -90,7 +90,7 @@ class Measured(Scripted):
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
-    """Be a Lambda function, and keep what it logs."""
+    """Act as a Lambda function, and record its log."""
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "docs-chat")
     logger = logging.getLogger("chapterverse")
     before = (logger.handlers[:], logger.level, logger.propagate)

@@ -1,4 +1,4 @@
-"""What is Postgres's own: connections that rest and are dropped, servers that are gone, and rights that are missing."""
+"""Behavior of Postgres alone: idle and dropped connections, missing servers, missing rights."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_one_database_serves_many_threads(address: str) -> None:
 
 
 def messages(sent: bytes) -> Iterator[bytes]:
-    """Yield what a client said after its start-up message; format: PostgreSQL's protocol 3."""
+    """Yield a client's messages after its start-up message; format: PostgreSQL's protocol 3."""
     at = int.from_bytes(sent[:4], "big")
     while at < len(sent):
         end = at + 1 + int.from_bytes(sent[at + 1 : at + 5], "big")

@@ -1,4 +1,4 @@
-"""What every database of conversations must keep; a new one joins by a line in `DATABASES`."""
+"""The contract of every database of conversations; a line in `DATABASES` adds one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAY = timedelta(days=1)
 COUNT = "SELECT count(*) FROM {table}"
 
 
-class Clock:
+class UtcClock:
     def __init__(self) -> None:
         self.now = START
 
@@ -52,12 +52,12 @@ def database(address: str) -> Database:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> UtcClock:
+    return UtcClock()
 
 
 @pytest.fixture
-def table(database: Database, clock: Clock) -> Table:
+def table(database: Database, clock: UtcClock) -> Table:
     return Table(database, 30, clock)
 
 
@@ -184,7 +184,7 @@ def test_forgetting_and_expiring_where_nothing_was_ever_kept(records: Records) -
     assert (records.forget("a"), records.expire(1)) == (False, 0)
 
 
-def test_what_is_too_old_is_neither_returned_nor_kept(table: Table, database: Database, clock: Clock) -> None:
+def test_what_is_too_old_is_neither_returned_nor_kept(table: Table, database: Database, clock: UtcClock) -> None:
     table.append("a", turn(1))
     clock.now += 29 * DAY
     table.append("a", turn(2))
@@ -196,7 +196,7 @@ def test_what_is_too_old_is_neither_returned_nor_kept(table: Table, database: Da
     assert count(database) == 2
 
 
-def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Table, clock: Clock) -> None:
+def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Table, clock: UtcClock) -> None:
     table.append("a", turn(1))
     clock.now += 20 * DAY
     table.append("a", turn(2))
@@ -213,7 +213,7 @@ def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Table, clock: Clock
     assert table.thread("a").summary == "anew"
 
 
-def test_a_write_removes_only_so_many_old_rows(table: Table, database: Database, clock: Clock) -> None:
+def test_a_write_removes_only_so_many_old_rows(table: Table, database: Database, clock: UtcClock) -> None:
     for number in range(SWEPT + 20):
         table.append(f"thread-{number}", turn(number))
     clock.now += 31 * DAY
@@ -223,7 +223,7 @@ def test_a_write_removes_only_so_many_old_rows(table: Table, database: Database,
     assert count(database) == 2
 
 
-def test_what_is_older_is_removed_on_demand(table: Table, database: Database, clock: Clock) -> None:
+def test_what_is_older_is_removed_on_demand(table: Table, database: Database, clock: UtcClock) -> None:
     table.append("a", turn(1))
     clock.now += 10 * DAY
     table.append("b", turn(2))
@@ -286,7 +286,7 @@ def test_many_writers_at_once_lose_nothing(address: str) -> None:
 # What readers said
 
 
-def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Table, clock: Clock) -> None:
+def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Table, clock: UtcClock) -> None:
     odd = "'\"; DROP TABLE feedback; -- %s ? {} ünï 日本語 😀\n"
     kept = turn(1, cited=(CitedSource("Guide › Install", "https://x.example/#i"),))
     table.append("a", kept)
@@ -304,7 +304,7 @@ def test_a_rating_of_a_turn_that_is_not_kept_is_kept(records: Records) -> None:
     assert (found.rating, found.reason, found.comment, found.turn) == ("up", "", "c\ufffd\ufffd", None)
 
 
-def test_the_second_rating_of_a_turn_takes_the_place_of_the_first(table: Table, clock: Clock) -> None:
+def test_the_second_rating_of_a_turn_takes_the_place_of_the_first(table: Table, clock: UtcClock) -> None:
     for number, rated in enumerate(
         (StoredRating("t1", "down", "wrong", "No."), StoredRating("t2", "up"), StoredRating("t1", "up"))
     ):
@@ -339,7 +339,7 @@ def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Table
     assert (table.rated(9), count(database, "feedback")) == ([], 0)
 
 
-def test_a_rating_is_as_old_as_its_turn(table: Table, database: Database, clock: Clock) -> None:
+def test_a_rating_is_as_old_as_its_turn(table: Table, database: Database, clock: UtcClock) -> None:
     table.append("a", turn(1))
     clock.now += 29 * DAY
     for turn_id in ("t1", "alone"):
@@ -354,7 +354,7 @@ def test_a_rating_is_as_old_as_its_turn(table: Table, database: Database, clock:
     assert table.rated(9) == []
 
 
-def test_what_was_said_is_removed_on_demand(table: Table, database: Database, clock: Clock) -> None:
+def test_what_was_said_is_removed_on_demand(table: Table, database: Database, clock: UtcClock) -> None:
     table.append("a", turn(1))
     table.rate(StoredRating("t1", "up"))
     clock.now += 10 * DAY

@@ -1,4 +1,4 @@
-"""Two versions in two languages: what is asked in one of them is answered from no other, or the answer says so."""
+"""Two versions in two languages: an answer comes from the requested one, or says that it doesn't."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUESTION = "Where does the turbine keep its ledger?"
 
 
 def pages(version: str) -> dict[str, str]:
-    """Nearly the same pages in every scope, each with a mark of its own."""
+    """Nearly the same pages in every scope, each with a distinct mark."""
     return {
         "turbine.md": f"# Turbine\n\nThe turbine keeps its ledger in `mark-{version}-en`.\n\n"
         "## Clearing\n\nRun `turbine clear` to clear the ledger.",

@@ -1,4 +1,4 @@
-"""A Qdrant server that runs on loopback: the server's REST over the embedded engine.
+"""A Qdrant server on loopback: the server's REST over the embedded engine.
 
 It satisfies the unmodified `qdrant-client`. Bodies are validated with the client's own models, which forbid unknown
 fields; the engine behind it is the server's. It plays the `Fault`s it was given, one a request, dies after a number of

@@ -1,4 +1,4 @@
-"""Collections over the embedded engine: the same engine as the server's, one shard each, in this process alone."""
+"""Collections over the embedded engine, which is the server's own, with one shard each, in this process."""
 
 from __future__ import annotations
 

@@ -1,29 +1,20 @@
-"""Stores on the fake server, with a clock that stands until it is moved and tries that wait for nobody."""
+"""Stores on the fake server, with a clock for tests and retries without pauses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from chapterverse.model import EmbedderCard, Head, Point, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Store
 from chapterverse.store.qdrant import LeaseTimes, QdrantAddress, QdrantRetry, QdrantStore
+from fakes.clocks import Clock
 from fakes.docs import SCOPE
 from fakes.qdrant_server import KEY, QdrantServer
 
 NONE = EmbedderCard()
 DENSE = EmbedderCard("counting:a", 4, 0, "a")
-
-
-@dataclass
-class Clock:
-    """Seconds of the epoch."""
-
-    now: float = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def store_on(

@@ -1,4 +1,4 @@
-"""The server's JSON as the embedded engine's values, and back."""
+"""Conversion between the server's JSON and the embedded engine's values."""
 
 from __future__ import annotations
 

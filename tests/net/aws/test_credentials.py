@@ -1,4 +1,4 @@
-"""Keys from the environment, from a container on loopback, and from botocore's chain."""
+"""Keys from the environment, from a container's endpoint on loopback, and from botocore's chain."""
 
 from __future__ import annotations
 

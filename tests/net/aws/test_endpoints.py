@@ -1,4 +1,4 @@
-"""Hosts of services against botocore's own list."""
+"""Hosts of AWS services against botocore's own list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets in moto's Secrets Manager and Parameter Store, asked for over real HTTP."""
+"""Secrets in moto's Secrets Manager and Parameter Store, over real HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def aws(tmp_path: Path) -> Iterator[S3Server]:
 
 
 def refused(named: str) -> str:
-    """Return the sentence; nothing of what a secret holds is in it, or in what a traceback or a debugger shows."""
+    """Return the error message; a secret's content is neither in it, nor in a traceback or a debugger's view."""
     with pytest.raises(ConfigurationError) as caught:
         fetch(named)
     error: BaseException | None = caught.value

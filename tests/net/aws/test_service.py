@@ -1,4 +1,4 @@
-"""Services that speak JSON: against moto, and against a server that refuses, lies and misbehaves."""
+"""AWS services with a JSON protocol: against moto, and against a misbehaving server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parses request bodies strictly: bytes to JSON, or one rejection, in linear time.
+"""Parses request bodies strictly: bytes to JSON or one rejection, in linear time.
 
-Python's own reader takes NaN, the last of two equal keys, numbers of any length and lone surrogates; each of them
-breaks something further down (JSON writers, databases, caches), so none gets past here.
+Python's parser accepts NaN, duplicate keys, numbers of any length and lone surrogates. Each breaks something later
+(JSON writers, databases, caches), so all are rejected here.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from chapterverse_api.rejections import Rejection
 LIMIT = 128 * 1024
 #: Deepest nesting of arrays and objects.
 DEPTH = 32
-#: Integers fit 64 bits in every database and language; a double never needs as many digits as this.
+#: Integers must fit 64 bits, as in every database and language; no double needs as many digits as this.
 _INTEGER = range(-(2**63), 2**63)
 _NUMBER_LENGTH = 64
 
-# A string always matches up to its end or the end of the text, so no character is looked at twice.
+# A string matches up to its end or the end of the text, so no character is scanned twice.
 _TOKEN = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -36,14 +36,14 @@ class GuardedRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             if self.body_field is not None:
-                request = _Read(request, await read(request))
+                request = _ParsedRequest(request, await read(request))
             return await handle(request)
 
         return guarded
 
 
-class _Read(Request):
-    """A request whose body has been read and parsed."""
+class _ParsedRequest(Request):
+    """A request with its body read and parsed."""
 
     def __init__(self, request: Request, raw: bytes) -> None:
         super().__init__(request.scope, request.receive)
@@ -61,7 +61,7 @@ async def read(request: Request) -> bytes:
     """Return the body of a JSON request.
 
     Raises:
-        Refusal: 415 for another content type or an encoded body, 413 over `LIMIT` bytes.
+        Rejection: 415 for another content type or an encoded body, 413 over `LIMIT` bytes.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":
@@ -70,7 +70,7 @@ async def read(request: Request) -> bytes:
     if declared.isdecimal() and (len(declared) > 9 or int(declared) > LIMIT):
         raise _too_large()
     raw = bytearray()
-    # Counted while it arrives, because a chunked body declares no length and a client may lie about it.
+    # Count while reading, because a chunked body declares no length and a client may lie.
     async for piece in request.stream():
         raw += piece
         if len(raw) > LIMIT:
@@ -79,10 +79,10 @@ async def read(request: Request) -> bytes:
 
 
 def parse(raw: bytes) -> dict[str, Any]:
-    """Return the JSON object that `raw` spells.
+    """Return the JSON object in `raw`.
 
     Raises:
-        Refusal: 400 for what isn't strict JSON in UTF-8, 422 for a value that is no object.
+        Rejection: 400 for anything but strict JSON in UTF-8, 422 for a value that is no object.
     """
     try:
         text = raw.decode()
@@ -107,7 +107,7 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 
 def _check_depth(text: str) -> None:
-    # Before parsing, because the parser recurses: its own limit is the interpreter's stack.
+    # Before parsing, because the parser is recursive and limited only by the interpreter's stack.
     depth = 0
     for token in _TOKEN.finditer(text):
         if token[0] in "[{":

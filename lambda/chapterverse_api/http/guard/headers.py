@@ -1,4 +1,4 @@
-"""Headers of every response."""
+"""Adds headers to every response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _API = {"v1", "mcp", "widget", "openapi.json"}
 
 
 def is_api(path: str) -> bool:
-    """Return whether `path` belongs to the service and not to the documentation beside it."""
+    """Return whether `path` belongs to the API and not to the documentation beside it."""
     return path.removeprefix("/").partition("/")[0] in _API
 
 
@@ -29,7 +29,7 @@ class ResponseHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["x-content-type-options"] = "nosniff"
-                # A page beside the API may be rebuilt at any moment: it is kept, but asked for again.
+                # A page beside the API may be rebuilt at any time, so browsers must revalidate it.
                 headers.setdefault("cache-control", "no-store" if api else "no-cache")
                 if api:
                     headers["referrer-policy"] = "no-referrer"

@@ -1,4 +1,4 @@
-"""Turns an unforeseen error into a plain 500 and one line in the log."""
+"""Turns an unexpected error into a plain 500 and one log line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chapterverse_api import rejections
 
 
 class LastResort:
-    """Answers for an application that failed. Starlette's own net stands outside of CORS and raises again."""
+    """Answers for an application that raised. Starlette's own handler is outside of CORS and raises again."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -28,11 +28,11 @@ class LastResort:
         try:
             await self._app(scope, receive, watching)
         except ClientDisconnect:
-            # Nobody is left to tell, and nothing of ours failed.
+            # The client is gone, and nothing of ours failed.
             return
         except Exception as error:
-            refusal = rejections.report(error)
+            rejection = rejections.report(error)
             if started:
-                # The server has to break the connection, or half a response would look whole.
+                # The server must abort the connection, or half a response would look complete.
                 raise
-            await refusal.response()(scope, receive, send)
+            await rejection.response()(scope, receive, send)

@@ -1,8 +1,8 @@
-"""Decides which origin may ask. CORS alone hides only the answer; this rejects before anything runs.
+"""Checks the origin of a request before anything runs; CORS alone would only hide the answer.
 
-A page can also rebind its name: `evil.example` first leads to the server of the page, then to 127.0.0.1. To the browser
-that is one origin, so it sends no foreign `Origin` and hides nothing. The `Host` header still holds the name. Where no
-list says who may ask, only names that nobody else can own are answered.
+A page can also rebind its name: `evil.example` first resolves to the page's server, then to 127.0.0.1. For the browser
+that is one origin, so it sends no foreign `Origin` and hides nothing, but the `Host` header still has the name. So
+without a list of allowed origins only names that nobody else can own are answered.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from chapterverse_api.rejections import Rejection
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = rf"{_LABEL}(?:\.{_LABEL})*"
-# A wildcard stands for one whole label with a domain of at least two labels behind it: `*.com` is nobody's preview.
+# A wildcard is one whole label before a domain of at least two labels: `*.com` is rejected.
 _ORIGIN = re.compile(rf"https?://(?:{_NAME}|\*\.{_LABEL}\.{_NAME}|\[[0-9a-f:]+\])(?::\d{{1,5}})?")
 _DEFAULT_PORT = re.compile(r"(?<=^http:)(.*):80$|(?<=^https:)(.*):443$")
-#: A `Host` header in lower case: a name or an address, and perhaps a port.
+#: A `Host` header in lower case: a name or an address, optionally a port.
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9_.-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{0,5})?")
 
-#: How long a browser may remember a preflight, in seconds; Chromium's own cap.
+#: Seconds for which browsers may cache a preflight; Chromium's maximum.
 PREFLIGHT_AGE = 7200
 
 
@@ -34,8 +34,8 @@ class AllowList:
     """Exact origins, and patterns such as `https://*.preview.example.com` where `*` is exactly one label.
 
     Args:
-        hosts: names and addresses that the service is reached by, besides those of the machine itself; `0.0.0.0` and
-            `::` stand for every address that a connection can come in at. They count where `origins` is empty.
+        hosts: names and addresses of the service besides loopback; `0.0.0.0` and `::` stand for every address that a
+            connection arrives at. Used only if `origins` is empty.
 
     Raises:
         ConfigurationError: an entry is neither an origin nor a pattern.
@@ -43,7 +43,7 @@ class AllowList:
 
     def __init__(self, origins: Sequence[str], hosts: Collection[str] = ()) -> None:
         self._patterns = [_pattern(origin) for origin in origins]
-        self._hosts = frozenset(_named(host) for host in hosts if host)
+        self._hosts = frozenset(_parse_host(host) for host in hosts if host)
 
     def admits(self, origin: str, own: str) -> bool:
         """Return whether `origin` may ask; with an empty list only the service's `own` origin may."""
@@ -52,18 +52,20 @@ class AllowList:
         return any(pattern.fullmatch(origin) for pattern in self._patterns)
 
     def answers(self, host: str, arrived: str = "") -> bool:
-        """Return whether a request with this `Host` is answered; where a list says who may ask, any is.
+        """Return whether a request with this `Host` is answered. Any is, if there is a list of origins.
 
         Args:
-            arrived: the address of ours that the connection came in at.
+            arrived: our address at which the connection arrived.
         """
         if self._patterns:
             return True
-        named = _host(host)
-        if named is None:
+        address = _host(host)
+        if address is None:
             return False
-        # An address is no name, so nobody can rebind it; but only one that is ours says that we were meant.
-        return _is_loopback(named) or named in self._hosts or (self._is_everywhere and named == _named(arrived))
+        # Addresses can't be rebound, but only our own show that the request is for us.
+        return (
+            _is_loopback(address) or address in self._hosts or (self._is_everywhere and address == _parse_host(arrived))
+        )
 
     @property
     def _is_everywhere(self) -> bool:
@@ -71,7 +73,7 @@ class AllowList:
 
 
 class OriginGuard:
-    """Refuses foreign origins and names, answers preflights, adds CORS headers to what an allowed origin is told.
+    """Rejects foreign origins and names, answers preflights, and adds CORS headers for allowed origins.
 
     A request without `Origin` passes: it comes from a program, or from a page of the same origin.
     """
@@ -85,13 +87,13 @@ class OriginGuard:
             await self._app(scope, receive, send)
             return
         app, origin = self._decide(scope)
-        await app(scope, receive, _adding(send, origin))
+        await app(scope, receive, _with_cors(send, origin))
 
     def _decide(self, scope: Scope) -> tuple[ASGIApp, str | None]:
-        """Return what answers this request, and the origin that may read the answer."""
+        """Return the application for this request, and the origin that may read the answer."""
         headers = Headers(scope=scope)
         if not self._is_ours(scope, headers.getlist("host")):
-            return _not_answered().response(), None
+            return _unknown_host().response(), None
         origins = headers.getlist("origin")
         if not origins:
             return self._app, None
@@ -103,7 +105,7 @@ class OriginGuard:
         return self._app, origins[0]
 
     def _is_ours(self, scope: Scope, hosts: Sequence[str]) -> bool:
-        # AWS passes on what came to the function's own address, and names that as it likes.
+        # Lambda gets only requests to the function's own address, whose name AWS chooses.
         if "aws.event" in scope:
             return True
         server = scope.get("server")
@@ -111,7 +113,7 @@ class OriginGuard:
 
 
 class Everyone(AllowList):
-    """Every origin: for an answer that says nothing but that there is none."""
+    """Every origin, for an answer that only reports an error."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -129,17 +131,17 @@ def _pattern(origin: str) -> re.Pattern[str]:
 
 
 def _host(header: str) -> str | IPv4Address | IPv6Address | None:
-    """Return who a `Host` header means, without the port; None where it is none."""
+    """Return the name or address in a `Host` header without the port, None if it is invalid."""
     match = _HOST.fullmatch(header.lower())
     if match is None:
         return None
-    named = _named(match["v6"] or match["name"])
-    # Brackets are for addresses of IPv6, which stand in nothing else.
-    return None if isinstance(named, IPv6Address) != bool(match["v6"]) else named
+    address = _parse_host(match["v6"] or match["name"])
+    # IPv6 addresses, and only these, have brackets.
+    return None if isinstance(address, IPv6Address) != bool(match["v6"]) else address
 
 
-def _named(host: str) -> str | IPv4Address | IPv6Address:
-    """Return an address as one, however it is written, and a name in lower case without the dot of the root."""
+def _parse_host(host: str) -> str | IPv4Address | IPv6Address:
+    """Parse an address in any spelling; return a name in lower case without the root's dot."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -155,7 +157,7 @@ def _is_loopback(host: str | IPv4Address | IPv6Address) -> bool:
     return host.is_loopback
 
 
-def _not_answered() -> Rejection:
+def _unknown_host() -> Rejection:
     return Rejection(
         403,
         "host_not_allowed",
@@ -182,16 +184,16 @@ def _preflight() -> Response:
     )
 
 
-def _adding(send: Send, origin: str | None = None) -> Send:
-    async def adding(message: Message) -> None:
+def _with_cors(send: Send, origin: str | None = None) -> Send:
+    async def send_with_cors(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            # Also without an origin: a shared cache must not hand that answer to a page of another site.
+            # Even without an origin: a shared cache must not serve that answer to another site's page.
             headers.add_vary_header("Origin")
             if origin is not None:
                 headers["access-control-allow-origin"] = origin
-                # Without this a page of another origin can't read how long it should wait, or what it should do first.
+                # Without this a page of another origin can't read how long to wait, or which work to do first.
                 headers["access-control-expose-headers"] = "retry-after, x-work"
         await send(message)
 
-    return adding
+    return send_with_cors

@@ -1,10 +1,9 @@
-"""Rate limit per client, counted before anything is done for the request.
+"""Limits requests per client, before anything else is done for a request.
 
-A client is an address that the platform saw itself: on Lambda that of the event, elsewhere that of the connection. What
-a request says of its own origin, in X-Forwarded-For or any other header, is never read, as everybody may write it. What
-is counted is a keyed hash of that address and the day, so that neither the counters nor the log hold an address, and
-nobody can tell that two days' clients are one. Without `Settings.signing_key` the key is random and the process's own:
-several processes then count apart, whatever they share.
+A client is an address that the platform itself saw: on Lambda from the event, elsewhere from the connection. Headers
+such as X-Forwarded-For are never read, because anybody can write them. Counters hold a keyed hash of address and day,
+so neither they nor the log contain addresses, and clients of two days can't be linked. Without `Settings.signing_key`
+the key is random and private to the process, so several processes count separately.
 """
 
 from __future__ import annotations
@@ -36,25 +35,25 @@ _UNITS = {"s": 1, "min": 60, "h": 60 * 60, "day": 24 * 60 * 60}
 _RATE = re.compile(r"([1-9][0-9]{0,8})\s*/\s*(s|min|h|day)")
 _DAY = _UNITS["day"]
 
-#: All whose address is missing or none: they share one count, and are never free of it.
+#: Clients with a missing or invalid address share one count.
 _UNKNOWN = b"unknown"
 
 
 class RateLimit:
-    """Refuses clients that ask too often. Safe to use from several threads.
+    """Rejects clients that ask too often. Thread-safe.
 
     Args:
-        opening: returns the service; called only where the signing key is among the secrets that it asks for.
+        opening: returns the service; called only if the signing key is among its secrets.
 
     Raises:
-        ConfigurationError: `settings.rates` can't be read.
+        ConfigurationError: `settings.rates` is invalid.
     """
 
     def __init__(
         self, settings: Settings, opening: Callable[[], Service], *, clock: Callable[[], float] = time.time
     ) -> None:
         self._settings = settings
-        self._opening = opening
+        self._service = opening
         self._clock = clock
         self._windows = windows_of(settings.rates)
         self._work = ProofOfWork(settings.site, self._windows) if settings.proof_of_work else None
@@ -67,16 +66,16 @@ class RateLimit:
         """Count a request. Blocks.
 
         Raises:
-            Refusal: 429, the client asks too often, or has to do some work first.
-            ConfigurationError: there is no such limiter, or the secrets can't be had.
+            Rejection: 429 if the client asks too often, or must first do some work.
+            ConfigurationError: there is no such limiter, or the secrets can't be read.
         """
         source = source_of(scope)
         if not self._windows or source is None:
             return
         now, salt = self._clock(), self._salt()
         client = client_of(source, salt, now)
-        said = Headers(scope=scope).get(proof_of_work.HEADER, "") if self._work else ""
-        wait = self._wait(lambda limiter: self._counted(limiter, client, salt, said, now))
+        solution = Headers(scope=scope).get(proof_of_work.HEADER, "") if self._work else ""
+        wait = self._wait(lambda limiter: self._count(limiter, client, salt, solution, now))
         if wait is not None:
             raise Rejection(
                 429,
@@ -89,32 +88,32 @@ class RateLimit:
     def _salt(self) -> bytes:
         keys = self._settings.signing_key
         if not keys and self._settings.secrets_arn:
-            keys = self._opening().settings.signing_key
+            keys = self._service().settings.signing_key
         newest = next(filter(None, map(str.strip, keys.split(","))), "")
         return newest.encode(errors="surrogateescape") or self._random
 
     def _wait(self, count: Callable[[Limiter], float | None]) -> float | None:
-        # What can't be counted is admitted: it costs no more than a free answer, as money is counted too.
+        # If counting fails the request is admitted: the budget still limits its cost.
         try:
             with self._circuit.asking():
-                return self._logging_faults(count)
+                return self._translating_faults(count)
         except CircuitOpen:
             return None
         except ProviderError as error:
             log.event("error", turn_id=None, code="limiter_unavailable", message=str(error))
             return None
 
-    def _counted(self, limiter: Limiter, client: str, salt: bytes, said: str, now: float) -> float | None:
+    def _count(self, limiter: Limiter, client: str, salt: bytes, solution: str, now: float) -> float | None:
         if self._work:
-            self._work.check(limiter, salt, client, said, now)
+            self._work.check(limiter, salt, client, solution, now)
         return limiter.admit(client, self._windows, now)
 
-    def _logging_faults(self, count: Callable[[Limiter], float | None]) -> float | None:
+    def _translating_faults(self, count: Callable[[Limiter], float | None]) -> float | None:
         limiter = self._limiter()
         try:
             return count(limiter)
         except LimiterFault as error:
-            # The circuit knows failures by this name.
+            # The circuit breaker counts errors of this type.
             raise ProviderError(str(error)) from error
 
     def _limiter(self) -> Limiter:
@@ -125,22 +124,22 @@ class RateLimit:
 
 
 def check(request: Request) -> None:
-    """Count a request of a route, or refuse it; see `RateLimit.check`."""
+    """Count a route's request, or reject it; see `RateLimit.check`."""
     rates: RateLimit = request.app.state.rates
     rates.check(request.scope)
 
 
 def windows_of(rates: str) -> tuple[RateWindow, ...]:
-    """Return the windows that "10/min,60/h,200/day" spells; none for "off".
+    """Return the windows of a setting such as "10/min,60/h,200/day", none for "off".
 
     Raises:
-        ConfigurationError: it spells none, or a unit twice.
+        ConfigurationError: it is invalid, or has a unit twice.
     """
     if rates.strip().lower() == "off":
         return ()
-    found = [_RATE.fullmatch(rate.strip().lower()) for rate in rates.split(",")]
-    limits = {_UNITS[match[2]]: int(match[1]) for match in found if match}
-    if len(limits) < len(found):
+    matches = [_RATE.fullmatch(rate.strip().lower()) for rate in rates.split(",")]
+    limits = {_UNITS[match[2]]: int(match[1]) for match in matches if match}
+    if len(limits) < len(matches):
         raise ConfigurationError(
             "CHAPTERVERSE_RATES is no list of limits: write it as 10/min,60/h,200/day, each of s, min, h and day at "
             "most once, or write off."
@@ -149,11 +148,11 @@ def windows_of(rates: str) -> tuple[RateWindow, ...]:
 
 
 def source_of(scope: Scope) -> bytes | None:
-    """Return the network that a request came from, packed; None for this machine itself, which is not limited.
+    """Return the network of a request's sender, packed; None for this machine itself, which is not limited.
 
-    A peer on this machine is its developer, `chapterverse serve` or `mkdocs serve`; or it is a proxy, behind which all
-    readers would look like one. A server that trusts its proxy, as uvicorn trusts one on the same machine, names the
-    reader in place of the proxy, and then the reader is limited. An event of Lambda never came from this machine.
+    A peer on this machine is the developer (`chapterverse serve`, `mkdocs serve`), or a proxy, behind which all readers
+    would share one limit. If the server trusts its proxy, as uvicorn does on the same machine, it replaces the proxy's
+    address by the reader's, who is then limited. A Lambda event never comes from this machine.
     """
     event = scope.get("aws.event")
     address = _address(_peer(scope) if event is None else _event_source(event))
@@ -161,14 +160,14 @@ def source_of(scope: Scope) -> bytes | None:
         return _UNKNOWN
     if event is None and address.is_loopback:
         return None
-    # One household has as many addresses of IPv6 as it likes, all of them in a /64 (RFC 6177).
+    # A household may use all IPv6 addresses of a /64 (RFC 6177).
     return address.packed if isinstance(address, IPv4Address) else address.packed[:8]
 
 
 def client_of(source: bytes, salt: bytes, now: float) -> str:
-    """Return the name under which a source is counted on the day (UTC) of `now`."""
-    said = b"chapterverse/client/1" + int(now // _DAY).to_bytes(8, "big", signed=True) + source
-    return hmac.digest(salt, said, "sha256").hex()[:32]
+    """Return the key under which a source is counted on the day (UTC) of `now`."""
+    message = b"chapterverse/client/1" + int(now // _DAY).to_bytes(8, "big", signed=True) + source
+    return hmac.digest(salt, message, "sha256").hex()[:32]
 
 
 def _peer(scope: Scope) -> object:
@@ -177,18 +176,18 @@ def _peer(scope: Scope) -> object:
 
 
 def _event_source(event: object) -> object:
-    """Return the address in an event of a Function URL or of API Gateway, in its format 2.0 or 1.0."""
+    """Return the source address in an event of a Function URL or API Gateway, format 2.0 or 1.0."""
     context = event.get("requestContext") if isinstance(event, Mapping) else None
     for part in ("http", "identity"):
-        said: Any = context.get(part) if isinstance(context, Mapping) else None
-        if isinstance(said, Mapping):
-            return said.get("sourceIp")
+        source: Any = context.get(part) if isinstance(context, Mapping) else None
+        if isinstance(source, Mapping):
+            return source.get("sourceIp")
     return None
 
 
-def _address(said: object) -> IPv4Address | IPv6Address | None:
+def _address(source: object) -> IPv4Address | IPv6Address | None:
     try:
-        address = ip_address(said) if isinstance(said, str) else None
+        address = ip_address(source) if isinstance(source, str) else None
     except ValueError:
         return None
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None

@@ -11,7 +11,7 @@ from chapterverse_api.observability import log
 
 
 class RequestId:
-    """Gives a request the id that Lambda knows it by, or elsewhere a new one: never what a client calls it."""
+    """Uses Lambda's request id, elsewhere a random one, and never a client's header."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

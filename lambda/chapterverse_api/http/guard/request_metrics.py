@@ -1,4 +1,4 @@
-"""Metrics of each request that asked something, was turned away, failed, or started the process."""
+"""Writes metrics of each request that asked a question, was rejected, failed, or started the process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RequestMetrics:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # The application is made once in the life of a process.
+        # The application is created once per process.
         cold, self._cold = self._cold, False
         with request_line(self._site, cold) as measured:
 

@@ -1,17 +1,17 @@
-"""Limits how many requests one process works on."""
+"""Limits the number of concurrent requests of one process."""
 
 from __future__ import annotations
 
 from anyio.to_thread import current_default_thread_limiter
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-#: A core makes some 30 answers a second (`benchmarks/load.py`), and each holds a thread while models think: with
-#: answers of four seconds, 120 wait at a time. anyio's own 40 would leave two thirds of the core idle.
+#: A core makes some 30 answers a second (`benchmarks/load.py`), and each answer holds a thread while models think: with
+#: answers of four seconds, 120 wait at a time. anyio's default of 40 would leave two thirds of the core idle.
 THREADS = 128
 
 
 class WorkerThreads:
-    """Lets so many requests wait in threads. The limit belongs to an event loop, so it is set from within."""
+    """Sets anyio's limit of worker threads. The limit belongs to an event loop, so it is set during a request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

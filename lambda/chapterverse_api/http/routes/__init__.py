@@ -1,4 +1,4 @@
-"""One file a resource, and the protocol of what routes call."""
+"""One file per resource, and the protocol of the service that routes call."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from chapterverse_api.deadline import Deadline
 
 
 class Service(Protocol):
-    """What answers. Every method blocks and runs in a worker thread; errors are those of `chapterverse.errors`."""
+    """Answers requests. Every method blocks and runs in a worker thread; errors are those of `chapterverse.errors`."""
 
     @property
     def settings(self) -> Settings: ...
 
     @property
     def site(self) -> str:
-        """Address of the documentation; empty as long as it is not known."""
+        """Address of the documentation, "" while unknown."""
         ...
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. Steps may run in different threads.
 
         Args:
-            cutoff: until when, at the latest.
-            origins: addresses that the reader's page may be of, besides the site's own.
+            deadline: when the turn must end.
+            origins: further addresses that the reader's page may be on, besides the site's own.
         """
         ...
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse: ...
 
-    def rate(self, said: Feedback) -> None:
-        """Take what a reader says of an answer.
+    def rate(self, rating: Feedback) -> None:
+        """Log and store a reader's rating.
 
         Raises:
-            RecordsFault: it could not be kept, and is in the log.
+            RecordsFault: it could not be stored, and is in the log.
         """
         ...
 

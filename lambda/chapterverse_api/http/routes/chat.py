@@ -40,7 +40,7 @@ def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
     rate.check(request)
     deadline = Deadline.under(request.scope.get("aws.context"))
-    # The origin has passed the guard: a page of it may ask, and so may one that this service serves itself.
+    # The guard has checked the origin: the page may be on it, or on this service's own address.
     origins = (request.headers.get("origin", ""), str(request.base_url))
     events = service(request).chat(query, deadline=deadline, origins=origins)
     streamed = sse.wants_stream(request.headers.get("accept", ""))

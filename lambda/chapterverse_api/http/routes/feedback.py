@@ -1,4 +1,4 @@
-"""`POST /v1/feedback`: takes a rating, logs it, and keeps it where conversations are kept."""
+"""`POST /v1/feedback`: takes a rating, logs it, and stores it if conversations are stored."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
 
 @router.post("/feedback", status_code=204, responses=documented(400, 403, 413, 415, 422, 429, 500, 503))
-def feedback(said: Feedback, request: Request) -> Response:
+def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
     rate.check(request)
     try:
-        service(request).rate(said)
+        service(request).rate(rating)
     except RecordsFault as error:
-        # It is logged by now, but its owner reads the database: the reader may press again.
+        # It is logged, but the owner reads the database, so the reader may try again.
         raise unavailable() from error
     return Response(status_code=204)

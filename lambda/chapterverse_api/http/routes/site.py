@@ -18,14 +18,14 @@ from chapterverse.errors import ConfigurationError
 from chapterverse_api.http.guard.headers import is_api
 
 _LOCATION = re.compile(r"<loc>([^<]+)")
-#: RFC 8615: what stands there is meant to be read.
+#: Public by RFC 8615.
 _OPEN = ".well-known"
 
 
 class StaticSite(StaticFiles):
-    """Files of a built site: a folder answers with its index.html, a missing page with 404.html.
+    """Files of a built site: a folder is served as its index.html, a missing page as 404.html.
 
-    What begins with a dot is not of the site, though it may lie in its folder: keys in `.env`, the history in `.git`.
+    Names that start with a dot are hidden, because a site's folder may contain keys (`.env`) or its history (`.git`).
 
     Raises:
         ConfigurationError: the folder does not exist.
@@ -38,14 +38,14 @@ class StaticSite(StaticFiles):
         self._folder = folder
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        """Return the file that a path names and what it is, or nothing where it is hidden or outside of the folder."""
+        """Return a path's file and status, or "" and None if it is hidden or outside of the folder."""
         if _is_hidden(path):
             return "", None
-        file, found = super().lookup_path(path)
-        # A link may lead from an open name to a hidden one.
-        if found is None or _is_hidden(os.path.relpath(file, os.path.realpath(self._folder))):
+        file, status = super().lookup_path(path)
+        # A link may lead to a hidden file.
+        if status is None or _is_hidden(os.path.relpath(file, os.path.realpath(self._folder))):
             return "", None
-        return file, found
+        return file, status
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path == "sitemap.xml":
@@ -54,18 +54,18 @@ class StaticSite(StaticFiles):
         if api and scope["method"] not in ("GET", "HEAD"):
             raise HTTPException(404)
         response = await super().get_response(path, scope)
-        # A program that asks for a route we don't have wants our error shape, not the site's page.
+        # A client of an unknown API route expects our error format, not the site's page.
         if api and response.status_code == 404:
             raise HTTPException(404)
         return response
 
     def _sitemap(self, request: Request) -> Response:
-        """Return the sitemap with the addresses that its pages have here: themes navigate instantly by it."""
-        file, found = self.lookup_path("sitemap.xml")
-        if found is None or not stat.S_ISREG(found.st_mode):
+        """Return the sitemap with this server's addresses, which themes need for instant navigation."""
+        file, status = self.lookup_path("sitemap.xml")
+        if status is None or not stat.S_ISREG(status.st_mode):
             raise HTTPException(404)
         xml = Path(file).read_text("utf-8", errors="replace")
-        # The shortest address is the site's root, which every other one begins with.
+        # The shortest address is the site's root, the prefix of all others.
         root = min(_LOCATION.findall(xml), key=len, default="")
         here = str(request.base_url)
         return Response(xml.replace(f"<loc>{root}", f"<loc>{here}") if root else xml, media_type="application/xml")

@@ -12,8 +12,8 @@ from chapterverse_api.rejections import documented
 
 router = APIRouter(prefix="/v1")
 
-#: Threads for the status, apart from those that answers are made in: anybody may ask for it as often as they like, and
-#: where the store hangs each would wait.
+#: Threads for the status, separate from those for answers: anybody may request it at any rate, and each call waits if
+#: the store hangs.
 _THREADS = 4
 _threads = RunVar[CapacityLimiter]("chapterverse-status")
 
@@ -31,7 +31,7 @@ async def status(request: Request) -> ServiceStatus:
 
 
 def _limiter() -> CapacityLimiter:
-    # It belongs to an event loop, so it is made from within.
+    # A limiter belongs to an event loop, so it is created during a request.
     try:
         return _threads.get()
     except LookupError:

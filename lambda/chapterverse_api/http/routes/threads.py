@@ -1,4 +1,4 @@
-"""`DELETE /v1/threads/{thread_id}`: forgets a kept conversation. Absent where none are kept."""
+"""`DELETE /v1/threads/{thread_id}`: forgets a stored conversation. The route is absent without a database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1")
 
 
 class Forgetful(Protocol):
-    """What this route needs of the service's `threads`."""
+    """The part of the service's `threads` that this route calls."""
 
     def forget(self, thread_id: str) -> bool:
         """Remove a conversation; return whether there was one. Blocks."""
@@ -23,7 +23,7 @@ class Forgetful(Protocol):
 
 @router.delete("/threads/{thread_id}", status_code=204, responses=documented(403, 422, 500, 503))
 def forget(thread_id: ThreadId, request: Request) -> Response:
-    """Forget a conversation. Whoever knows its id may do so; whether there was one is not told."""
+    """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
     threads: Forgetful | None = request.app.state.service().threads
     if threads is None:
         raise of_status(404)
@@ -35,7 +35,7 @@ def forget(thread_id: ThreadId, request: Request) -> Response:
 
 
 def unavailable() -> Rejection:
-    """Return what a reader is told where the database of the conversations fails."""
+    """Return the rejection for a failure of the conversations' database."""
     return Rejection(
         503, "records_unavailable", "The conversations that are kept can't be reached right now.", retryable=True
     )

@@ -13,13 +13,13 @@ from starlette.routing import Route
 
 from chapterverse import widget
 
-# The names carry no version, so a browser may keep a file only as long as a stale one does no harm.
+# File names have no version, so browsers may cache a file only as long as a stale one does no harm.
 _CACHE = "public, max-age=300"
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One module. The name was listed by us: no request names a file."""
+    """One module. Its name comes from our list, never from a request."""
 
     name: str
 
@@ -33,6 +33,6 @@ class Asset:
 
 
 def routes() -> Iterator[Route]:
-    """Yield one route for each module that the package ships, so that anything else is simply not there."""
+    """Yield a route for each module of the package; other names get 404."""
     for name in widget.names():
         yield Route(f"/widget/{name}", Asset(name).__call__, include_in_schema=False)

@@ -1,4 +1,4 @@
-"""Bodies that mean harm, by family. Each holds the canary, which no response may say back."""
+"""Hostile bodies by family. Each contains the canary, which no response may repeat."""
 
 from __future__ import annotations
 

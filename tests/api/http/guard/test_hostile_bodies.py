@@ -1,4 +1,4 @@
-"""Every hostile value in every field: an answer or one of our refusals, never a 5xx, never an echo."""
+"""Every hostile value in every field: an answer or a rejection, never a 5xx, never an echo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every hostile header on every kind of request: an answer or one of our refusals, never a 5xx, never an echo."""
+"""Every hostile header on every kind of request: an answer or a rejection, never a 5xx, never an echo."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_what_is_no_http_is_refused_by_the_server() -> None:
 
 
 def _exchange(address: str, raw: bytes) -> bytes:
-    """Return what the server answers to these bytes, before or after it hangs up."""
+    """Return the server's answer to these bytes, before or after it hangs up."""
     host = urlsplit(address)
     with socket.create_connection((host.hostname, host.port), timeout=5) as connection:
         connection.sendall(raw)

@@ -24,6 +24,7 @@ from chapterverse_api.limits import LimiterFault, RateWindow, open_limiter
 from chapterverse_api.limits.sqlite import SqliteLimiter
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.runtime.events import LambdaHandler
+from fakes.clocks import Clock
 
 KEY = "0123456789abcdef" * 4
 DOCS = "https://docs.example.com"
@@ -283,13 +284,6 @@ def test_a_client_has_another_name_each_day_and_under_each_key() -> None:
     assert ADDRESS not in name
 
 
-class Clock:
-    now = MIDNIGHT
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def admitted(rates: RateLimit, address: str = ADDRESS) -> bool:
     try:
         rates.check({"type": "http", "client": (address, 1)})
@@ -312,7 +306,7 @@ def never_opened() -> Scripted:
     ],
 )
 def test_processes_that_share_a_key_share_their_counts(tmp_path: Path, one: str, other: str, shared: bool) -> None:
-    clock = Clock()
+    clock = Clock(MIDNIGHT)
     processes = [
         RateLimit(
             Settings(limiter=f"sqlite:{tmp_path}/limits.sqlite", rates="1/day", signing_key=key),
@@ -332,7 +326,7 @@ def test_a_key_among_the_secrets_is_taken_from_the_service() -> None:
         opened.append(Scripted(settings=Settings(signing_key=KEY)))
         return opened[-1]
 
-    rates = RateLimit(Settings(secrets_arn="arn:aws:x", rates="1/day"), opening, clock=Clock())
+    rates = RateLimit(Settings(secrets_arn="arn:aws:x", rates="1/day"), opening, clock=Clock(MIDNIGHT))
     assert admitted(rates)
     assert opened
     assert not admitted(rates)
@@ -340,7 +334,7 @@ def test_a_key_among_the_secrets_is_taken_from_the_service() -> None:
 
 @pytest.mark.parametrize("jump", [-400 * DAY, -3600, 3600, 400 * DAY])
 def test_a_clock_that_jumps_locks_nobody_out(jump: float) -> None:
-    clock = Clock()
+    clock = Clock(MIDNIGHT)
     rates = RateLimit(Settings(rates="1/min,9/day"), never_opened, clock=clock)
     assert [admitted(rates), admitted(rates)] == [True, False]
     clock.now += jump
@@ -353,7 +347,7 @@ def test_a_clock_that_jumps_locks_nobody_out(jump: float) -> None:
 
 
 def test_the_wait_is_whole_seconds_and_at_least_one() -> None:
-    clock = Clock()
+    clock = Clock(MIDNIGHT)
     rates = RateLimit(Settings(rates="1/min"), never_opened, clock=clock)
     assert admitted(rates)
     waits = []
@@ -388,7 +382,7 @@ def test_a_limiter_that_fails_lets_readers_pass_and_is_told_once_in_a_while(
 
 def test_a_limiter_that_is_back_counts_again(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(circuit_breaker, "REST_SECONDS", 0.0)
-    rates = RateLimit(Settings(rates="1/day", limiter=f"sqlite:{broken}"), never_opened, clock=Clock())
+    rates = RateLimit(Settings(rates="1/day", limiter=f"sqlite:{broken}"), never_opened, clock=Clock(MIDNIGHT))
     assert [admitted(rates) for _ in range(5)] == [True] * 5
     broken.unlink()
     assert [admitted(rates) for _ in range(3)] == [True, False, False]
@@ -411,6 +405,6 @@ def test_openapi_tells_how_long_to_wait() -> None:
 
 
 def test_a_flood_over_rotating_ids_and_addresses_of_one_network_stays_within_its_limit() -> None:
-    rates = RateLimit(Settings(), never_opened, clock=Clock())
+    rates = RateLimit(Settings(), never_opened, clock=Clock(MIDNIGHT))
     passed = sum(admitted(rates, f"2001:db8::{i:x}:{i * 7919 % 65536:x}") for i in range(2000))
     assert passed == 10

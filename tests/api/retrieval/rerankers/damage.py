@@ -1,4 +1,4 @@
-"""Rankings that went wrong somewhere on their way: each kind by name, and a different one for each seed."""
+"""Damaged rankings, each kind by name, and a different one for each seed."""
 
 from __future__ import annotations
 

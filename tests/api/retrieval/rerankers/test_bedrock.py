@@ -1,4 +1,4 @@
-"""Cohere's rerankers on Bedrock by the real boto3, led to a fake on loopback; Cohere's SDK is the body's oracle."""
+"""Cohere's rerankers on Bedrock with the real boto3, against a fake on loopback; Cohere's SDK is the body's oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models that the documentation lists are ones that a reranker takes."""
+"""A reranker accepts every model that the documentation lists."""
 
 from __future__ import annotations
 

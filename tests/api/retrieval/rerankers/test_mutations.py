@@ -1,4 +1,4 @@
-"""However a reply is damaged, what comes of it is a ranking of the texts or a ProviderError."""
+"""A damaged reply gives a ranking of the texts or a ProviderError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent, and that a reply is taken whole or refused whole."""
+"""The request, and that a reply is accepted or rejected as a whole."""
 
 from __future__ import annotations
 

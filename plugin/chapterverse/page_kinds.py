@@ -1,0 +1,272 @@
+"""Which kind of page a page is, by what generators write: the rules for every way into the index, in one place.
+
+A page that only lists others, or that nobody reads (tag listings, archives, search pages, 404s), is not worth an
+answer, and would rank first for short questions. The words of an address alone prove nothing: a page about tags may be
+at `/tags/` too. So an address counts together with the look of a listing: its text is links, or its headings are.
+
+The module loads no reader, since a build that changes nothing asks it about every page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: What a page may be called by `content_type`; "documentation" where nothing says otherwise.
+CONTENT_TYPES = (
+    "documentation", "api", "faq", "article", "news", "product", "service", "category", "collection", "home", "other",
+)  # fmt: skip
+
+#: Kinds of pages that are not indexed unless a setting keeps them, with the content type that they have then.
+LISTINGS = {
+    "tag listing": "category",
+    "category listing": "category",
+    "author listing": "collection",
+    "archive": "collection",
+    "index of names": "collection",
+    "search page": "other",
+    "not-found page": "other",
+    "redirect": "other",
+}
+
+#: Words by which a generator says what a page is: templates of MkDocs, layouts of Jekyll and Hugo, classes that
+#: Docusaurus, Docsy and Minimal Mistakes set on `<html>` or `<body>`.
+_LISTING_MARKS = {
+    "tag listing": "tags tag docs-tags-list-page docs-tags-doc-list-page blog-tags-list-page blog-tags-post-list-page"
+    " td-taxonomy td-term archive-taxonomy",
+    "category listing": "categories category blog-category",
+    "author listing": "blog-authors-list-page blog-authors-posts-page",
+    "archive": "archive archives blog-archive blog-list-page",
+    "search page": "search search-page",
+    "not-found page": "404 not-found td-404",
+    "redirect": "redirect redirected",
+}
+_KIND_OF_MARK = {mark: kind for kind, marks in _LISTING_MARKS.items() for mark in marks.split()}
+_POST_MARKS = frozenset("blog-post-page blog-post post posts td-blog".split())
+_API_GENERATORS = frozenset("rustdoc javadoc typedoc pdoc doxygen jsdoc phpdocumentor".split())
+_DOCUMENTATION_MARK = "docs-doc-page"
+#: Material's template of a blog's own page and of its listings, whose entries only the template writes.
+_VIEW_MARK = "blog"
+
+#: Parts of an address, as listings have them; a page there is one if it looks like one.
+_LISTING_PARTS = {
+    **dict.fromkeys(("tags", "tag"), "tag listing"),
+    **dict.fromkeys(("categories", "category"), "category listing"),
+    **dict.fromkeys(("authors", "author"), "author listing"),
+    **dict.fromkeys(("archive", "archives"), "archive"),
+}
+#: What only a listing holds: Docusaurus' generated index, the headings of Material's tags, and its marks in Markdown.
+_LISTING_CONTENT = (
+    ('class="generatedIndexPage_', "category listing"),
+    ('id="tag:', "tag listing"),
+)
+_TAGS_MARK = re.compile(r"^(?:<!-- material/tags\b.*|\[TAGS\])\s*$", re.MULTILINE)
+#: Indexes that Sphinx writes; it splits a large one by letter.
+_NAME_INDEX = re.compile(r"genindex(?:-.*)?|py-modindex|modindex|http-routingtable")
+
+_CHANGES = re.compile(r"(?:.*[-_.])?(?:changelogs?|release[-_]?notes|what[-_]?s[-_]?new)(?:[-_.].*)?")
+_NEWS_PAGES = frozenset("changes news releases history".split())
+_NEWS_FOLDERS = frozenset("blog news posts _posts announcements".split())
+_FAQ = re.compile(r"faqs?|frequently[-_]asked[-_]questions")
+_API_FOLDERS = frozenset("_autosummary autosummary autoapi apidoc apidocs javadoc typedoc rustdoc".split())
+_RELEASE = re.compile(r"v?\d")
+_HEADING = re.compile(r"^#{1,6} [^\n]*+|<h[1-6]\b[^\n]{0,300}+", re.MULTILINE)
+_VERSION_OR_YEAR = re.compile(r"\d\.\d|\b(?:19|20)\d\d\b")
+_LOCALE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2,4})?")
+
+# What Sphinx takes from Python code has a dotted id; a setting that an author documents in the same form has none.
+_SIGNATURE = re.compile(
+    r"""class=["']?(?:sig\ sig-object\ (?!py\b|std\b) | sig\ sig-object\ py["']\s+id=["']\w+\. | doc\ doc-heading
+    | tsd-signature)""",
+    re.VERBOSE,
+)
+_OTHER_HEADING = re.compile(r"<h[2-6](?![^>]*\bdoc-heading\b)")
+_DIRECTIVE = re.compile(
+    r"^(?::::\s+\w+(?:\.\w+)+\s*$|\s*(?:\.\. |`{3,}\{)auto(?:module|class|function|data|doc2?|api)\b)", re.MULTILINE
+)
+_DIRECTIVE_SIGNS = (":::", "{auto", ".. auto")
+_SOURCE_HEADING = re.compile(r"^#{2,6}\s", re.MULTILINE)
+
+_TOKEN = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^>]*+)>?|<[^>]*+>?|[^<]++")
+_OUTWARD = re.compile(r"""\bhref\s*=\s*["']?[^"'#\s>]""")
+_INDEX_NAMES = frozenset(("index", "_index", "readme"))
+
+#: Characters of text below which a page at the address of a listing, or of a search page, is no more than its title.
+_SHORT_LISTING, _SHORT_SEARCH = 80, 600
+_MIN_LINKED = 0.4
+
+_MOST_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What the rules look at.
+
+    Attributes:
+        path: of the file or the address, relative to the site: "blog/tags/news/index.html".
+        marks: words by which the generator says what the page is: template, layout, classes, generator.
+        content: HTML of the content, or Markdown.
+        language: of the page, as a BCP 47 tag.
+    """
+
+    path: str
+    marks: str = ""
+    content: str = ""
+    language: str = ""
+
+
+def listing_kind(page: PageFacts) -> str:
+    """Return which of `LISTINGS` a page is, "" for a page that says something itself."""
+    parts, _ = _parts(page.path)
+    last = parts[-1] if parts else ""
+    if last == "404" and (len(parts) == 1 or (len(parts) == 2 and _LOCALE.fullmatch(parts[0]))):
+        return "not-found page"
+    if _NAME_INDEX.fullmatch(last):
+        return "index of names"
+    marked = next((_KIND_OF_MARK[mark] for mark in _marks(page.marks) if mark in _KIND_OF_MARK), "")
+    marked = marked or next((kind for sign, kind in _LISTING_CONTENT if sign in page.content), "")
+    if marked:
+        return marked
+    # A page that explains the mark shows it as code.
+    if _TAGS_MARK.search(page.content) and "```" not in page.content:
+        return "tag listing"
+    if last == "search":
+        return "search page" if _look(page.content).text < _SHORT_SEARCH else ""
+    kind = _kind_of_address(parts)
+    if not kind:
+        return ""
+    if _VIEW_MARK in _marks(page.marks):
+        return kind
+    look = _look(page.content)
+    # Below such an address a short page may be one of a reference; the address itself without text is a listing to be.
+    return kind if look.is_listing or (last in _LISTING_PARTS and look.text < _SHORT_LISTING) else ""
+
+
+def content_type(page: PageFacts, stated: object = None) -> str:
+    """Return the content type of a page: the stated one where it is one of `CONTENT_TYPES`, else by rule."""
+    own = known_content_type(stated)
+    if own:
+        return own
+    kind = listing_kind(page)
+    if kind:
+        return LISTINGS[kind]
+    parts, is_index = _parts(page.path)
+    if not parts or (is_index and len(parts) == 1 and parts[0].replace("_", "-") == page.language.lower()):
+        return "home"
+    marks = set(_marks(page.marks))
+    if _is_news(page, parts, marks):
+        return "news"
+    if not marks.isdisjoint(_API_GENERATORS) or not _API_FOLDERS.isdisjoint(parts[:-1]) or _is_api(page.content):
+        return "api"
+    return "faq" if any(map(_FAQ.fullmatch, parts)) else "documentation"
+
+
+def known_content_type(stated: object) -> str:
+    """Return a stated content type as `CONTENT_TYPES` has it, "" where it is none of them."""
+    name = stated.strip().lower() if isinstance(stated, str) else ""
+    return name if name in CONTENT_TYPES else ""
+
+
+def unknown_content_type(stated: object) -> str:
+    """Return the sentence for an author who stated a content type that there is not."""
+    return f"content_type {str(stated)[:60]!r} is unknown and not used; it may be {', '.join(CONTENT_TYPES)}."
+
+
+def listing_lines(listings: Mapping[str, str]) -> list[str]:
+    """Return a line for each page that was left out as a listing, of many only the first."""
+    lines = [f"Left out: {path} ({kind})" for path, kind in sorted(listings.items())]
+    more = [f"Left out: {len(lines) - _MOST_LINES:,} more listings"] if len(lines) > _MOST_LINES else []
+    return [*lines[:_MOST_LINES], *more]
+
+
+def _parts(path: str) -> tuple[list[str], bool]:
+    """Return the parts of an address in lower case, without ending and index, and whether it is that of an index."""
+    parts = [part for part in path.lower().split("/") if part]
+    if parts and not path.endswith("/"):
+        stem, _, ending = parts[-1].rpartition(".")
+        if ending in ("html", "htm", "md", "mdx", "markdown"):
+            parts[-1] = stem
+    is_index = path.endswith("/") or not parts or parts[-1] in _INDEX_NAMES
+    if parts and parts[-1] in _INDEX_NAMES:
+        parts.pop()
+    return parts, is_index
+
+
+def _marks(marks: str) -> list[str]:
+    return [mark.removesuffix(".html").removeprefix("layout--") for mark in marks.lower().split()]
+
+
+def _kind_of_address(parts: list[str]) -> str:
+    """Return what the address of a page says that it lists: ".../tags/", ".../tags/news/", ".../page/2/"."""
+    paged = len(parts) > 1 and parts[-2] == "page" and parts[-1].isdecimal()
+    if paged:
+        parts = parts[:-2]
+    kind = next((_LISTING_PARTS[part] for part in reversed(parts[-2:]) if part in _LISTING_PARTS), "")
+    return kind or ("archive" if paged else "")
+
+
+def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
+    if not marks.isdisjoint(_POST_MARKS) or any(map(_CHANGES.fullmatch, parts)):
+        return True
+    # "history" may be that of a browser, and "releases" a feature: a version or a year in a heading tells.
+    if parts[-1] in _NEWS_PAGES and len(parts) <= 2 and _has_dated_heading(page.content):
+        return True
+    top = parts[1:] if len(parts) > 1 and _LOCALE.fullmatch(parts[0]) else parts
+    if top[0] in _NEWS_FOLDERS and _DOCUMENTATION_MARK not in marks:
+        return True
+    return "releases" in parts[:-1] and _RELEASE.match(parts[-1]) is not None
+
+
+def _is_api(content: str) -> bool:
+    """Return whether a page is mostly signatures that a tool took from code."""
+    if "sig-object" in content or "doc-heading" in content or "tsd-signature" in content:
+        signatures = len(_SIGNATURE.findall(content))
+        return signatures > 0 and signatures >= len(_OTHER_HEADING.findall(content))
+    directives = len(_DIRECTIVE.findall(content)) if any(sign in content for sign in _DIRECTIVE_SIGNS) else 0
+    return directives > 0 and directives >= len(_SOURCE_HEADING.findall(content))
+
+
+def _has_dated_heading(content: str) -> bool:
+    return any(_VERSION_OR_YEAR.search(heading.group()) for heading in _HEADING.finditer(content))
+
+
+@dataclass(slots=True)
+class _Look:
+    """How much of a page is text, text in links to other pages, headings, and headings that are such links."""
+
+    text: int = 0
+    linked: int = 0
+    headings: int = 0
+    linked_headings: int = 0
+
+    @property
+    def is_listing(self) -> bool:
+        mostly_links = self.linked > 0 and self.linked >= self.text * _MIN_LINKED
+        return mostly_links or (self.linked_headings > 0 and self.linked_headings * 2 >= self.headings)
+
+
+def _look(html: str) -> _Look:
+    look = _Look()
+    in_link = in_heading = False
+    skipped = ""
+    for token in _TOKEN.finditer(html):
+        closing, name, attributes = token.groups()
+        name = (name or "").lower()
+        if skipped:
+            skipped = "" if closing and name == skipped else skipped
+        elif name in ("script", "style", "form", "noscript") and not closing:
+            skipped = name
+        elif name == "a":
+            in_link = not closing and _OUTWARD.search(attributes) is not None
+            look.linked_headings += in_link and in_heading
+        elif name[:1] == "h" and name[1:].isdecimal():
+            in_heading = not closing
+            # A title above all is no entry.
+            look.headings += in_heading and name != "h1"
+            look.linked_headings += in_heading and in_link
+        elif not name and not token.group().startswith("<"):
+            size = len("".join(token.group().split()))
+            look.text += size
+            look.linked += size if in_link else 0
+    return look
