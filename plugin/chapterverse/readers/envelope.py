@@ -149,9 +149,12 @@ def _note_marks(envelope: Envelope, words: str) -> None:
 def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
     name = (attributes.get("name") or attributes.get("property", "")).lower()
     content = attributes.get("content", "")
-    # A page that only sends its reader elsewhere is no page either.
-    if (name == "robots" and _NOINDEX.search(content)) or attributes.get("http-equiv", "").lower() == "refresh":
+    if name == "robots" and _NOINDEX.search(content):
         envelope.noindex = True
+    elif attributes.get("http-equiv", "").lower() == "refresh":
+        # A page that only sends its reader elsewhere is no page either.
+        envelope.noindex = True
+        _note_marks(envelope, "redirect")
     elif name == "generator":
         _note_marks(envelope, content.replace("/", " ").partition(" ")[0])
     elif name == "chapterverse:content_type":

@@ -64,12 +64,17 @@ class PageDraft:
         """Return the content type of a page, "" for a listing, which is left out unless `include` has it."""
         kind = listing_kind(page)
         if kind and not self.include.match_file(page.path):
-            self.listings[page.path] = kind
-            self.skipped.append(page.path)
+            self.leave_out(page.path, kind)
             return ""
         if stated and not known_content_type(stated):
             self.warnings.append(f"{page.path}: {unknown_content_type(stated)}")
-        return content_type(page, stated)
+        return content_type(page, stated, kind)
+
+    def leave_out(self, path: str, listing: str = "") -> None:
+        """Note a page that is not indexed, and which of `page_kinds.LISTINGS` it is, if any."""
+        self.skipped.append(path)
+        if listing:
+            self.listings[path] = listing
 
     def open(self, paths: Iterable[str]) -> Iterator[File]:
         """Yield the files that can be read; why another can't be is kept in `failed`."""

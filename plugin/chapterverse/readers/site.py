@@ -62,7 +62,7 @@ def read_site(folder: Path, base_url: str | None = None, include: Iterable[str] 
         envelope = open_envelope(file.text)
         content = file.text[envelope.start : envelope.end]
         if envelope.noindex:
-            made.skipped.append(file.path)
+            made.leave_out(file.path, "redirect" if "redirect" in envelope.marks.split() else "")
             continue
         page = PageFacts(file.path, envelope.marks, content, envelope.language)
         content_type = made.content_type(page, envelope.content_type)

@@ -53,7 +53,7 @@ def read_sources(
             made.failed[file.path] = error
             continue
         if matter.excluded or is_partial(file.path, slugs):
-            made.skipped.append(file.path)
+            made.leave_out(file.path)
             continue
         url = base + source_path(file.path, slugs, matter.slug, matter.id)
         language = matter.language or locales.get(file.path.partition("/")[0], "en")
