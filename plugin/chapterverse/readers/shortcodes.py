@@ -20,7 +20,7 @@ _MAX_LINES = 30
 
 _OPENING = re.compile(r"\{\{[<%](?!/\*)|\{%")
 _CLOSING = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
-# Variables of Jekyll, attribute lists of kramdown, and those of Python-Markdown right behind what they belong to.
+# Variables of Jekyll, attribute lists of kramdown, and those of Python-Markdown right behind an element.
 _BRACES = re.compile(
     r"\{\{-?\s*(?:site|page|layout|include)\.[^{}\n]{0,200}\}\} | \{:[^{}\n]{0,200}\}"
     r" | (?<=[)*_`])\{\s*[.#][\w-]+[^{}\n]{0,200}\}",
