@@ -166,7 +166,7 @@ class Inline:
         for child in children:
             if isinstance(child, str):
                 out.append(child)
-            elif not images and (child.name == "img" or not _HEADING_BADGES.isdisjoint(child.classes)):
+            elif not images and (child.name in ("img", "badge") or not _HEADING_BADGES.isdisjoint(child.classes)):
                 continue
             elif child.name == "a" and target(child) in self.footnotes:
                 self.notes.append(target(child))

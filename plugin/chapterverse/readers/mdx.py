@@ -114,7 +114,7 @@ class _Writer:
         partner = self.partners.get(at)
         if tag.closing or not (tag.empty or partner):
             self._close(tag, at)
-        elif tag.name in _DROPPED or (tag.name in _CODE_BLOCKS and self._code(tag, at, partner)):
+        elif tag.name in _DROPPED or self._is_label(tag) or (tag.name in _CODE_BLOCKS and self._code(tag, at, partner)):
             return (partner or at) + 1
         elif self._starts_line() and self._is_block(tag, at):
             self._open_block(tag, partner)
@@ -122,6 +122,10 @@ class _Writer:
             self.open_code += tag.name == "code"
             self._write(self._inline(tag))
         return at + 1
+
+    def _is_label(self, tag: Tag) -> bool:
+        """Return whether a component is an icon, or a badge beside the words of a heading."""
+        return tag.name == "Icon" or (tag.name == "Badge" and _HEADING.match(self.line.lstrip()) is not None)
 
     def _close(self, tag: Tag, at: int) -> None:
         if at in self.closings:
