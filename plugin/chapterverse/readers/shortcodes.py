@@ -27,8 +27,10 @@ _BRACES = re.compile(
     re.VERBOSE,
 )
 _LINE = re.compile(r"(?:\{\{[<%]-?\s*|\{%-?\s*)(?!/\*)([\w/.-]+)(?:\s+([\w+#-]+))?[^{}]*\}\}?\s*\Z|\{:[^{}]*\}\s*\Z")
-# Where a build would put a table of contents or a piece of another file.
-_PLACEHOLDER = re.compile(r"(?:\[TOC\]|\[\[_?toc_?\]\]|-+8<-+[ \t]+\"[^\"]*\")\s*\Z", re.IGNORECASE)
+# Lines where a build would put a table of contents, a piece of another file, or the value of a variable.
+_PLACEHOLDER = re.compile(
+    r"(?:\[TOC\]|\[\[_?toc_?\]\]|-+8<-+[ \t]+\"[^\"]*\"|\{\{-?\s*[\w.]+[^{}]*\}\})\s*\Z", re.IGNORECASE
+)
 _ICON = re.compile(r"(?<![\w:]):(?:material|fontawesome|octicons|simple)-[a-z0-9-]+:(?!\w)")
 _ADDRESS = re.compile(r"\]\(\s*<?\{\{[<%][^{}()]{0,200}\}\}[^()<>\s]{0,200}>?\s*\)")
 _CODE = re.compile(r"highlight\Z|code")
@@ -46,7 +48,7 @@ def shortcodes_plugin(md: MarkdownIt) -> None:
 def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Read a line that holds a placeholder or one shortcode: drop it, or make a fence of it and the code behind it."""
     line = _text(state, start)
-    if line.startswith(("[", "-")) and _PLACEHOLDER.match(line) and not state.is_code_block(start):
+    if line.startswith(("[", "-", "{")) and _PLACEHOLDER.match(line) and not state.is_code_block(start):
         if not silent:
             state.line = start + 1
         return True
