@@ -60,7 +60,8 @@ def test_listings(facts: PageFacts, kind: str) -> None:
     [
         PageFacts("docs/tags/index.html", "", PROSE),
         PageFacts("guide/search.html", "", PROSE * 2),
-        PageFacts("search/index.html", "", PROSE * 2),
+        PageFacts("search/index.html", "", PROSE * 2 + "<form><input></form>"),
+        PageFacts("guide/search.md", "", "# Search\n\nPress a key.\n"),
         PageFacts("errors/status/404.html", "", PROSE),
         PageFacts("methods/category/ByCount.md", "", "Returns the terms by count.\n"),
         PageFacts("setup/tags.md", "", PROSE + "\n```\n<!-- material/tags -->\n```\n"),

@@ -62,6 +62,8 @@ _LISTING_CONTENT = {
     'id="tag:': "tag listing",
 }
 _TAGS_MARK = re.compile(r"^(?:<!-- material/tags\b.*|\[TAGS\])\s*$", re.MULTILINE)
+#: A page named "search" is a search page with one of these and hardly any text; else it explains a search.
+_SEARCH_FIELDS = ("<input", "<form", "search-results")
 #: Indexes that Sphinx writes; it splits a large one by letter.
 _NAME_INDEX = re.compile(r"genindex(?:-.*)?|py-modindex|modindex|http-routingtable")
 
@@ -140,7 +142,8 @@ def listing_kind(page: PageFacts) -> str:
     elif sign := next(filter(page.content.__contains__, _LISTING_CONTENT), ""):
         return _LISTING_CONTENT[sign]
     if last == "search":
-        return "search page" if _look(page.content).text < _SHORT_SEARCH else ""
+        has_field = any(sign in page.content for sign in _SEARCH_FIELDS)
+        return "search page" if has_field and _look(page.content).text < _SHORT_SEARCH else ""
     kind = _kind_of_address(parts)
     if not kind:
         return ""
