@@ -60,7 +60,8 @@ def test_listings(facts: PageFacts, kind: str) -> None:
     [
         PageFacts("docs/tags/index.html", "", PROSE),
         PageFacts("guide/search.html", "", PROSE * 2),
-        PageFacts("search/index.html", "", PROSE * 2),
+        PageFacts("search/index.html", "", PROSE * 2 + "<form><input></form>"),
+        PageFacts("guide/search.md", "", "# Search\n\nPress a key.\n"),
         PageFacts("errors/status/404.html", "", PROSE),
         PageFacts("methods/category/ByCount.md", "", "Returns the terms by count.\n"),
         PageFacts("setup/tags.md", "", PROSE + "\n```\n<!-- material/tags -->\n```\n"),
@@ -158,6 +159,8 @@ BUILT = {
     "changelog/index.html": page("<h1>Changes</h1><p>New cups.</p>"),
     "tags/index.html": page("<h1>Tags</h1><a href='/tags/a/'>a</a>", classes="docs-wrapper docs-tags-list-page"),
     "tags/a/index.html": page("<h1>a</h1><a href='/brew/'>Brew</a>"),
+    "old/index.html": page("", '<meta http-equiv="refresh" content="0; url=/brew/">'),
+    "quiet/index.html": page("<h1>Quiet</h1>", '<meta name="robots" content="noindex">'),
 }
 
 
@@ -169,8 +172,12 @@ def test_listings_of_a_built_site_are_named_and_left_out(tmp_path: Path) -> None
         "odd/index.html": "documentation",
         "changelog/index.html": "news",
     }
-    assert reading.listings == {"tags/index.html": "tag listing", "tags/a/index.html": "tag listing"}
-    assert set(reading.skipped) == set(reading.listings)
+    assert reading.listings == {
+        "tags/index.html": "tag listing",
+        "tags/a/index.html": "tag listing",
+        "old/index.html": "redirect",
+    }
+    assert set(reading.skipped) == {*reading.listings, "quiet/index.html"}
     (warning,) = reading.warnings
     assert warning.startswith(
         "odd/index.html: content_type 'tutorial' is unknown and not used; it may be documentation,"
@@ -179,7 +186,7 @@ def test_listings_of_a_built_site_are_named_and_left_out(tmp_path: Path) -> None
 
 def test_a_pattern_brings_listings_back(tmp_path: Path) -> None:
     reading = read_site(write(tmp_path, BUILT), "https://tea.example/", ["tags/*", "!tags/a/"])
-    assert reading.listings == {"tags/a/index.html": "tag listing"}
+    assert reading.listings == {"tags/a/index.html": "tag listing", "old/index.html": "redirect"}
     kept = next(source for source in reading.sources if source.file_path == "tags/index.html")
     assert kept.read().content_type == "category"
 

@@ -57,11 +57,13 @@ _LISTING_PARTS = {
     **dict.fromkeys(("archive", "archives"), "archive"),
 }
 #: What only a listing holds: Docusaurus' generated index, the headings of Material's tags, and its marks in Markdown.
-_LISTING_CONTENT = (
-    ('class="generatedIndexPage_', "category listing"),
-    ('id="tag:', "tag listing"),
-)
+_LISTING_CONTENT = {
+    'class="generatedIndexPage_': "category listing",
+    'id="tag:': "tag listing",
+}
 _TAGS_MARK = re.compile(r"^(?:<!-- material/tags\b.*|\[TAGS\])\s*$", re.MULTILINE)
+#: A page named "search" is a search page with one of these and hardly any text; else it explains a search.
+_SEARCH_FIELDS = ("<input", "<form", "search-results")
 #: Indexes that Sphinx writes; it splits a large one by letter.
 _NAME_INDEX = re.compile(r"genindex(?:-.*)?|py-modindex|modindex|http-routingtable")
 
@@ -85,8 +87,10 @@ _OTHER_HEADING = re.compile(r"<h[2-6](?![^>]*\bdoc-heading\b)")
 _DIRECTIVE = re.compile(
     r"^(?::::\s+\w+(?:\.\w+)+\s*$|\s*(?:\.\. |`{3,}\{)auto(?:module|class|function|data|doc2?|api)\b)", re.MULTILINE
 )
-_DIRECTIVE_SIGNS = (":::", "{auto", ".. auto")
 _SOURCE_HEADING = re.compile(r"^#{2,6}\s", re.MULTILINE)
+#: Signs of a reference, one of which is in each, its signatures, and the headings that aren't of it.
+_IN_HTML = (("sig-object", "doc-heading", "tsd-signature"), _SIGNATURE, _OTHER_HEADING)
+_IN_SOURCE = ((":::", "{auto", ".. auto"), _DIRECTIVE, _SOURCE_HEADING)
 
 _TOKEN = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^>]*+)>?|<[^>]*+>?|[^<]++")
 _OUTWARD = re.compile(r"""\bhref\s*=\s*["']?[^"'#\s>]""")
@@ -115,6 +119,10 @@ class PageFacts:
     content: str = ""
     language: str = ""
 
+    @property
+    def is_markdown(self) -> bool:
+        return self.path.lower().endswith((".md", ".mdx", ".markdown"))
+
 
 def listing_kind(page: PageFacts) -> str:
     """Return which of `LISTINGS` a page is, "" for a page that says something itself."""
@@ -125,14 +133,17 @@ def listing_kind(page: PageFacts) -> str:
     if _NAME_INDEX.fullmatch(last):
         return "index of names"
     marked = next((_KIND_OF_MARK[mark] for mark in _marks(page.marks) if mark in _KIND_OF_MARK), "")
-    marked = marked or next((kind for sign, kind in _LISTING_CONTENT if sign in page.content), "")
     if marked:
         return marked
-    # A page that explains the mark shows it as code.
-    if _TAGS_MARK.search(page.content) and "```" not in page.content:
-        return "tag listing"
+    if page.is_markdown:
+        # A page that explains the mark shows it as code.
+        if "```" not in page.content and _TAGS_MARK.search(page.content):
+            return "tag listing"
+    elif sign := next(filter(page.content.__contains__, _LISTING_CONTENT), ""):
+        return _LISTING_CONTENT[sign]
     if last == "search":
-        return "search page" if _look(page.content).text < _SHORT_SEARCH else ""
+        has_field = any(sign in page.content for sign in _SEARCH_FIELDS)
+        return "search page" if has_field and _look(page.content).text < _SHORT_SEARCH else ""
     kind = _kind_of_address(parts)
     if not kind:
         return ""
@@ -143,21 +154,25 @@ def listing_kind(page: PageFacts) -> str:
     return kind if look.is_listing or (last in _LISTING_PARTS and look.text < _SHORT_LISTING) else ""
 
 
-def content_type(page: PageFacts, stated: object = None) -> str:
-    """Return the content type of a page: the stated one where it is one of `CONTENT_TYPES`, else by rule."""
+def content_type(page: PageFacts, stated: object = None, listing: str | None = None) -> str:
+    """Return the content type of a page: the stated one where it is one of `CONTENT_TYPES`, else by rule.
+
+    Args:
+        listing: its `listing_kind`, where that is known.
+    """
     own = known_content_type(stated)
     if own:
         return own
-    kind = listing_kind(page)
-    if kind:
-        return LISTINGS[kind]
+    listing = listing_kind(page) if listing is None else listing
+    if listing:
+        return LISTINGS[listing]
     parts, is_index = _parts(page.path)
     if not parts or (is_index and len(parts) == 1 and parts[0].replace("_", "-") == page.language.lower()):
         return "home"
     marks = set(_marks(page.marks))
     if _is_news(page, parts, marks):
         return "news"
-    if not marks.isdisjoint(_API_GENERATORS) or not _API_FOLDERS.isdisjoint(parts[:-1]) or _is_api(page.content):
+    if not marks.isdisjoint(_API_GENERATORS) or not _API_FOLDERS.isdisjoint(parts[:-1]) or _is_api(page):
         return "api"
     return "faq" if any(map(_FAQ.fullmatch, parts)) else "documentation"
 
@@ -218,13 +233,13 @@ def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
     return "releases" in parts[:-1] and _RELEASE.match(parts[-1]) is not None
 
 
-def _is_api(content: str) -> bool:
-    """Return whether a page is mostly signatures that a tool took from code."""
-    if "sig-object" in content or "doc-heading" in content or "tsd-signature" in content:
-        signatures = len(_SIGNATURE.findall(content))
-        return signatures > 0 and signatures >= len(_OTHER_HEADING.findall(content))
-    directives = len(_DIRECTIVE.findall(content)) if any(sign in content for sign in _DIRECTIVE_SIGNS) else 0
-    return directives > 0 and directives >= len(_SOURCE_HEADING.findall(content))
+def _is_api(page: PageFacts) -> bool:
+    """Return whether a page is mostly signatures that a tool took from code, or will take."""
+    signs, signature, heading = _IN_SOURCE if page.is_markdown else _IN_HTML
+    if not any(sign in page.content for sign in signs):
+        return False
+    signatures = len(signature.findall(page.content))
+    return signatures > 0 and signatures >= len(heading.findall(page.content))
 
 
 def _has_dated_heading(content: str) -> bool:

@@ -96,6 +96,15 @@ def test_a_box_holds_the_blocks_it_may_be_cut_between() -> None:
     assert after.text == "three"
 
 
+def test_badges_and_icons_are_no_words_of_a_heading() -> None:
+    assert read(
+        '## Setup <Badge text="New" variant="tip" />\n\na <Badge text="beta" /> <Icon name="star" label="Star" />b'
+    ) == [("Setup", ["a beta b"])]
+    assert read("## Setup <Badge>New</Badge>\n\na") == [("Setup", ["a"])]
+    page = read_markdown("## Setup <Badge>New</Badge>\n\na", "a.md", "T", SlugRule.VITEPRESS)
+    assert [section.heading for section in page.sections] == ["Setup"]
+
+
 def test_headings_and_their_ids() -> None:
     mdx = "# A {#given}\n\n## B \\{#b-1}\n\n## C {/* #c-1 */}\n\n## D <X>`e`</X> {unknown}\n\n<h2 id='f'>F</h2>\n\ntext"
     page = read_markdown(mdx, "a.mdx", None, SlugRule.GITHUB)

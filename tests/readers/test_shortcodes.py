@@ -25,6 +25,7 @@ def texts(markdown: str, slug: SlugRule = SlugRule.MKDOCS) -> list[str]:
         ("a {{ site.baseurl }}/b\n{: .note }\n\n* TOC\n{:toc}", ["a /b", "* TOC"]),
         ("[Start](start.md){ .md-button .md-button--primary } now", ["[Start](start.md) now"]),
         (":material-check: yes, :octicons-x-16: no", ["yes, no"]),
+        ('a\n\n[TOC]\n\n[[toc]]\n\n--8<-- "links.md"\n\n{{ table_of_all }}\n\nb', ["a", "b"]),
         ("{{< highlight go >}}\na := `{{ .B }}`\n{{< /highlight >}}", ["```go\na := `{{ .B }}`\n```"]),
         ("{{< code-toggle file=hugo >}}\ntitle = 'a'\n{{< /code-toggle >}}", ["```\ntitle = 'a'\n```"]),
         ("{% highlight ruby %}\nputs 1\n{% endhighlight %}", ["```ruby\nputs 1\n```"]),
@@ -43,6 +44,7 @@ def test_shortcodes_are_left_out(markdown: str, expected: list[str]) -> None:
         "written as {{</* note */>}}",
         "{{< never closed",
         "a set {1, 2} and {x: 1}",
+        '```\n[TOC]\n--8<-- "a.md"\n```',
         "a:material-b:c",
     ],
 )

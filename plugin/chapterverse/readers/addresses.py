@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable
 from urllib.parse import quote, urljoin, urlsplit
 
-#: In a path these stand for themselves; "%" because what is already encoded stays as it is.
+#: Characters that a path may hold unencoded; "%" is one of them, so that nothing is encoded twice.
 SAFE = "/~:@!$&'()*+,;=%-._"
 # Most addresses need no cleaning, and taking them apart costs more than hashing their pages.
 _CLEAN = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)*(?:/(?!\.{1,2}(?:/|\Z))[\w.~-]+)*/", re.ASCII)
@@ -38,7 +38,7 @@ def clean_base(base: str) -> str | None:
 
 
 def read_sitemap(xml: str) -> list[str]:
-    """Return the addresses in a `sitemap.xml`; only what is written literally, so no entity can grow."""
+    """Return the addresses in a `sitemap.xml`; entities are not expanded, so none can grow."""
     cleaned = (clean_url(html.unescape(location)) for location in _LOCATION.findall(xml))
     return [url for url in cleaned if url]
 

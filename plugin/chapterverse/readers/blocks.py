@@ -33,7 +33,7 @@ class BlockReader:
     """Reads one tree: `items` in document order, and `notes`, its footnotes by id.
 
     Args:
-        footnotes: where in the tree each footnote stands (see `find_footnotes`).
+        footnotes: the element of each footnote by id (see `find_footnotes`).
         anchors: whether the page has an id.
         wordings: of its paragraphs, where they are known (see `wording`).
     """
@@ -56,11 +56,11 @@ class BlockReader:
         self.notes = {note: self._footnote(note, node) for note, node in self._footnotes.items()}
 
     def _flow(self, children: Iterable[Child], out: list[Item], lang: str = "") -> None:
-        """Append what stands in `children`: runs of inline content as paragraphs, blocks by their kind."""
+        """Append the content of `children`: runs of inline content as paragraphs, blocks by their kind."""
         run: list[Child] = []
         for child in children:
             if isinstance(child, str):
-                # Most of what stands between blocks is blank.
+                # Most text between blocks is blank.
                 if run or not child.isspace():
                     run.append(child)
                 continue
@@ -161,7 +161,7 @@ class BlockReader:
         out.extend((Border.ENTER, *items, Border.LEAVE) if headed else items)
 
     def _term(self, term: Node, out: list[Item], lang: str) -> None:
-        """Append a documented name, which is linked to like a heading and ranks right below the one it stands under."""
+        """Append a documented name as a heading right below the one above it, because links lead to it."""
         if term.headed:
             self._flow(term.children, out, lang)
         elif _is_linked(term):
@@ -209,7 +209,7 @@ class BlockReader:
             self._code_title = ""
 
     def _pile(self, node: Node, out: list[Item]) -> None:
-        """Mark where footnotes are printed; what else stands there is read as usual."""
+        """Mark where footnotes are printed, and read everything else there as usual."""
         if node.get("id") in self._footnotes:
             out.append(Note(node.get("id") or "", home=True))
             return
@@ -224,7 +224,7 @@ class BlockReader:
         blocks = tuple(item for item in self._collect(children) if isinstance(item, Block))
         return footnote(self._labels.get(note, note), blocks)
 
-    # How containers hold what is in them
+    # Containers and their content
 
     def _collect(self, children: Iterable[Child], lang: str = "") -> list[Item]:
         items: list[Item] = []
@@ -309,7 +309,7 @@ def _groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
 
 
 def _outside_groups(node: Node) -> list[Child]:
-    """Return what stands in a definition list and belongs to no term."""
+    """Return the content of a definition list that belongs to no term."""
     outside: list[Child] = []
     for child in node.children:
         if isinstance(child, Node) and child.name == "div":
@@ -324,7 +324,7 @@ def _is_linked(term: Node) -> bool:
 
 
 def _labels(root: Node, footnotes: Collection[str]) -> dict[str, str]:
-    """Return what the page calls its footnotes, by id: the text of the first reference to each."""
+    """Return the labels of footnotes by id: the text of the first reference to each."""
     labels: dict[str, str] = {}
     for node in root.walk() if footnotes else ():
         if node.name == "a" and target(node) in footnotes:

@@ -6,7 +6,7 @@ import codecs
 import re
 
 _DECLARED = re.compile(rb"""<meta\b[^>]{0,500}?\bcharset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
-#: The declaration must stand so early, says the HTML standard.
+#: Bytes within which the HTML standard wants the declaration.
 _PROLOG = 1024
 
 #: Encodings of the web (WHATWG) by Python's names; Python has others, which a browser would not take from a page.
@@ -21,11 +21,11 @@ _RELATIVES = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gbk", "shift_
 
 def declared_charset(content: bytes) -> str:
     """Return Python's name of the encoding that a page declares; "" if it declares none that browsers know."""
-    found = _DECLARED.search(content[:_PROLOG])
-    if not found:
+    match = _DECLARED.search(content[:_PROLOG])
+    if not match:
         return ""
     try:
-        name = codecs.lookup(found.group(1).decode()).name
+        name = codecs.lookup(match.group(1).decode()).name
     except LookupError:
         return ""
     name = _RELATIVES.get(name, name)

@@ -17,9 +17,9 @@ _FENCES = re.compile("`{3,}")
 def language(node: Node) -> str:
     """Return the language that the classes of an element name, "" if none."""
     for name in node.classes:
-        found = _LANGUAGE.match(name)
-        if found:
-            return "" if found.group(1).lower() in _NO_LANGUAGE else found.group(1)
+        match = _LANGUAGE.match(name)
+        if match:
+            return "" if match.group(1).lower() in _NO_LANGUAGE else match.group(1)
     return ""
 
 
@@ -57,7 +57,7 @@ def fence(text: str, lang: str = "", title: str = "") -> Block:
 
 
 def is_title(node: Node) -> bool:
-    """Return whether an element names the code that it stands above: a file name, a caption."""
+    """Return whether an element names the code below it: a file name, a caption."""
     return any(c in ("filename", "code-block-caption") or c.startswith("codeBlockTitle_") for c in node.classes)
 
 
@@ -71,14 +71,14 @@ def take_title(wrapper: Node) -> str:
                 parent.children.remove(child)
                 child.children = [c for c in child.children if isinstance(c, str) or not is_permalink(c)]
                 return collapse(child.text()).replace('"', "'")
-            # What stands in a wrapper of its own is titled there.
+            # Code in a wrapper of its own has its title there.
             if child.name != "pre" and not is_wrapper(child):
                 parents.append(child)
     return ""
 
 
 def is_wrapper(node: Node) -> bool:
-    """Return whether a block stands around code only to style it."""
+    """Return whether a block only styles the code inside it."""
     return any(
         c in ("highlight", "literal-block-wrapper", "theme-code-block") or _LANGUAGE.match(c) for c in node.classes
     )

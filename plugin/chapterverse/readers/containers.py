@@ -11,7 +11,7 @@ Blocks = tuple[Block, ...]
 
 
 def list_item(marker: str, parts: Blocks) -> Block | None:
-    """Return the item behind its `marker` ("- ", "12. "), what follows its first line indented to match."""
+    """Return the item behind its `marker` ("- ", "12. "), with its further lines indented to match."""
     if not parts:
         return None
     first, rest = parts[0], parts[1:]

@@ -27,8 +27,8 @@ def directives_plugin(md: MarkdownIt) -> None:
 
 
 def _tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    found = _TAB.match(_line(state, start))
-    if not found or state.is_code_block(start):
+    match = _TAB.match(_line(state, start))
+    if not match or state.is_code_block(start):
         return False
     if silent:
         return True
@@ -36,7 +36,7 @@ def _tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     after = start + 1
     while after < end and (state.isEmpty(after) or state.sCount[after] >= indent):
         after += 1
-    _html(state, f'<div class="tabbed-set"><label>{escapeHtml(found.group(1))}</label><div class="tabbed-content">\n')
+    _html(state, f'<div class="tabbed-set"><label>{escapeHtml(match.group(1))}</label><div class="tabbed-content">\n')
     _body(state, start + 1, after, indent)
     _html(state, "</div></div>\n")
     state.line = after
@@ -44,10 +44,10 @@ def _tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    found = _CONTAINER.match(_line(state, start))
-    if not found or state.is_code_block(start):
+    match = _CONTAINER.match(_line(state, start))
+    if not match or state.is_code_block(start):
         return False
-    colons, kind, *titles = found.groups()
+    colons, kind, *titles = match.groups()
     # mkdocstrings writes "::: package.name" with no end; such a line is text.
     after = _end_of_container(state, start, end, len(colons))
     if after is None:
@@ -65,13 +65,13 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _end_of_container(state: StateBlock, start: int, end: int, colons: int) -> int | None:
-    # Once no end was found for so many colons there is none further down either; looking again would be quadratic.
+    # Where so many colons have no end below one line, they have none further down. To look again would be quadratic.
     hopeless = state.env.setdefault("unclosed_containers", {})
     if colons >= hopeless.get(end, colons + 1):
         return None
     for line in range(start + 1, end):
-        found = _CONTAINER_END.match(_line(state, line))
-        if found and len(found.group(1)) >= colons:
+        match = _CONTAINER_END.match(_line(state, line))
+        if match and len(match.group(1)) >= colons:
             return line
     hopeless[end] = colons
     return None

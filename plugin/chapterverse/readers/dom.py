@@ -1,4 +1,4 @@
-"""A tiny tree of what an HTML fragment shows, tolerant of every kind of markup.
+"""A small tree of the visible part of an HTML fragment, tolerant of every kind of markup.
 
 Elements that show nothing, or nothing of the page's own (scripts, navigation, buttons, hidden and excluded elements),
 are parsed for their extent and left out. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
@@ -14,7 +14,7 @@ from typing import TypeAlias
 from chapterverse.readers.markup import RAW, TOKEN, VOID, after_raw, parse_attributes
 from chapterverse.readers.visible import strip_invisible, unescape
 
-#: Deeper containers lose their tags and keep what is in them; pages of real sites stay below 60.
+#: Deeper containers lose their tags and keep their content; pages of real sites stay below 60.
 MAX_DEPTH = 100
 
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -29,7 +29,7 @@ _CELL_WALLS = frozenset(("td", "th", "caption", "table"))
 
 _FLOORS = HEADINGS | {"p", "pre"}
 
-#: What a start tag closes: any of the first, unless one of the second stands between.
+#: Elements that a start tag closes: any of the first, unless one of the second is between.
 _CLOSES: dict[str, tuple[Set[str], Set[str]]] = {
     **dict.fromkeys(BLOCKS - _TABLE_PARTS, ({"p"}, _CELL_WALLS)),
     "li": ({"li"}, {"ul", "ol", "menu", "table", "td", "th"}),
@@ -52,7 +52,7 @@ _DROPPED_CLASSES = frozenset(
 )
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
 _DROPPED_SPAN = "lang"
-# Most tags show at a glance that nothing of this concerns them; only the others have their attributes parsed.
+# Attributes are parsed only of tags that hold one of these words; most hold none.
 _HINT = re.compile(
     rf"\b(?:hidden|exclude|ignore|display|font-size|navigation|doc-backlink|lang|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
 )
@@ -62,14 +62,14 @@ _CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([
 _SIMPLE_TAG = re.compile(r"""\w++(?>(?:\s++[\w:.-]++(?:="[^"]*+")?)*)\s*+""")
 _ANY_TAG = re.compile(r"<[^>]*+>")
 _CODE_TAG = re.compile(r"<code\b([^>]*+)>", re.IGNORECASE)
-# What is never seen, whoever looks; `aria-hidden` is for those who listen, and the others see it.
+# Styles that hide an element from all readers; `aria-hidden` hides it from screen readers alone.
 _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:\.0*)?(?:[a-z]+|%)?\s*(?:!|;|\Z)", re.IGNORECASE
 )
 
 
 class Node:
-    """An element: its `name`, its `children` in order, and what is asked of it again and again.
+    """An element: its `name`, its `children` in order, and two facts that readers ask often.
 
     Attributes:
         block: it is displayed as a block, or holds one.
@@ -115,7 +115,7 @@ class Node:
                 rest.extend(reversed(node.children))
 
     def text(self) -> str:
-        """Return all text inside, whitespace as it stands, a newline for `<br>`."""
+        """Return all text inside, with its whitespace unchanged and a newline for `<br>`."""
         if len(self.children) == 1 and isinstance(self.children[0], str):
             return self.children[0]
         out: list[str] = []
@@ -146,7 +146,7 @@ def parse(html: str) -> Node:
 
 
 class _Builder:
-    """Keeps the elements that are open; the implied end tags are the standard's, reduced to what documents use.
+    """Keeps the open elements. Implied end tags follow the standard, reduced to the elements that documents use.
 
     Attributes:
         open: the open elements, the root first; `names` has their names.
@@ -204,7 +204,7 @@ class _Builder:
             return
         node = Node(name, raw)
         if (name in _DROPPED or (raw and self.may_be_dropped(raw))) and _is_dropped(node):
-            # What it holds says nothing about the elements around it.
+            # Its content makes no block and no heading of the elements around it.
             node.block = node.headed = True
         else:
             around = self.open[-1]
@@ -220,7 +220,7 @@ class _Builder:
         end = None if name in self.endless else after_raw(self.html, name, start)
         if end is not None:
             return end
-        # Browsers drop all that follows an open script; an open svg is a slip of the author's, whose text must stay.
+        # Browsers drop the text behind an unclosed script. An unclosed svg is a mistake, and its text must stay.
         self.endless.add(name)
         return start if name == "svg" else len(self.html)
 
@@ -262,7 +262,7 @@ class _Builder:
         del self.names[depth:]
 
     def _is_last_floor(self, name: str) -> bool:
-        """Return whether an element is one that says what its text is, and may stand below the deepest container."""
+        """Return whether an element gives its text a meaning, so that it may be below the deepest container."""
         return name in _FLOORS and self.names[-1] not in _FLOORS
 
     def _mark_around(self, node: Node) -> None:

@@ -1,6 +1,6 @@
-"""What stands around a page's content: where the content begins and ends, and what the head says about the page.
+"""The envelope of a page: where its content begins and ends, and the facts in its head.
 
-Cheap compared with reading the content, so that a build that changes nothing reads nothing else.
+It costs little beside the content, and a build that changes nothing reads nothing else.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Envelope:
 
     Attributes:
         title: of the `<title>` element.
-        base: of `<base href>`, what relative addresses start from.
+        base: of `<base href>`, where relative addresses start.
         created_at: ISO 8601 UTC, where the page says when it was published (Open Graph).
-        tags: its subjects, as it says there.
+        tags: its subjects, stated there too.
         marks: words by which its generator says what it is: classes of `<html>` and `<body>`, the generator's name.
         content_type: as `<meta name="chapterverse:content_type">` has it.
     """
@@ -98,12 +98,12 @@ def open_envelope(html: str) -> Envelope:
         body = end
         _note(envelope, name, raw, html[end : end + _MAX_TITLE])
     for root in _ROOTS:
-        found = root.find(html, body)
-        if not found:
+        opening = root.find(html, body)
+        if not opening:
             continue
-        end, behind = _content_end(html, *found)
+        end, behind = _content_end(html, *opening)
         if not (root.unique and root.find(html, behind)):
-            envelope.start, envelope.end = found[1], end
+            envelope.start, envelope.end = opening[1], end
             break
     return envelope
 
@@ -125,7 +125,7 @@ def _tags_of(name: str) -> re.Pattern[str]:
 
 
 def _note(envelope: Envelope, name: str, raw: str, text: str) -> None:
-    """Take over what one element of the head says; `text` is what follows it."""
+    """Note the facts of one element of the head; `text` is the text behind it."""
     if name == "title":
         envelope.title = envelope.title or collapse(strip_invisible(unescape(text.partition("<")[0])))
         return
@@ -149,9 +149,12 @@ def _note_marks(envelope: Envelope, words: str) -> None:
 def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
     name = (attributes.get("name") or attributes.get("property", "")).lower()
     content = attributes.get("content", "")
-    # A page that only sends its reader elsewhere is no page either.
-    if (name == "robots" and _NOINDEX.search(content)) or attributes.get("http-equiv", "").lower() == "refresh":
+    if name == "robots" and _NOINDEX.search(content):
         envelope.noindex = True
+    elif attributes.get("http-equiv", "").lower() == "refresh":
+        # A page that only sends its reader elsewhere is no page either.
+        envelope.noindex = True
+        _note_marks(envelope, "redirect")
     elif name == "generator":
         _note_marks(envelope, content.replace("/", " ").partition(" ")[0])
     elif name == "chapterverse:content_type":

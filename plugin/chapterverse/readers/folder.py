@@ -103,7 +103,7 @@ def real_path(folder: str | Path, path: str) -> str:
 
 
 def decode(path: str, content: bytes) -> str:
-    """Return a page's text: UTF-8, or what an HTML page says that it is encoded in.
+    """Return a page's text, decoded from UTF-8 or from the encoding that an HTML page declares.
 
     Raises:
         UnreadablePage: it is binary, or encoded in neither.

@@ -18,13 +18,13 @@ def is_pile(node: Node) -> bool:
 
 def find_footnotes(root: Node) -> dict[str, Node]:
     """Return the footnotes of a page by id."""
-    found: dict[str, Node] = {}
+    notes: dict[str, Node] = {}
     for node in root.walk():
         if node.block and is_pile(node):
             for note in (node, *node.walk()):
                 if _is_note(note):
-                    found.setdefault(note.get("id") or "", note)
-    return found
+                    notes.setdefault(note.get("id") or "", note)
+    return notes
 
 
 def _is_note(node: Node) -> bool:

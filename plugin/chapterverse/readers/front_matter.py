@@ -19,7 +19,7 @@ _TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What a file says about itself.
+    """The facts that a file states about itself.
 
     Attributes:
         created_at: ISO 8601 UTC, None where it states no date.
@@ -53,20 +53,20 @@ def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
 
 
 def split_values(text: str, file_path: str) -> tuple[dict[Any, Any] | None, str]:
-    """Return what the front matter says, None where there is none, and the text below it.
+    """Return the values of the front matter, None where there is none, and the text below it.
 
     Raises:
         UnreadablePage: it is no valid YAML; the message names `file_path`.
     """
-    found = _FRONT_MATTER.match(text)
-    if not found:
+    match = _FRONT_MATTER.match(text)
+    if not match:
         return None, text
     try:
-        values = yaml.safe_load(found.group(1))
+        values = yaml.safe_load(match.group(1))
     except (yaml.YAMLError, ValueError, RecursionError):
         raise UnreadablePage(f"The front matter of {file_path} is not valid YAML.") from None
     # Without keys it was no front matter but text between two rules.
-    return (values, text[found.end() :]) if isinstance(values, dict) else (None, text)
+    return (values, text[match.end() :]) if isinstance(values, dict) else (None, text)
 
 
 def _front_matter(values: dict[Any, Any]) -> FrontMatter:

@@ -27,7 +27,7 @@ class HtmlPage:
         language: of `<html lang>`, "en" where that is missing.
         canonical: its own address as it states it, None if it doesn't.
         noindex: it asks not to be indexed, or only redirects.
-        fragment: the HTML that was read: what stands in the content root.
+        fragment: the inner HTML of the content root, which was read.
         created_at: ISO 8601 UTC, None where the page states no date.
     """
 
@@ -47,14 +47,14 @@ def read_fragment(html: str, title: str, wordings: Sequence[str] = ()) -> tuple[
     Never fails; takes time linear in the length of `html`.
 
     Args:
-        wordings: what stands in the source of an HTML that was made of Markdown (see `wording`).
+        wordings: paragraphs as their Markdown source has them (see `wording`).
     """
     reader = _read(html, wordings)
     return build_sections(reader.items, title, reader.notes)
 
 
 def read_document(html: str) -> HtmlPage:
-    """Return what a built page says, from the part of it that is content (see `envelope`). Never fails."""
+    """Return the sections and facts of a built page, read from its content root (see `envelope`). Never fails."""
     envelope = open_envelope(html)
     fragment = html[envelope.start : envelope.end]
     reader = _read(fragment)
@@ -80,7 +80,7 @@ def _read(html: str, wordings: Sequence[str] = ()) -> BlockReader:
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:
-    """Return a test for ids of the page; they are collected when the first heading without one asks."""
+    """Return a test for ids of the page; the first call collects them, and only a heading without an id makes one."""
 
     @functools.cache
     def ids() -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Converts inline HTML to Markdown.
 
-Links keep their text alone: an address costs tokens, says little, and retrieval finds the page it leads to anyway.
+Links keep only their text: an address costs tokens and says little, and retrieval finds the linked page anyway.
 Text is not escaped; nothing downstream parses a block's Markdown again. A paragraph whose wording is known is that.
 """
 
@@ -27,8 +27,8 @@ _BADGE_ADDRESS = re.compile(
 )
 _EDIT_ADDRESS = re.compile(r"/(?:edit|_edit)/|[?&]mode=edit\b")
 _DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
-# What says no more than that there is an image: an emoji or its name, a file's name, the kind of image. Some emoji say
-# yes or no, in tables above all, and stay.
+# Alternative texts that only say that there is an image: an emoji or its name, a file's name, the kind of image. Some
+# emoji mean yes or no, mostly in tables, and stay.
 _EMPTY_ALT = re.compile(
     r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:|\S+\.(?:png|jpe?g|gif|svg|webp|avif|ico)"
     r"|(?:image|img|icon|logo|screenshot|banner|alt text)",
@@ -65,8 +65,8 @@ class Inline:
 
     def take_notes(self) -> list[str]:
         """Return the ids of the footnotes referred to since the last call."""
-        taken, self.notes = self.notes, []
-        return taken
+        notes, self.notes = self.notes, []
+        return notes
 
     def markdown(self, children: Iterable[Child]) -> str:
         """Return inline Markdown; `<br>` becomes a newline."""
@@ -78,7 +78,7 @@ class Inline:
         return text.replace(_SPACE, " ")
 
     def one_line(self, children: Iterable[Child]) -> str:
-        """Return Markdown that holds no newline, whatever blocks it is made of: for table cells and titles."""
+        """Return Markdown without a newline, made of inline content and of blocks: for table cells and titles."""
         line = collapse(self._raw(children).replace(_BREAK, " "))
         return _ITEMS.sub("; ", _FIRST_ITEM.sub(" ", line)).strip() if _ITEM in line else line
 
@@ -105,8 +105,8 @@ class Inline:
         if isinstance(child, str) or child.name != WORDING:
             return child
         number = child.get("n") or ""
-        known = number.isdecimal() and number.isascii() and len(number) < 10 and int(number) < len(self.wordings)
-        return self.wordings[int(number)].replace("\n", _BREAK).replace(" ", _SPACE) if known else child
+        is_index = number.isdecimal() and number.isascii() and len(number) < 10 and int(number) < len(self.wordings)
+        return self.wordings[int(number)].replace("\n", _BREAK).replace(" ", _SPACE) if is_index else child
 
     def _raw(self, children: Iterable[Child]) -> str:
         out: list[str] = []
@@ -143,7 +143,7 @@ class Inline:
         core = inner.strip(_BREAK + " \n\t")
         if not core:
             return inner
-        # Markdown wants the marks at the words; the space that stood inside them moves out.
+        # In Markdown a mark touches its words, so the space inside the element moves out.
         before, after = inner.split(core, 1)
         return f"{before}{mark}{core}{mark}{after}"
 
@@ -161,12 +161,12 @@ class Inline:
         return f"^{inner}" if inner.strip() else inner
 
     def _plain(self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False) -> str:
-        """Return the words of a heading; `images` means with what its images and badges say."""
+        """Return the words of a heading; `images` adds those of its images and badges."""
         out: list[str] = []
         for child in children:
             if isinstance(child, str):
                 out.append(child)
-            elif not images and (child.name == "img" or not _HEADING_BADGES.isdisjoint(child.classes)):
+            elif not images and (child.name in ("img", "badge") or not _HEADING_BADGES.isdisjoint(child.classes)):
                 continue
             elif child.name == "a" and target(child) in self.footnotes:
                 self.notes.append(target(child))
@@ -207,7 +207,7 @@ def target(node: Node) -> str:
 
 
 def footnote_label(node: Node) -> str:
-    """Return what a footnote reference shows, without its brackets."""
+    """Return the label of a footnote reference, without its brackets."""
     return collapse(node.text()).strip("[]") or "*"
 
 

@@ -30,7 +30,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What stands between two braces."""
+    """The source between two braces."""
 
     source: str
 
@@ -57,9 +57,9 @@ class MdxSource:
     constants: dict[str, str] = field(default_factory=dict)
 
 
-#: What isn't plain text, tried from left to right: a fence's first line (its indentation and list marker, its ticks,
-#: its info), a line that may be JavaScript, an explicit id of Docusaurus, an escape, a code span, a comment, a brace
-#: or a tag.
+#: All pieces that aren't plain text, tried from left to right: a fence's first line (its indentation and list marker,
+#: its ticks, its info), a line that may be JavaScript, an explicit id of Docusaurus, an escape, a code span, a comment,
+#: a brace or a tag.
 _SPECIAL = re.compile(
     r"""^([ \t>]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?)(`{3,}+(?=[^`\n]*+$)|~{3,}+)[ \t]*+([^\n]*+)\n?
     | ^(?=(?:import|export)\b)()
@@ -115,7 +115,7 @@ class _Tokenizer:
         self.plain_from = 0
         # Where the last line of a fence whose content is MDX again starts and ends.
         self.unwrapped = (-1, -1)
-        # What was found out about each brace on the way to another one; nothing is scanned a second time.
+        # Where each brace closes, as the search for another one showed; no text is scanned twice.
         self.braces: dict[int, int] = {}
         self.scanned = 0
         self.unending = False
@@ -125,17 +125,17 @@ class _Tokenizer:
 
     def run(self) -> None:
         position = 0
-        while found := _SPECIAL.search(self.text, position):
-            kind = found.lastindex or _ESCAPE
-            start = found.start()
+        while match := _SPECIAL.search(self.text, position):
+            kind = match.lastindex or _ESCAPE
+            start = match.start()
             if kind == _FENCE:
-                position = self._fence(found)
+                position = self._fence(match)
             elif kind == _ID:
-                position = self._emit(start, found.end(), "{" + found.group(_ID) + "}")
+                position = self._emit(start, match.end(), "{" + match.group(_ID) + "}")
             elif kind == _ESCAPE:
-                position = found.end()
+                position = match.end()
             else:
-                position = _READERS[kind](self, start) or max(found.end(), start + 1)
+                position = _READERS[kind](self, start) or max(match.end(), start + 1)
         self._emit(len(self.text), len(self.text))
 
     def _emit(self, start: int, end: int, *tokens: Piece) -> int:
@@ -150,15 +150,15 @@ class _Tokenizer:
         """Append a "<" that starts nothing, so that no parser of Markdown takes it for more."""
         return self._emit(start, start + 1, "&lt;")
 
-    def _fence(self, found: re.Match[str]) -> int:
-        start, ticks, info = found.start(), found.group(2), found.group(3)
+    def _fence(self, match: re.Match[str]) -> int:
+        start, ticks, info = match.start(), match.group(2), match.group(3)
         if start == self.unwrapped[0]:
             return self._emit(start, self.unwrapped[1])
         last = re.compile(rf"^[ \t>]*+{ticks[0]}{{{len(ticks)},}}+[ \t]*+$", re.MULTILINE)
-        closing = last.search(self.text, found.end())
+        closing = last.search(self.text, match.end())
         if info.strip() == "mdx-code-block" and closing and start > self.unwrapped[0]:
             self.unwrapped = closing.span()
-            return self._emit(start, found.end())
+            return self._emit(start, match.end())
         end = closing.end() if closing else len(self.text)
         return self._emit(start, end, Code(self.text[start:end]))
 
@@ -223,20 +223,20 @@ class _Tokenizer:
         if not name:
             return None
         position, attributes = name.end(), dict[str, str]()
-        while found := _ATTRIBUTE.match(self.text, position):
-            position = found.end()
-            if found.group(1) is not None:
-                empty = bool(found.group(1)) or name.group(2) in _VOID
+        while match := _ATTRIBUTE.match(self.text, position):
+            position = match.end()
+            if match.group(1) is not None:
+                empty = bool(match.group(1)) or name.group(2) in _VOID
                 raw = self.text[start:position]
                 return self._emit(start, position, Tag(name.group(2), attributes, bool(name.group(1)), empty, raw))
-            value = found.group(3) or found.group(4) or found.group(5) or ""
+            value = match.group(3) or match.group(4) or match.group(5) or ""
             if self.text.startswith("{", position) and not value:
                 brace = self._closing_brace(position)
                 if brace is None:
                     break
                 value, position = self.text[position : brace + 1], brace + 1
-            if found.group(2):
-                attributes.setdefault(found.group(2), value)
+            if match.group(2):
+                attributes.setdefault(match.group(2), value)
         return self._literal(start)
 
     def _closing_brace(self, start: int) -> int | None:
@@ -258,8 +258,8 @@ class _Tokenizer:
     def _spans_paragraphs(self, start: int, end: int) -> bool:
         # Asked from the left to the right, so the next blank line is looked for once.
         if self.blank < start:
-            found = _BLANK_LINE.search(self.text, start)
-            self.blank = found.start() if found else len(self.text)
+            blank = _BLANK_LINE.search(self.text, start)
+            self.blank = blank.start() if blank else len(self.text)
         return self.blank < end
 
     def _starts_line(self, position: int) -> bool:
@@ -286,16 +286,16 @@ def _run(text: str, start: int) -> int:
 
 def _runs(text: str) -> dict[int, list[int]]:
     """Return where runs of backticks start, by their length, the last first."""
-    found: dict[int, list[int]] = {}
+    starts: dict[int, list[int]] = {}
     for run in re.finditer("`+", text):
-        found.setdefault(len(run.group()), []).append(run.start())
-    for places in found.values():
+        starts.setdefault(len(run.group()), []).append(run.start())
+    for places in starts.values():
         places.reverse()
-    return found
+    return starts
 
 
 def plain_value(source: str, constants: Mapping[str, str]) -> str | None:
-    """Return the text that an expression stands for; None unless it is a string, a known constant or a template."""
+    """Return the value of an expression; None unless it is a string, a known constant or a template."""
     if source in constants:
         return constants[source]
     if len(source) > 1 and source[0] == source[-1] and source[0] in "'\"`":

@@ -19,14 +19,14 @@ def locale_folders(files: Iterable[str]) -> dict[str, str]:
         top, _, rest = path.partition("/")
         below.setdefault(top if rest else "", set()).add(_stem(rest or path))
     named = [folder for folder in below if _LOCALE.match(folder)]
-    # Pages of the default language stand at the root, in whatever folder.
+    # Pages of the default language are at the root, in folders of any name.
     root = {f"{top}/{rest}" if top else rest for top, inside in below.items() if top not in named for rest in inside}
-    found: dict[str, str] = {}
+    tags: dict[str, str] = {}
     for folder in named:
         others = root.union(*(below[other] for other in named if other != folder))
         if 2 * len(below[folder] & others) >= len(below[folder]):
-            found[folder] = folder.replace("_", "-")
-    return found
+            tags[folder] = folder.replace("_", "-")
+    return tags
 
 
 def _stem(path: str) -> str:

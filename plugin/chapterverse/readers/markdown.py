@@ -49,7 +49,8 @@ class MarkdownPage:
     """A page read from its source; every section's anchor is computed, so `anchor_verified` is False.
 
     Attributes:
-        title: as told, else of the front matter, else the first first-level heading, else made from the file's name.
+        title: the given one, else that of the front matter, else the first heading of level 1, else one made from the
+            file's name.
     """
 
     sections: tuple[Section, ...]
@@ -124,9 +125,9 @@ def _take_explicit_ids(state: StateCore, slug: SlugRule) -> None:
     for opening, content in _headings(state.tokens):
         text = content.content
         braces = text.rfind("{")
-        found = _EXPLICIT_ID.fullmatch(text.rstrip(), braces) if braces >= 0 else None
-        if found:
-            opening.attrSet("id", found.group(1))
+        explicit = _EXPLICIT_ID.fullmatch(text.rstrip(), braces) if braces >= 0 else None
+        if explicit:
+            opening.attrSet("id", explicit.group(1))
             content.content = text[:braces].rstrip()
     if slug is SlugRule.SPHINX:
         _take_myst_targets(state.tokens)

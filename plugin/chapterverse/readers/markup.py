@@ -56,11 +56,11 @@ def start_tags(html: str, position: int = 0) -> Iterator[tuple[str, str, int]]:
 
 def after_raw(html: str, name: str, start: int) -> int | None:
     """Return the position behind the end tag of the raw element with content from `start`; None if it has none."""
-    found = _end_of(name).search(html, start)
-    return found.end() if found else None
+    end_tag = _end_of(name).search(html, start)
+    return end_tag.end() if end_tag else None
 
 
 def parse_attributes(raw: str) -> dict[str, str]:
     """Return the attributes of a start tag, names in lower case; the first of two with one name counts."""
-    found = _ATTRIBUTE.findall(raw)
-    return {name.lower(): unescape(double or single or bare) for name, double, single, bare in reversed(found)}
+    attributes = _ATTRIBUTE.findall(raw)
+    return {name.lower(): unescape(double or single or bare) for name, double, single, bare in reversed(attributes)}

@@ -1,8 +1,8 @@
 """Converts MDX to Markdown with a few HTML tags, for the Markdown reader.
 
-What a component looks like is known only to the build. Those that every generator has (tabs, admonitions, details,
-code blocks) become the HTML that the reader knows; any other one becomes an untitled box, so that what an author put
-together stays together, under the title that its attributes carry.
+Only the build knows the look of a component. Those that every generator has (tabs, admonitions, details, code blocks)
+become the HTML that the reader knows. Any other one becomes an untitled box, under the title that its attributes carry,
+so that content that an author put together stays together.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _ADMONITIONS = frozenset(("Admonition", "Callout", "Aside", "Alert"))
 _CODE_BLOCKS = frozenset(("CodeBlock", "Code"))
 #: HTML elements that are boxes and nothing more.
 _BOXES = frozenset("article aside center div fieldset figure footer header main section".split())
-#: HTML elements that stand on lines of their own where a line starts with them.
+#: HTML elements that have lines of their own where a line starts with them.
 _BLOCKS = frozenset(
     "blockquote caption dd dl dt figcaption h1 h2 h3 h4 h5 h6 legend li menu nav ol p summary table tbody td tfoot th"
     " thead tr ul".split()
 )
-#: Attributes of components that their readers see, as far as their names tell.
+#: Attributes of components whose names suggest that readers see them.
 _TITLES = ("title", "label", "heading", "header", "caption", "question")
 _TEXTS = ("description", "text", "summary", "alt", "content")
 _KEPT = ("id", "href", "src", "alt", "start", "value", "colspan", "rowspan", "colSpan", "rowSpan", "type", "checked")
@@ -61,7 +61,7 @@ class _Writer:
         self.constants = source.constants
         self.partners = _partners(self.tokens)
         self.alone = _alone(self.tokens)
-        # Closing tags of what was opened as a block, and the labels that a set of tabs gives its tabs.
+        # Closing tags of open blocks, and the labels that a set of tabs gives its tabs.
         self.closings: dict[int, str] = {}
         self.labels: list[Mapping[str, str]] = []
         self.out: list[str] = []
@@ -85,7 +85,7 @@ class _Writer:
     def _write(self, text: str) -> None:
         self.out.append(text)
         _, newline, last = text.rpartition("\n")
-        # The start of a line tells all that is asked about it.
+        # All questions about a line are about its start.
         self.line = last[:80] if newline else (self.line + text)[:80]
 
     def _text(self, text: str) -> str:
@@ -96,7 +96,7 @@ class _Writer:
         return text
 
     def _block(self, html: str) -> None:
-        """Write HTML between blank lines, indented like the line it stands in."""
+        """Write HTML between blank lines, indented like its line."""
         indent = self.line[: len(self.line) - len(self.line.lstrip(" \t"))]
         self._write(f"{html}\n\n{indent}" if not self.line.strip() else f"\n\n{indent}{html}\n\n{indent}")
 
@@ -114,7 +114,7 @@ class _Writer:
         partner = self.partners.get(at)
         if tag.closing or not (tag.empty or partner):
             self._close(tag, at)
-        elif tag.name in _DROPPED or (tag.name in _CODE_BLOCKS and self._code(tag, at, partner)):
+        elif tag.name in _DROPPED or self._is_label(tag) or (tag.name in _CODE_BLOCKS and self._code(tag, at, partner)):
             return (partner or at) + 1
         elif self._starts_line() and self._is_block(tag, at):
             self._open_block(tag, partner)
@@ -122,6 +122,10 @@ class _Writer:
             self.open_code += tag.name == "code"
             self._write(self._inline(tag))
         return at + 1
+
+    def _is_label(self, tag: Tag) -> bool:
+        """Return whether a component is an icon, or a badge beside the words of a heading."""
+        return tag.name == "Icon" or (tag.name == "Badge" and _HEADING.match(self.line.lstrip()) is not None)
 
     def _close(self, tag: Tag, at: int) -> None:
         if at in self.closings:
@@ -135,8 +139,8 @@ class _Writer:
             self._write(f"</{tag.name}>")
 
     def _is_block(self, tag: Tag, at: int) -> bool:
-        known = _TABS | _TAB | _DETAILS | _ADMONITIONS | _BOXES | _BLOCKS
-        return tag.name in known or (at in self.alone and tag.name != "" and not _is_html(tag))
+        block_names = _TABS | _TAB | _DETAILS | _ADMONITIONS | _BOXES | _BLOCKS
+        return tag.name in block_names or (at in self.alone and tag.name != "" and not _is_html(tag))
 
     def _open_block(self, tag: Tag, partner: int | None) -> None:
         opening, closing = self._box(tag)
@@ -147,7 +151,7 @@ class _Writer:
             self.closings[partner] = closing
 
     def _box(self, tag: Tag) -> tuple[str, str]:
-        """Return what stands before and behind the content of a component that is a block."""
+        """Return the HTML before and behind the content of a component that is a block."""
         name = tag.name
         if name in _TABS:
             if not tag.empty:
@@ -173,8 +177,8 @@ class _Writer:
 
     def _label(self, tag: Tag) -> str:
         value = self._shown(tag, ("value",))
-        given = self.labels[-1].get(value, "") if self.labels else ""
-        return self._shown(tag, ("label", "title", "name")) or given or value
+        outer = self.labels[-1].get(value, "") if self.labels else ""
+        return self._shown(tag, ("label", "title", "name")) or outer or value
 
     def _shown(self, tag: Tag, names: tuple[str, ...]) -> str:
         """Return the first of the attributes that has a text to show."""
@@ -207,13 +211,15 @@ class _Writer:
         return True
 
     def _inline(self, tag: Tag) -> str:
-        """Return a tag as it stands in a line; a component leaves nothing there but the texts in its attributes."""
+        """Return a tag within a line; of a component only the texts in its attributes stay."""
         if not _is_html(tag):
             if "alt" in tag.attributes:
                 return f'<img alt="{escape(self._shown(tag, ("alt",)))}">'
             return _MARKS.sub(r"\\\1", self._shown(tag, (*_TITLES, *_TEXTS)))
-        kept = (f' {name}="{escape(self._value(tag.attributes[name]))}"' for name in _KEPT if name in tag.attributes)
-        return f"<{tag.name}{''.join(kept)}>"
+        attributes = (
+            f' {name}="{escape(self._value(tag.attributes[name]))}"' for name in _KEPT if name in tag.attributes
+        )
+        return f"<{tag.name}{''.join(attributes)}>"
 
 
 def _is_html(tag: Tag) -> bool:
@@ -226,14 +232,14 @@ def _element(name: str, text: str) -> str:
 
 def _labels(values: str) -> dict[str, str]:
     """Return the labels of tabs by their values: `values={[{label: 'Apple', value: 'apple'}]}`."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     label = value = ""
     for key, text in strings(values):
         label, value = (text, value) if key == "label" else (label, text) if key == "value" else (label, value)
         if label and value:
-            found[value] = label
+            labels[value] = label
             label = value = ""
-    return found
+    return labels
 
 
 def _partners(tokens: Sequence[Piece]) -> dict[int, int]:

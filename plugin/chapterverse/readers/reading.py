@@ -1,4 +1,4 @@
-"""What a folder of pages offers to the index, in whichever format its pages are."""
+"""The pages that a folder offers to the index, in any format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chapterverse.readers.folder import Listing, decode, read_page
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a folder offers.
+    """The pages of a folder.
 
     Attributes:
         sources: its pages, sorted by path; one that can't be read says so when it is read.
@@ -36,7 +36,7 @@ class Reading:
 
     @property
     def site(self) -> str:
-        """What tells the site from others: its address without the scheme, "example.com/docs"."""
+        """The name of the site among others: its address without the scheme, "example.com/docs"."""
         return self.base_url.partition("://")[2].strip("/")
 
 
@@ -51,7 +51,7 @@ class File:
 
 @dataclass(slots=True)
 class PageDraft:
-    """A reading in the making: what is said about files that are no pages, and why some can't be read."""
+    """A reading in progress: remarks on files that are no pages, and the reasons why some can't be read."""
 
     folder: Path
     warnings: list[str]
@@ -64,15 +64,20 @@ class PageDraft:
         """Return the content type of a page, "" for a listing, which is left out unless `include` has it."""
         kind = listing_kind(page)
         if kind and not self.include.match_file(page.path):
-            self.listings[page.path] = kind
-            self.skipped.append(page.path)
+            self.leave_out(page.path, kind)
             return ""
         if stated and not known_content_type(stated):
             self.warnings.append(f"{page.path}: {unknown_content_type(stated)}")
-        return content_type(page, stated)
+        return content_type(page, stated, kind)
+
+    def leave_out(self, path: str, listing: str = "") -> None:
+        """Note a page that is not indexed, and which of `page_kinds.LISTINGS` it is, if any."""
+        self.skipped.append(path)
+        if listing:
+            self.listings[path] = listing
 
     def open(self, paths: Iterable[str]) -> Iterator[File]:
-        """Yield the files that can be read; why another can't be is kept in `failed`."""
+        """Yield the readable files, and keep the errors of the others in `failed`."""
         for path in paths:
             try:
                 content = read_page(self.folder, path)
@@ -80,24 +85,24 @@ class PageDraft:
             except UnreadablePage as error:
                 self.failed[path] = error
 
-    def nothing(self, what: str) -> InputError:
+    def nothing(self, missing: str) -> InputError:
         """Return the error for a folder without pages, with the first reason that is known."""
-        why = next(iter([*map(str, self.failed.values()), *self.warnings]), "")
-        return InputError(f"{self.folder} holds {what}" + (f" ({why})" if why else ""))
+        reason = next(iter([*map(str, self.failed.values()), *self.warnings]), "")
+        return InputError(f"{self.folder} holds {missing}" + (f" ({reason})" if reason else ""))
 
-    def finish(self, sources: Iterable[tuple[str, Source]], base: str) -> Reading:
+    def finish(self, placed: Iterable[tuple[str, Source]], base: str) -> Reading:
         """Return the reading of sources with their addresses: one source for each, and those that can't be read."""
-        offered = [*self._one_for_each_address(sources), *_unreadable(self.failed)]
-        offered.sort(key=lambda source: source.file_path)
-        return Reading(tuple(offered), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
+        sources = [*self._one_for_each_address(placed), *_unreadable(self.failed)]
+        sources.sort(key=lambda source: source.file_path)
+        return Reading(tuple(sources), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
 
-    def _one_for_each_address(self, sources: Iterable[tuple[str, Source]]) -> Sequence[Source]:
-        kept: dict[str, Source] = {}
-        for url, source in sources:
-            other = kept.setdefault(url, source)
+    def _one_for_each_address(self, placed: Iterable[tuple[str, Source]]) -> Sequence[Source]:
+        by_address: dict[str, Source] = {}
+        for url, source in placed:
+            other = by_address.setdefault(url, source)
             if other is not source:
                 self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
-        return list(kept.values())
+        return list(by_address.values())
 
 
 def draft(folder: Path, listing: Listing, include: Iterable[str] = ()) -> PageDraft:

@@ -20,13 +20,17 @@ _MAX_LINES = 30
 
 _OPENING = re.compile(r"\{\{[<%](?!/\*)|\{%")
 _CLOSING = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
-# Variables of Jekyll, attribute lists of kramdown, and those of Python-Markdown right behind what they belong to.
+# Variables of Jekyll, attribute lists of kramdown, and those of Python-Markdown right behind an element.
 _BRACES = re.compile(
     r"\{\{-?\s*(?:site|page|layout|include)\.[^{}\n]{0,200}\}\} | \{:[^{}\n]{0,200}\}"
     r" | (?<=[)*_`])\{\s*[.#][\w-]+[^{}\n]{0,200}\}",
     re.VERBOSE,
 )
 _LINE = re.compile(r"(?:\{\{[<%]-?\s*|\{%-?\s*)(?!/\*)([\w/.-]+)(?:\s+([\w+#-]+))?[^{}]*\}\}?\s*\Z|\{:[^{}]*\}\s*\Z")
+# Lines where a build would put a table of contents, a piece of another file, or the value of a variable.
+_PLACEHOLDER = re.compile(
+    r"(?:\[TOC\]|\[\[_?toc_?\]\]|-+8<-+[ \t]+\"[^\"]*\"|\{\{-?\s*[\w.]+[^{}]*\}\})\s*\Z", re.IGNORECASE
+)
 _ICON = re.compile(r"(?<![\w:]):(?:material|fontawesome|octicons|simple)-[a-z0-9-]+:(?!\w)")
 _ADDRESS = re.compile(r"\]\(\s*<?\{\{[<%][^{}()]{0,200}\}\}[^()<>\s]{0,200}>?\s*\)")
 _CODE = re.compile(r"highlight\Z|code")
@@ -42,8 +46,12 @@ def shortcodes_plugin(md: MarkdownIt) -> None:
 
 
 def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read a line that holds one shortcode: drop it, or make a fence of it and the code behind it."""
+    """Read a line that holds a placeholder or one shortcode: drop it, or make a fence of it and the code behind it."""
     line = _text(state, start)
+    if line.startswith(("[", "-", "{")) and _PLACEHOLDER.match(line) and not state.is_code_block(start):
+        if not silent:
+            state.line = start + 1
+        return True
     last = _last_line(state, line, start, end) if line.startswith("{") and not state.is_code_block(start) else None
     shortcode = _LINE.match(line if last == start else f"{line} }}}}") if last is not None else None
     if last is None or not shortcode:

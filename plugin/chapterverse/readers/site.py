@@ -1,7 +1,7 @@
 """Reads a built site: lists and hashes all pages at once, parses each when it is needed.
 
-A build that changes nothing parses nothing. What a site says about its own addresses is believed as far as it agrees
-with itself; a template that writes one address into every page must not make one page of a site.
+A build that changes nothing parses nothing. The addresses that a site states are used as far as they agree
+with each other; a template that writes one address into every page must not make one page of a site.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_COPIES = 2
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """What is kept of a built page until its address is known: not its text, a site may have 100,000."""
+    """The facts of a built page, kept until its address is known; not its text, as a site may have 100,000 pages."""
 
     content_hash: str
     facts: tuple[str | None, ...]
@@ -56,27 +56,27 @@ def read_site(folder: Path, base_url: str | None = None, include: Iterable[str] 
     """
     base = stated_base(base_url)
     listing = list_files(folder, (".html", ".htm"))
-    made = draft(folder, listing, include)
+    pages = draft(folder, listing, include)
     built: dict[str, _Built] = {}
-    for file in made.open(listing.files):
+    for file in pages.open(listing.files):
         envelope = open_envelope(file.text)
         content = file.text[envelope.start : envelope.end]
         if envelope.noindex:
-            made.skipped.append(file.path)
+            pages.leave_out(file.path, "redirect" if "redirect" in envelope.marks.split() else "")
             continue
         page = PageFacts(file.path, envelope.marks, content, envelope.language)
-        content_type = made.content_type(page, envelope.content_type)
+        content_type = pages.content_type(page, envelope.content_type)
         if content_type:
             built[file.path] = _built(file, content, envelope, content_type, base)
     if not built:
-        raise made.nothing("no HTML page to index: is it the folder that the build writes?")
-    sitemap = _sitemap(made)
-    built = _believed(built, made.warnings)
-    base = _site_address(built, sitemap, base, made.warnings)
+        raise pages.nothing("no HTML page to index: is it the folder that the build writes?")
+    sitemap = _sitemap(pages)
+    built = _without_wrong_addresses(built, pages.warnings)
+    base = _site_address(built, sitemap, base, pages.warnings)
     sources = [
         (url, _built_source(folder, path, built[path], url)) for path, url in _addresses(built, set(sitemap), base)
     ]
-    return made.finish(sources, base)
+    return pages.finish(sources, base)
 
 
 def _built(file: File, content: str, envelope: Envelope, content_type: str, base: str | None) -> _Built:
@@ -108,50 +108,50 @@ def _read_built(folder: Path, path: str, content_hash: str, url: str, content_ty
     )
 
 
-def _believed(built: Mapping[str, _Built], warnings: list[str]) -> dict[str, _Built]:
-    """Return the pages without the addresses that can't be true: one for most of a site, one on a foreign host."""
+def _without_wrong_addresses(built: Mapping[str, _Built], warnings: list[str]) -> dict[str, _Built]:
+    """Return the pages without addresses that can't be right: one for most of a site, one on a foreign host."""
     stated = Counter(page.canonical for page in built.values() if page.canonical)
     hosts = Counter(urlsplit(url).netloc for url in stated)
     home = hosts.most_common(1)[0][0] if hosts else ""
-    lies: dict[str, str] = {}
+    wrong: dict[str, str] = {}
     for url, times in stated.items():
         host = urlsplit(url).netloc
         if times > _MAX_COPIES and times * 2 >= len(built):
-            lies[url] = f"{times} pages state one address, {url}: they are placed by their paths instead."
+            wrong[url] = f"{times} pages state one address, {url}: they are placed by their paths instead."
         elif hosts[host] * 2 < hosts[home]:
-            lies[url] = f"A page states an address on another host than the rest, {url}: it is placed by its path."
-    warnings.extend(lies.values())
-    return {path: replace(page, canonical=None) if page.canonical in lies else page for path, page in built.items()}
+            wrong[url] = f"A page states an address on another host than the rest, {url}: it is placed by its path."
+    warnings.extend(wrong.values())
+    return {path: replace(page, canonical=None) if page.canonical in wrong else page for path, page in built.items()}
 
 
 def _site_address(built: Mapping[str, _Built], sitemap: list[str], base: str | None, warnings: list[str]) -> str:
     stated = [page.canonical for page in built.values() if page.canonical]
-    mapped = site_base(sitemap, built)
-    if sitemap and not mapped:
+    from_sitemap = site_base(sitemap, built)
+    if sitemap and not from_sitemap:
         warnings.append("sitemap.xml names no page of this folder: it is left out.")
-    found = mapped or base or site_base(stated, built)
-    if found:
-        return found
-    silent = next((path for path, page in built.items() if page.canonical is None), None)
-    if silent:
-        raise InputError(f"{silent} states no address and the site has no sitemap.xml: pass --base-url.")
-    # Every page has an address, and none of them follows from its path: what they share is the host.
+    address = from_sitemap or base or site_base(stated, built)
+    if address:
+        return address
+    unplaced = next((path for path, page in built.items() if page.canonical is None), None)
+    if unplaced:
+        raise InputError(f"{unplaced} states no address and the site has no sitemap.xml: pass --base-url.")
+    # Every page states an address, and none of them follows from its path, so they share only the host.
     return urljoin(stated[0], "/")
 
 
-def _addresses(built: Mapping[str, _Built], known: set[str], base: str) -> Iterator[tuple[str, str]]:
+def _addresses(built: Mapping[str, _Built], listed: set[str], base: str) -> Iterator[tuple[str, str]]:
     for path, page in built.items():
-        ways = page_paths(path)
-        placed = next((base + way for way in ways if base + way in known), base + ways[0])
-        yield path, page.canonical or placed
+        paths = page_paths(path)
+        by_path = next((base + each for each in paths if base + each in listed), base + paths[0])
+        yield path, page.canonical or by_path
 
 
-def _sitemap(made: PageDraft) -> list[str]:
-    if not os.path.lexists(made.folder / "sitemap.xml"):
+def _sitemap(pages: PageDraft) -> list[str]:
+    if not os.path.lexists(pages.folder / "sitemap.xml"):
         return []
-    reading = PageDraft(made.folder, made.warnings)
+    reading = PageDraft(pages.folder, pages.warnings)
     urls = [url for file in reading.open(["sitemap.xml"]) for url in read_sitemap(file.text)]
-    made.warnings.extend(map(str, reading.failed.values()))
+    pages.warnings.extend(map(str, reading.failed.values()))
     return urls
 
 

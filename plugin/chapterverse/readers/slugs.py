@@ -37,9 +37,9 @@ class Slugger:
     def slug(self, heading: str) -> str:
         """Return the id of the page's next heading."""
         base = slugify(heading, self._rule)
-        found = _UNIQUE[self._rule](self, base)
-        self._used.add(found)
-        return found
+        slug = _UNIQUE[self._rule](self, base)
+        self._used.add(slug)
+        return slug
 
     def _underscored(self, base: str) -> str:
         """`setup`, `setup_1`; a number that the heading itself ends with is counted up."""
@@ -52,7 +52,7 @@ class Slugger:
         return slug
 
     def _counted(self, base: str) -> str:
-        """`setup`, `setup-1`; what was given out for one heading counts for all."""
+        """`setup`, `setup-1`; an id of one heading is taken for all."""
         slug = base
         while slug in self._used:
             self._counts[base] += 1
@@ -78,7 +78,7 @@ _COUNTED = re.compile(r".*_[0-9]{1,9}$", re.DOTALL)
 
 
 def slugify(heading: str, rule: SlugRule) -> str:
-    """Return the id of a heading before duplicates are told apart; it may be empty."""
+    """Return the id of a heading before duplicates get numbers; it may be empty."""
     return _SLUGIFY[rule](heading)
 
 
@@ -92,7 +92,7 @@ def _github(heading: str) -> str:
 
 
 def _is_word(char: str) -> bool:
-    # Alphabetic, marks, decimal digits, connectors: what Ruby's \p{Word} means, which github-slugger's table copies.
+    # Alphabetic, marks, decimal digits, connectors: the \p{Word} of Ruby, which github-slugger's table copies.
     category = unicodedata.category(char)
     return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or "Ⓐ" <= char <= "ⓩ"
 

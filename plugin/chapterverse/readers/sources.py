@@ -43,21 +43,21 @@ def read_sources(
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = list_files(folder, (".md", ".markdown", ".mdx"))
     listing.files = [path for path in listing.files if path not in no_pages]
-    made = draft(folder, listing, include)
+    pages = draft(folder, listing, include)
     locales = locale_folders(listing.files)
     sources: list[tuple[str, Source]] = []
-    for file in made.open(listing.files):
+    for file in pages.open(listing.files):
         try:
             matter, body = split_front_matter(file.text, file.path)
         except UnreadablePage as error:
-            made.failed[file.path] = error
+            pages.failed[file.path] = error
             continue
         if matter.excluded or is_partial(file.path, slugs):
-            made.skipped.append(file.path)
+            pages.leave_out(file.path)
             continue
         url = base + source_path(file.path, slugs, matter.slug, matter.id)
         language = matter.language or locales.get(file.path.partition("/")[0], "en")
-        content_type = made.content_type(PageFacts(file.path, matter.marks, body, language), matter.content_type)
+        content_type = pages.content_type(PageFacts(file.path, matter.marks, body, language), matter.content_type)
         if not content_type:
             continue
         content_hash = hashlib.sha256(file.content).hexdigest()
@@ -65,8 +65,8 @@ def read_sources(
         context = json.dumps([url, slugs, language, content_type])
         sources.append((url, Source(file.path, content_hash, context, read)))
     if not sources:
-        raise made.nothing("no Markdown file to index.")
-    return made.finish(sources, base)
+        raise pages.nothing("no Markdown file to index.")
+    return pages.finish(sources, base)
 
 
 def _read_source(

@@ -38,7 +38,7 @@ def cells_of(table: Node) -> Iterator[tuple[bool, list[Node]]]:
 
 
 def outside_cells(table: Node) -> list[Child]:
-    """Return what stands in a table and in no cell: its caption, and slips that browsers show above it."""
+    """Return the content of a table outside its cells: its caption, and misplaced text that browsers show above it."""
     outside: list[Child] = []
     for child in table.children:
         if isinstance(child, Node) and child.name in ("thead", "tbody", "tfoot", "tr"):

@@ -24,7 +24,7 @@ def is_tab_set(node: Node) -> bool:
 
 
 def tabs(tab_set: Node) -> tuple[list[tuple[str, list[Child]]], list[Child]]:
-    """Return (label, content of its panel) in order, and what else the set holds. A label may be "", a panel empty."""
+    """Return (label, content of its panel) in order, and the rest of the set. A label may be "", a panel empty."""
     labels: list[str] = []
     panels: list[list[Child]] = []
     rest: list[Child] = []
@@ -60,7 +60,7 @@ def _is_panel(node: Node) -> bool:
     classes = node.classes
     if not _PANELS.isdisjoint(classes) or node.get("role") == "tabpanel":
         return True
-    # pymdownx's older style calls the panel itself "tabbed-content", the newer one what holds all panels.
+    # pymdownx's older style calls the panel itself "tabbed-content", the newer one the element around all panels.
     return "tabbed-content" in classes and not any("tabbed-block" in c.classes for c in node.elements())
 
 

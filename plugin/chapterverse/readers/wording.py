@@ -34,7 +34,7 @@ _Rule = Callable[[StateInline, bool], bool]
 
 
 def wording_plugin(md: MarkdownIt, mdx: bool = False) -> None:
-    """Teach a parser to keep what plain paragraphs say in the list `wordings` of its environment.
+    """Teach a parser to keep plain paragraphs as written, in the list `wordings` of its environment.
 
     Args:
         mdx: expressions were taken out of the text, so that two spaces may stand where one was on either side.
@@ -46,14 +46,14 @@ def wording_plugin(md: MarkdownIt, mdx: bool = False) -> None:
 
 
 def _located(rule: _Rule) -> _Rule:
-    """Return an inline rule whose tokens say where in the source they stand."""
+    """Return an inline rule whose tokens hold their span in the source."""
 
     def located(state: StateInline, silent: bool) -> bool:
         start = state.pos
-        found = rule(state, silent)
-        if found and not silent:
+        matches = rule(state, silent)
+        if matches and not silent:
             state.tokens[-1].meta["span"] = (start, state.pos)
-        return found
+        return matches
 
     return located
 
@@ -70,7 +70,7 @@ def _keep(state: StateCore, single_spaces: bool) -> None:
 
 
 def _spaces(item: Token, inline: Token, source: Sequence[str]) -> int:
-    """Return how many spaces stand between the marker of a list item and the text in its line, 1 where none does."""
+    """Return the number of spaces between the marker of a list item and its text, 1 where there is none."""
     line = source[item.map[0]].rstrip() if item.map else ""
     before = line.removesuffix(inline.content.partition("\n")[0].rstrip())
     spaces = len(before) - len(before.rstrip(" "))
@@ -89,7 +89,7 @@ def _keep_paragraph(inline: Token, children: Sequence[Token], wordings: list[str
 
 
 def _wording(source: str, children: Iterable[Token]) -> str:
-    """Return the lines of a paragraph without their indentation; all that they hold but escapes as it stands."""
+    """Return the lines of a paragraph without their indentation, unchanged but for resolved escapes."""
     out: list[str] = []
     at = 0
     for child in children:
