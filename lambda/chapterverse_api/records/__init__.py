@@ -44,28 +44,20 @@ def open_records(settings: Settings) -> Records | None:
         ConfigurationError: it names no database that this release knows, its package is missing, or
             `settings.records_days` is no number of days.
     """
-    from chapterverse_api.records.database import Database
-    from chapterverse_api.records.table import Table
+    from chapterverse_api.records.table import Table, postgres_database, sqlite_database
 
     kind, _, place = settings.records.partition(":")
     days = days_of(settings)
     if not settings.records:
         return None
-    database: Database
     if kind == "sqlite" and place:
-        from chapterverse_api.records.sqlite import SqliteDatabase
-
-        database = SqliteDatabase(Path(place))
-    elif kind in ("postgres", "postgresql") and place:
-        from chapterverse_api.records.postgres import PostgresDatabase
-
-        database = PostgresDatabase(settings.records)
-    else:
-        # What it names instead may hold a password.
-        raise ConfigurationError(
-            "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH or postgresql://USER:PASSWORD@HOST/NAME."
-        )
-    return Table(database, days)
+        return Table(sqlite_database(Path(place)), days)
+    if kind in ("postgres", "postgresql") and place:
+        return Table(postgres_database(settings.records), days)
+    # What it names instead may hold a password.
+    raise ConfigurationError(
+        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH or postgresql://USER:PASSWORD@HOST/NAME."
+    )
 
 
 def days_of(settings: Settings) -> int:

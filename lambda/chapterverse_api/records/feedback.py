@@ -7,13 +7,10 @@ and `created_at` from when its age counts: that of its turn, so that no comment 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
+from chapterverse.database import Row, Statements
 from chapterverse.model import sound
 from chapterverse_api.records.types import CitedSource, StoredRating, StoredTurn
-
-if TYPE_CHECKING:
-    from chapterverse_api.records.database import Row, Statements
 
 TABLE = """
     CREATE TABLE IF NOT EXISTS feedback (
@@ -73,9 +70,9 @@ def forget(db: Statements, scope: str) -> int:
     return db.change(_FORGET, (scope, scope))
 
 
-def sweep(db: Statements, oldest: str, most: int, skipping: str) -> int:
+def sweep(db: Statements, oldest: str, most: int) -> int:
     """Remove what is too old; return how many rows it was."""
-    return db.change(_SWEEP.format(skipping=skipping), (oldest, most))
+    return db.change(_SWEEP.format(skipping=db.skipping), (oldest, most))
 
 
 def rated_of(row: Row) -> StoredRating:

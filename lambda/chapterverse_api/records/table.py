@@ -13,20 +13,18 @@ import json
 from collections.abc import Callable
 from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from pathlib import Path
 
+from chapterverse.database import Database, Faults, Row, Statements
+from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
 from chapterverse_api.records import feedback
-from chapterverse_api.records.database import Database, Row, Statements
 from chapterverse_api.records.types import TURNS, CitedSource, RecordsFault, StoredRating, StoredThread, StoredTurn
 
 #: Rows of any thread that a write removes at most, when they are too old.
 SWEPT = 100
 #: Turns that are kept of one thread at most.
 LONGEST = 200
-
-T = TypeVar("T")
-
 
 _TABLE = """
     CREATE TABLE IF NOT EXISTS conversations (
@@ -90,13 +88,29 @@ _FORGET = "DELETE FROM conversations WHERE scope = ?"
 _ALL = 2**31
 
 
-def schema(identity: str) -> tuple[str, ...]:
-    """Return the statements that make what is missing of the tables and their indexes.
-
-    Args:
-        identity: type of a number that grows and is never used again.
-    """
-    return (_TABLE.format(identity=identity), feedback.TABLE, *_INDEXES, *feedback.INDEXES)
+_OF_SQLITE: Faults = {
+    "busy": RecordsFault("Another process is writing to the conversations in {place}: wait for it."),
+    "unusable": RecordsFault("The conversations in {place} can't be used ({detail})."),
+    "damaged": RecordsFault("The file {place} is no database of conversations: remove it, or name another."),
+    "text": RecordsFault("The conversations in {place} can't be used (a text can't be stored)."),
+}
+_OF_POSTGRES: Faults = {
+    "missing": ConfigurationError('Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".'),
+    "address": ConfigurationError(
+        "CHAPTERVERSE_RECORDS is no address of a Postgres database: write postgresql://USER:PASSWORD@HOST/NAME, the "
+        "password percent-encoded."
+    ),
+    "unreachable": RecordsFault(
+        "The database of the conversations can't be reached: see that its server runs, and correct "
+        "CHAPTERVERSE_RECORDS."
+    ),
+    "lost": RecordsFault("The connection to the database of the conversations broke off, or took too long."),
+    # Nothing of what the server says: it may hold a password.
+    "unusable": RecordsFault(
+        "The database of the conversations refuses (SQLSTATE {state}): see that its user may write and that the table "
+        "named conversations is ours."
+    ),
+}
 
 
 class Table:
@@ -120,13 +134,13 @@ class Table:
         def write(db: Statements) -> None:
             db.change(_APPEND, row)
             db.change(_SHORTEN, (scope, scope, LONGEST))
-            self._sweep(db, oldest, SWEPT)
+            _sweep(db, oldest, SWEPT)
 
         self._database.run(write)
 
     def thread(self, thread_id: str) -> StoredThread:
         values = (_scope(thread_id), self._oldest()) * 2
-        rows = self._database.run(lambda db: db.rows(_READ, values), otherwise=list[Row]())
+        rows = self._database.run(lambda db: db.rows(_READ, values), otherwise=list[Row](), reading=True)
         try:
             turns = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
         except (TypeError, ValueError) as error:
@@ -151,13 +165,13 @@ class Table:
 
         def write(db: Statements) -> None:
             feedback.keep(db, rated, now, oldest)
-            self._sweep(db, oldest, SWEPT)
+            _sweep(db, oldest, SWEPT)
 
         self._database.run(write)
 
     def rated(self, limit: int) -> list[StoredRating]:
         oldest = self._oldest()
-        rows = self._database.run(lambda db: feedback.read(db, oldest, limit), otherwise=list[Row]())
+        rows = self._database.run(lambda db: feedback.read(db, oldest, limit), otherwise=list[Row](), reading=True)
         try:
             return [feedback.rated_of(row) for row in rows]
         except (TypeError, ValueError) as error:
@@ -174,16 +188,56 @@ class Table:
 
     def expire(self, days: int) -> int:
         oldest = self._oldest(days)
-        return self._database.run(lambda db: self._sweep(db, oldest, _ALL), otherwise=0)
-
-    def _sweep(self, db: Statements, oldest: str, most: int) -> int:
-        skipping = self._database.skipping
-        turns = db.change(_SWEEP.format(skipping=skipping), (oldest, most))
-        return turns + feedback.sweep(db, oldest, most, skipping)
+        return self._database.run(lambda db: _sweep(db, oldest, _ALL), otherwise=0)
 
     def _oldest(self, days: int | None = None) -> str:
         """Return the time before which everything is too old."""
         return _written(self._clock() - timedelta(days=self._days if days is None else days))
+
+
+def sqlite_database(path: Path, patience: float = 2.0) -> Database:
+    """Return the database in a file of its own, which its owner alone may read.
+
+    Args:
+        patience: seconds to wait while another process writes.
+    """
+    from chapterverse.database.sqlite import SqliteDatabase
+
+    return SqliteDatabase(path, _prepare, _OF_SQLITE, patience)
+
+
+def postgres_database(uri: str) -> Database:
+    """Return the database at an address, over connections that are used again. A reader waits, so none waits for long.
+
+    Raises:
+        ConfigurationError: the address can't be read, or psycopg is missing.
+    """
+    from chapterverse.database.postgres import PostgresDatabase
+
+    limits = {"statement_timeout": 2.0, "lock_timeout": 2.0}
+    return PostgresDatabase(uri, _prepare, _OF_POSTGRES, connect_seconds=3, silence_seconds=5, limits=limits, idle=4)
+
+
+def _prepare(db: Statements, make: bool) -> bool:
+    """Return whether the tables are there, after making what is missing if that is asked for.
+
+    Where an earlier release made one of them, the other is made in any case.
+    """
+    names = ("conversations", "feedback")
+    if not make and not db.tables(*names):
+        return False
+    if db.tables(*names) < len(names):
+        db.lock("chapterverse.conversations")
+    # Who comes second must not lock tables that others already write to.
+    if db.tables(*names) < len(names):
+        for statement in (_TABLE.format(identity=db.identity), feedback.TABLE, *_INDEXES, *feedback.INDEXES):
+            db.change(statement)
+    return True
+
+
+def _sweep(db: Statements, oldest: str, most: int) -> int:
+    turns = db.change(_SWEEP.format(skipping=db.skipping), (oldest, most))
+    return turns + feedback.sweep(db, oldest, most)
 
 
 def _foreign() -> RecordsFault:
