@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.embedding.reply import checked
+from chapterverse.embedding.batches import checked
 from chapterverse.errors import ProviderError
 
 BAD_NUMBERS: list[Any] = [math.nan, math.inf, -math.inf, 1e16, 10**400, "0.1", None, True, [0.1], {}]

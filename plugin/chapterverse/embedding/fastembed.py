@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chapterverse.embedding.batches import checked
 from chapterverse.embedding.protocols import Vector
-from chapterverse.embedding.reply import checked
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.model import EmbedderCard
 

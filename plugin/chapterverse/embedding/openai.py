@@ -17,16 +17,15 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from chapterverse.embedding.batches import embed_in_batches
+from chapterverse.embedding.batches import checked, embed_in_batches
 from chapterverse.embedding.models import Model, Spelling
 from chapterverse.embedding.protocols import Vector
-from chapterverse.embedding.reply import checked
-from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError
+from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
-from chapterverse.net import JsonClient, Reply, bearer, is_unbilled
-from chapterverse.net.retry import BusyError, RetryPolicy
-from chapterverse.net.versions import unversioned
-from chapterverse.providers.errors import TextRejected
+from chapterverse.net import JsonClient, Reply, bearer
+from chapterverse.net.address import unversioned
+from chapterverse.net.retry import RetryPolicy
+from chapterverse.providers.errors import TextRejected, refusal
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
@@ -66,12 +65,8 @@ _REASONS = {
     429: "has a rate limit that was reached: try again later",
 }
 
-#: How servers say that they don't know a key, or that the key may not do this.
-_KEY_REFUSED = {401, 403}
-
 #: How servers say that they will never take a request as it is: 413 and 422 are those of text-embeddings-inference.
-_REFUSED = {400, 413, 422}
-_PASSING = {408, 409, 429}
+_REJECTED = {400, 413, 422}
 
 
 class OpenAIEmbedder:
@@ -231,15 +226,7 @@ def _failure(reply: Reply) -> ProviderError:
     if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
         status = 402
     message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
-    failure = ProviderError(message)
-    if status in _PASSING or status >= 500:
-        failure = BusyError(message, pause=reply.pause)
-    elif status in _KEY_REFUSED:
-        failure = KeyRefused(message)
-    elif status in _REFUSED:
-        failure = TextRejected(message)
-    failure.unbilled = is_unbilled(status)
-    return failure
+    return refusal(message, status, reply.pause, _REJECTED)
 
 
 def _cosine(a: Vector, b: Vector) -> float:

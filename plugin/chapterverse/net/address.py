@@ -1,7 +1,8 @@
-"""The address of a service: host, port, path, and whether it uses TLS."""
+"""The address of a service: host, port, path, and whether it uses TLS. Each request adds its API version, as `/v1`."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.net.headers import plain
 
 _PORTS = {"http": 80, "https": 443}
+_VERSION = re.compile(r"/v\d{1,3}/*\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class Address:
         if "@" in parts.netloc:
             raise ConfigurationError(f"The address of {host} holds a user or a password: use https://HOST, and a key.")
         return cls(parts.scheme, host, port, parts.path.rstrip("/"))
+
+
+def unversioned(url: str) -> str:
+    """Return an address without a version at its end, which other programs ask for and each request would repeat."""
+    return _VERSION.sub("", url.strip())
 
 
 def _shown(base_url: str) -> str:

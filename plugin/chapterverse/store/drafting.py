@@ -7,19 +7,22 @@ moves to it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from chapterverse.errors import ChapterVerseError, IndexFault, IndexLocked
-from chapterverse.model import EmbedderCard, Head, Point
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault
+from chapterverse.model import EmbedderCard, Head, Point, Scope
+from chapterverse.store.files import Manifest
 
 # The engine is loaded by whoever opens a shard: a build that changes nothing does not.
 if TYPE_CHECKING:
     from chapterverse.store.draft import ShardDraft
     from chapterverse.store.shard import Shard
+
+T = TypeVar("T")
 
 _REWRITE_BATCH = 1000
 
@@ -70,12 +73,6 @@ class DraftPublication:
         head = Head("", "", 0, found.pages, found.chunks, "", languages=found.languages)
         return ShardSnapshot(head, self._draft())
 
-    def _check_next(self, head: Head) -> None:
-        """Raises `IndexLocked` if the head does not follow the live one."""
-        live = self.previous.head.generation if self.previous else 0
-        if head.generation != live + 1:
-            raise IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
-
     def _seal(self) -> None:
         self._draft().seal()
         self._opened = None
@@ -92,7 +89,6 @@ class DraftPublication:
 
     def _new_draft(self) -> ShardDraft:
         from chapterverse.store.draft import ShardDraft
-        from chapterverse.store.manifest import Manifest
 
         size = self._embedder.size
         if not self.previous or self.previous.head.embedder.fingerprint != self._embedder.fingerprint:
@@ -104,6 +100,23 @@ class DraftPublication:
         while batch := list(islice(points, _REWRITE_BATCH)):
             draft.write(batch)
         return draft
+
+
+def open_live(scope: Scope, live: Callable[[], T], load: Callable[[T], ShardSnapshot]) -> ShardSnapshot:
+    """Return what `load` opens of the record that names the live generation.
+
+    Raises:
+        IndexCorrupt: it is damaged.
+    """
+    for _ in range(3):
+        record = live()
+        try:
+            return load(record)
+        except IndexCorrupt:
+            # The generation may have been removed between reading its name and opening it: look again.
+            if live() == record:
+                raise
+    raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
 
 
 @contextlib.contextmanager

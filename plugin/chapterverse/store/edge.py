@@ -23,8 +23,8 @@ from pathlib import Path
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
-from chapterverse.store.heads import HEAD, folder_name, live_name, read_head, write_head
+from chapterverse.store.drafting import DraftPublication, ShardSnapshot, open_live, writing
+from chapterverse.store.heads import HEAD, check_next, folder_name, live_name, read_head, write_head
 
 _LOCK = "publish.lock"
 #: How long a lock may be held by somebody who only looks (`publishing`).
@@ -56,23 +56,16 @@ class EdgeStore:
     def snapshot(self, scope: Scope) -> ShardSnapshot:
         from chapterverse.store.shard import Shard
 
-        folder = self._folder(scope)
-        for _ in range(3):
-            head, name = self._live(scope)
-            try:
-                return ShardSnapshot(head, Shard.load(folder / name, head.embedder.size))
-            except IndexCorrupt:
-                # The generation may have been retired between reading its name and opening it: look again.
-                if self._live(scope)[1] == name:
-                    raise
-        raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
+        def load(live: tuple[Head, str]) -> ShardSnapshot:
+            head, name = live
+            return ShardSnapshot(head, Shard.load(self._folder(scope) / name, head.embedder.size))
+
+        return open_live(scope, lambda: self._live(scope), load)
 
     def intact(self, scope: Scope) -> bool:
-        from chapterverse.store.manifest import Manifest
-
         try:
             folder = self._folder(scope) / self._live(scope)[1]
-            Manifest.load(folder).check(folder)
+            files.Manifest.load(folder).check(folder)
         except IndexMissing:
             return True
         except (IndexCorrupt, FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
@@ -147,7 +140,7 @@ class EdgePublication(DraftPublication):
         """Do nothing: the lock holds as long as this process lives."""
 
     def commit(self, head: Head) -> None:
-        self._check_next(head)
+        check_next(head, self.previous.head if self.previous else None)
         with writing(self._folder):
             self._seal()
             files.sync(self._place)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -21,13 +21,12 @@ from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string
 from chapterverse.net.body import read
 from chapterverse.net.connections import Connections, Exchange, Request
 from chapterverse.net.headers import lowered
+from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Stream
 
 _CONNECT_SECONDS = 3.0
-#: Tries of one request, and the longest pause before the second; it doubles each time and is drawn at random below:
 #: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
-_TRIES = 4
-_PAUSE = 0.1
+_RETRY = RetryPolicy(tries=4, first=0.1, spread=(0.0, 1.0))
 
 _FAILED = {429, 500, 502, 503, 504}
 #: What services that answer 400 to everything call a moment's trouble.
@@ -81,7 +80,7 @@ class RawResponse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """A whole answer. Implements `ChatMessage`."""
+    """A whole answer. Implements `RawResponse`."""
 
     status: int
     headers: Mapping[str, str]
@@ -141,39 +140,39 @@ class Client:
         return answer
 
     def _tried(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], S]) -> S:
-        deadline = time.monotonic() + seconds
-        for failed in range(_TRIES):
-            pause = random.uniform(0, _PAUSE * 2**failed)  # noqa: S311 no secret
-            is_last = failed == _TRIES - 1 or time.monotonic() + pause >= deadline
+        started, retry = time.monotonic(), replace(_RETRY, seconds=seconds)
+        for failed in count(1):
             try:
-                said = self._timely(call, deadline, use)
+                answer = self._timely(call, started + seconds, use)
             except ProviderError:
-                if is_last or time.monotonic() + pause >= deadline:
+                pause = retry.pause(failed, time.monotonic() - started)
+                if pause is None:
                     raise
             else:
-                if is_last or not self._passes(said):
-                    return said
+                pause = retry.pause(failed, time.monotonic() - started)
+                if pause is None or not self._passes(answer):
+                    return answer
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
-    def _passes(self, said: RawResponse) -> bool:
-        return said.status in _FAILED or (said.status >= 400 and self.code(said) in _PASSING)
+    def _passes(self, answer: RawResponse) -> bool:
+        return answer.status in _FAILED or (answer.status >= 400 and self.code(answer) in _PASSING)
 
     def _timely(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], S]) -> S:
         """Send a request; where the service only minds the time of it, once more by the service's own clock."""
-        said = self._sent(call, deadline, use)
-        off = self._off(said)
+        answer = self._sent(call, deadline, use)
+        off = self._off(answer)
         if abs(off) < _SKEW:
-            return said
+            return answer
         self._skew += off
         return self._sent(call, deadline, use)
 
-    def _off(self, said: RawResponse) -> timedelta:
+    def _off(self, answer: RawResponse) -> timedelta:
         """Return by how much the service's clock is ahead of ours, 0 where that is not what it minds."""
-        if said.status not in (400, 401, 403) or self.code(said) not in _SKEWED:
+        if answer.status not in (400, 401, 403) or self.code(answer) not in _SKEWED:
             return timedelta()
         try:
-            return parsedate_to_datetime(said.headers["date"]) - self._now()
+            return parsedate_to_datetime(answer.headers["date"]) - self._now()
         # A date without a zone can't be compared with one that has it.
         except (KeyError, ValueError, TypeError, OverflowError):
             return timedelta()

@@ -23,12 +23,11 @@ from chapterverse.store.qdrant.garbage import collect, total, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.store.qdrant.publication import QdrantPublication
 from chapterverse.store.qdrant.record import QdrantHead, key_of
-from chapterverse.store.qdrant.retry import ONCE, QdrantRetry
-from chapterverse.store.qdrant.server import NoCollection, QdrantServer
+from chapterverse.store.qdrant.server import ONCE, NoCollection, QdrantRetry, QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import QdrantWriter
 
-__all__ = ["Patience", "Place", "QdrantPublication", "QdrantSnapshot", "QdrantStore", "Times"]
+__all__ = ["LeaseTimes", "QdrantAddress", "QdrantPublication", "QdrantRetry", "QdrantSnapshot", "QdrantStore"]
 
 
 class QdrantStore:

@@ -8,21 +8,23 @@ written anew, in a collection of its own where the vectors are of another space.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
-from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
+from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.model import EmbedderCard, Head, Point
+from chapterverse.store.heads import check_next
+from chapterverse.store.points import check, slices
 from chapterverse.store.qdrant.collections import ensure, name_of
 from chapterverse.store.qdrant.filters import among, both, view
 from chapterverse.store.qdrant.garbage import collect, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
-from chapterverse.store.qdrant.points import point_id, stored
 from chapterverse.store.qdrant.record import Layout, QdrantHead, Retired, key_of
 from chapterverse.store.qdrant.server import QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import QdrantWriter
-from chapterverse.store.validation import check
 
 #: Points, and ids, of one request: about 2 MB with vectors of 1024 dimensions.
 _BATCH, _IDS = 100, 500
@@ -58,16 +60,16 @@ class QdrantPublication:
         batch = {p.chunk.chunk_id: p for p in points}
         for point in batch.values():
             check(point, self._embedder.size)
-        for ids in _slices(list(batch), _BATCH):
+        for ids in slices(list(batch), _BATCH):
             self._bury(ids)
-            made = [stored(batch[i], self._key, self._epoch) for i in ids]
+            made = [_stored(batch[i], self._key, self._epoch) for i in ids]
             self._writer.upsert(self._collection(), made)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
-        for ids in _slices(list(dict.fromkeys(chunk_ids)), _IDS):
+        for ids in slices(list(dict.fromkeys(chunk_ids)), _IDS):
             self._bury(ids)
             # What this very publication wrote was never seen by anybody.
-            self._writer.delete_points(self._collection(), [point_id(i, self._key, self._epoch) for i in ids])
+            self._writer.delete_points(self._collection(), [_point_id(i, self._key, self._epoch) for i in ids])
 
     def preview(self) -> QdrantSnapshot:
         collection, where = self._collection(), view(self._key, self._epoch)
@@ -78,9 +80,7 @@ class QdrantPublication:
         return QdrantSnapshot(self._server, found, self._key, self._epoch, self._opened())
 
     def commit(self, head: Head) -> None:
-        live = self.previous.head.generation if self.previous else 0
-        if head.generation != live + 1:
-            raise IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
+        check_next(head, self.previous.head if self.previous else None)
         layout = self._opened()
         record = self._lease.confirm()
         found = self._writer.count(layout.collection, view(self._key, self._epoch))
@@ -152,5 +152,16 @@ class QdrantPublication:
             self._lease.change(record.epoch, retired=[asdict(r) for r in kept], draft="")
 
 
-def _slices(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (values[at : at + size] for at in range(0, len(values), size))
+def _point_id(chunk_id: str, key: str, born: int) -> str:
+    """Return the id of a chunk's point of one generation: UUIDv5 of both, so that writing it twice writes it once."""
+    return str(uuid.uuid5(uuid.UUID(chunk_id), f"{key} {born}"))
+
+
+def _stored(point: Point, key: str, born: int) -> dict[str, Any]:
+    """Return a point with the scope that it belongs to (`head`) and the generation that brings it (`born`)."""
+    lexical = {"indices": list(point.lexical.indices), "values": list(point.lexical.values)}
+    vectors: dict[str, Any] = {"lexical": lexical}
+    if point.dense is not None:
+        vectors["dense"] = list(point.dense)
+    payload = {**point.chunk.payload(), "head": key, "born": born}
+    return {"id": _point_id(point.chunk.chunk_id, key, born), "vector": vectors, "payload": payload}

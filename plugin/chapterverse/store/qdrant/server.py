@@ -8,18 +8,43 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 from urllib.parse import quote
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, IndexUnavailable, ProviderError
 from chapterverse.net import JsonClient, Reply
+from chapterverse.net.retry import RetryPolicy
 from chapterverse.store.protocols import Asking
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
-from chapterverse.store.qdrant.retry import ONCE, RETRIED, QdrantRetry
 
 #: Points of one request without and with what they hold, so that no reply grows over what `rest` accepts.
 PAGE, SLICE = 1000, 128
+
+
+#: Statuses of a server that may answer later.
+RETRIED = frozenset({408, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class QdrantRetry(RetryPolicy):
+    """How a publisher tries again. No further try begins after `seconds`, which a lease outlives.
+
+    Attributes:
+        request: seconds that one try may take; connecting has its own, shorter bound.
+    """
+
+    seconds: float = 15.0
+    first: float = 0.25
+    longest: float = 8.0
+    spread: tuple[float, float] = (0.5, 1.0)
+    request: int = 10
+
+
+#: How a reader does: a person is waiting, so there is no further try.
+ONCE = QdrantRetry(tries=1)
 
 
 class NoCollection(IndexMissing):
@@ -39,12 +64,12 @@ class QdrantServer:
         ConfigurationError: it refused the key.
     """
 
-    def __init__(self, place: QdrantAddress, patience: QdrantRetry = ONCE) -> None:
+    def __init__(self, place: QdrantAddress, retry: QdrantRetry = ONCE) -> None:
         self.place = place
         self.asking: Asking = nullcontext
-        self._patience = patience
+        self._retry = retry
         headers = {"api-key": place.key} if place.key else {}
-        self._client = JsonClient(place.url, headers, total_seconds=patience.request)
+        self._client = JsonClient(place.url, headers, total_seconds=retry.request)
 
     def count(self, collection: str, where: Where) -> int:
         found = self._post(collection, "points/count", {"filter": where, "exact": True})
@@ -105,24 +130,26 @@ class QdrantServer:
         return self._checked(lambda: self._client.post(where, body), collection)
 
     def _checked(self, send: Callable[[], Reply], collection: str) -> Any:
-        started, failed = time.monotonic(), 0
-        while True:
-            pause = 0.0
+        started = time.monotonic()
+        for failed in count(1):
+            asked = None
             try:
                 with self.asking():
                     reply = _sent(send)
-                    pause = reply.pause or 0.0
+                    asked = reply.pause
                     failure = _failure(reply, self.place, collection)
                     if isinstance(failure, IndexUnavailable):
                         raise failure
             except IndexUnavailable:
-                failed += 1
-                if not self._patience.wait(failed, started, pause):
+                pause = self._retry.pause(failed, time.monotonic() - started, asked)
+                if pause is None:
                     raise
+                self._retry.sleep(pause)
                 continue
             if failure:
                 raise failure
             return reply.body["result"]
+        raise AssertionError("the last try returns or raises")
 
 
 def _sent(send: Callable[[], Reply]) -> Reply:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
+from chapterverse.store.points import best, slices
 from chapterverse.store.protocols import Hit
 from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
 from chapterverse.store.qdrant.record import Layout, key_of
 from chapterverse.store.qdrant.server import SLICE, NoCollection, QdrantServer
 
-_T = TypeVar("_T")
-
-#: Results beyond the wanted ones, so that a tie at the edge is seen.
-_TIE_MARGIN = 16
 #: Values of one "any of", and single-term queries of one batch.
 _VALUES, _TERMS = 500, 64
 #: Distinct values of one reply: a megabyte or two of addresses.
@@ -71,7 +68,7 @@ class QdrantSnapshot:
     def document_frequencies(self, indices: Sequence[int]) -> list[int]:
         unknown = sorted({i for i in indices if i in _INDICES} - self._frequencies.keys())
         size = _TERMS if self._layout.shards == 1 else 1
-        for terms in _slices(unknown, size):
+        for terms in slices(unknown, size):
             self._frequencies.update(self._counted(terms))
         return [self._frequencies.get(i, 0) for i in indices]
 
@@ -87,7 +84,7 @@ class QdrantSnapshot:
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
         ids = self._ids(None if file_paths is None else sorted(set(file_paths)))
-        for some in _slices(ids, SLICE):
+        for some in slices(ids, SLICE):
             found = {_chunk_id(p): p for p in self._retrieve([point for _, point in some])}
             for chunk_id, _ in some:
                 yield _point(found[chunk_id])
@@ -95,7 +92,7 @@ class QdrantSnapshot:
     def vectors(self, embed_hashes: Collection[str]) -> dict[str, tuple[float, ...] | None]:
         wanted: bool | list[str] = ["dense"] if self.head.embedder.size else False
         out: dict[str, tuple[float, ...] | None] = {}
-        for some in _slices(sorted(embed_hashes), _VALUES):
+        for some in slices(sorted(embed_hashes), _VALUES):
             where = both(self._view, among("embed_hash", some))
             for p in self._server.scroll(self.collection, where, ["embed_hash"], wanted):
                 out[p["payload"]["embed_hash"]] = _dense(p) if wanted else None
@@ -103,18 +100,13 @@ class QdrantSnapshot:
 
     def _search(self, body: Mapping[str, Any], limit: int) -> list[Hit]:
         """Return the best hits; the server only ranks, and what they hold is fetched for those that are wanted."""
-        best = self._ranked(body, limit)
-        found = {p["id"]: p for p in self._retrieve([p["id"] for p in best], ["lexical"])}
-        return [Hit(_chunk(found[p["id"]]), p["score"], _sparse(found[p["id"]])) for p in best]
 
-    def _ranked(self, body: Mapping[str, Any], limit: int) -> list[dict[str, Any]]:
-        """Return ids and scores, best first; ties are cut by chunk id, for the server's own order of them is a whim."""
-        asked = limit + _TIE_MARGIN
-        while True:
-            found = self._server.query(self.collection, {**body, "limit": asked})
-            if len(found) < asked or found[-1]["score"] != found[limit - 1]["score"]:
-                return sorted(found, key=lambda p: (-p["score"], _chunk_id(p)))[:limit]
-            asked *= 4
+        def ask(most: int) -> list[dict[str, Any]]:
+            return self._server.query(self.collection, {**body, "limit": most})
+
+        ranked = best(ask, lambda p: (-p["score"], _chunk_id(p)), limit)
+        points = {p["id"]: p for p in self._retrieve([p["id"] for p in ranked], ["lexical"])}
+        return [Hit(_chunk(points[p["id"]]), p["score"], _sparse(points[p["id"]])) for p in ranked]
 
     def _counted(self, terms: Sequence[int]) -> dict[int, int]:
         """Return in how many chunks each term occurs.
@@ -131,8 +123,8 @@ class QdrantSnapshot:
     def _decoded(self, term: int, found: Sequence[Mapping[str, Any]]) -> int:
         if not found:
             return 0
-        best = _sparse(found[0])
-        idf = found[0]["score"] / best.values[best.indices.index(term)]
+        weights = _sparse(found[0])
+        idf = found[0]["score"] / weights.values[weights.indices.index(term)]
         # idf = ln((N - df + .5) / (df + .5) + 1) = ln((N + 1) / (df + .5))
         frequency = (self.head.chunks + 1) / math.exp(idf) - 0.5
         whole = round(frequency)
@@ -154,12 +146,12 @@ class QdrantSnapshot:
         """Return chunk ids and point ids, by chunk id."""
         wheres: list[Where] = [self._view]
         if file_paths is not None:
-            wheres = [both(self._view, among("source_file_path", some)) for some in _slices(file_paths, _VALUES)]
+            wheres = [both(self._view, among("source_file_path", some)) for some in slices(file_paths, _VALUES)]
         found = (p for where in wheres for p in self._server.scroll(self.collection, where, ["chunk_id"], False))
         return sorted((_chunk_id(p), p["id"]) for p in found)
 
     def _retrieve(self, ids: Sequence[str], vectors: bool | list[str] = True) -> list[dict[str, Any]]:
-        found = [p for some in _slices(ids, SLICE) for p in self._server.retrieve(self.collection, some, vectors)]
+        found = [p for some in slices(ids, SLICE) for p in self._server.retrieve(self.collection, some, vectors)]
         if len(found) != len(ids):
             raise IndexFault("The generation that was being read is gone by now: ask again.")
         return found
@@ -199,10 +191,6 @@ def single(where: Where, term: int) -> dict[str, Any]:
 def every(where: Where, term: int, most: int) -> dict[str, Any]:
     """Return the body of a query for all chunks that hold a term."""
     return {**lexical(where, SparseVector((term,), (1.0,)), None), "limit": most, "with_payload": False}
-
-
-def _slices(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
-    return (values[at : at + size] for at in range(0, len(values), size))
 
 
 def _chunk(point: Mapping[str, Any]) -> Chunk:

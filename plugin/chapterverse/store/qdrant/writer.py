@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
-from chapterverse.store.qdrant.retry import RETRIED, QdrantRetry
-from chapterverse.store.qdrant.server import rejection
+from chapterverse.store.qdrant.server import RETRIED, QdrantRetry, rejection
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -35,25 +35,25 @@ class QdrantWriter:
 
     Raises (all methods):
         IndexMissing: the collection is not there.
-        IndexFault: the server can't be reached, or failed for longer than `patience` lasts.
+        IndexFault: the server can't be reached, or failed for longer than `retry` lasts.
         ConfigurationError: it refused the key.
     """
 
-    def __init__(self, place: QdrantAddress, patience: QdrantRetry) -> None:
+    def __init__(self, place: QdrantAddress, retry: QdrantRetry) -> None:
         """Prepare, without connecting. Raises `ConfigurationError` where the client is not installed."""
         self.place = place
         self.fence: Callable[[], AbstractContextManager[None]] = nullcontext
-        self._patience = patience
-        self._client = _client(place, patience)
+        self._retry = retry
+        self._client = _client(place, retry)
 
     @property
     def longest(self) -> float:
         """Seconds that one try may take."""
-        return self._patience.request + CONNECT_SECONDS
+        return self._retry.request + CONNECT_SECONDS
 
     def hurry(self) -> None:
         """Try once from now on: what is still to be done may as well be done by the next publication."""
-        self._patience = replace(self._patience, tries=1)
+        self._retry = replace(self._retry, tries=1)
 
     def check_version(self) -> None:
         """Raises `IndexFault` if the server is too old to rank as it must."""
@@ -137,8 +137,8 @@ class QdrantWriter:
         self._tried(send, collection, fenced=collection != self.place.heads)
 
     def _tried(self, send: Callable[[QdrantClient], _T], collection: str = "", *, fenced: bool = False) -> _T:
-        started, failed = time.monotonic(), 0
-        while True:
+        started = time.monotonic()
+        for failed in count(1):
             try:
                 with self.fence() if fenced else nullcontext():
                     return send(self._client)
@@ -146,33 +146,40 @@ class QdrantWriter:
                 # Of the fence; the client raises none of ours.
                 raise
             except Exception as error:
-                failed += 1
-                failure, asked = self._failure(error, collection)
-                if asked is None or not self._patience.wait(failed, started, asked):
+                failure, passes, asked = self._failure(error, collection)
+                pause = self._retry.pause(failed, time.monotonic() - started, asked)
+                if not passes or pause is None:
                     raise failure from error
+                self._retry.sleep(pause)
+        raise AssertionError("the last try returns or raises")
 
-    def _failure(self, error: Exception, collection: str) -> tuple[Exception, float | None]:
-        """Return what to say, and the seconds that the server asks for; None where another try is of no use."""
+    def _failure(self, error: Exception, collection: str) -> tuple[Exception, bool, float | None]:
+        """Return what to say, whether another try is of use, and the seconds that the server asks for."""
         from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         host = self.place.host
         if isinstance(error, ResourceExhaustedResponse):
-            return IndexFault(f"{host} allows no more requests for now: try again later."), float(error.retry_after_s)
+            refusal = IndexFault(f"{host} allows no more requests for now: try again later.")
+            return refusal, True, float(error.retry_after_s)
         if isinstance(error, UnexpectedResponse):
             status = error.status_code or 0
-            return rejection(self.place, status, collection), 0.0 if status in RETRIED else None
+            return rejection(self.place, status, collection), status in RETRIED, None
         if isinstance(error, ResponseHandlingException | QdrantException):
-            return IndexFault(
-                f"{host} could not be reached or broke off: readers see no change, or all of it; run it again."
-            ), 0.0
+            return (
+                IndexFault(
+                    f"{host} could not be reached or broke off: readers see no change, or all of it; run it again."
+                ),
+                True,
+                None,
+            )
         # The client parses whatever comes, and stumbles over what is no reply in these ways.
         if isinstance(error, ValueError | TypeError | AssertionError | AttributeError):
-            return rejection(self.place, 200), 0.0
-        return error, None
+            return rejection(self.place, 200), True, None
+        return error, False, None
 
 
-def _client(place: QdrantAddress, patience: QdrantRetry) -> QdrantClient:
+def _client(place: QdrantAddress, retry: QdrantRetry) -> QdrantClient:
     try:
         from qdrant_client import QdrantClient
     except ImportError as error:
@@ -187,7 +194,7 @@ def _client(place: QdrantAddress, patience: QdrantRetry) -> QdrantClient:
         url=place.url,
         # As a header: given as `api_key` the client would warn of every server on loopback.
         headers={"api-key": place.key} if place.key else None,
-        timeout=patience.request,
+        timeout=retry.request,
         check_compatibility=False,
         event_hooks={"request": [shorten]},
     )

@@ -20,16 +20,16 @@ from pathlib import Path
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.drafting import ShardSnapshot
+from chapterverse.store.drafting import ShardSnapshot, open_live
 from chapterverse.store.heads import folder_name
 from chapterverse.store.pack import unpack
 from chapterverse.store.protocols import Asking
 from chapterverse.store.s3 import lease
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.errors import S3Rejection, Unchanged
 from chapterverse.store.s3.publication import HEAD, CurrentHead, S3Publication, ScopePrefix
 from chapterverse.store.s3.record import S3Head, void
+from chapterverse.store.s3.responses import S3Rejection, Unchanged
 
 _LEASE = "publish.lease"
 _GRACE_SECONDS = 15 * 60
@@ -90,15 +90,7 @@ class S3Store:
         return None
 
     def snapshot(self, scope: Scope) -> ShardSnapshot:
-        for _ in range(3):
-            record = self._live(scope)
-            try:
-                return self._opened(scope, record)
-            except IndexCorrupt:
-                # The artefact may have been removed between reading its name and fetching it: look again.
-                if self._live(scope).artefact == record.artefact:
-                    raise
-        raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
+        return open_live(scope, lambda: self._live(scope), lambda record: self._opened(scope, record))
 
     def kept(self) -> list[ShardSnapshot]:
         from chapterverse.store.shard import Shard

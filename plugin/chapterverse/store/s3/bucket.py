@@ -20,8 +20,17 @@ from chapterverse.net.aws.endpoints import custom_endpoint, region_for, suffix
 from chapterverse.net.aws.signing import encoded
 from chapterverse.store.pack import Packed
 from chapterverse.store.protocols import Asking
-from chapterverse.store.s3.errors import Conflict, Missing, S3Rejection, odd, rejection, unconditional, unreachable
-from chapterverse.store.s3.responses import error_code, listed
+from chapterverse.store.s3.responses import (
+    Conflict,
+    Missing,
+    S3Rejection,
+    error_code,
+    listed,
+    odd,
+    rejection,
+    unconditional,
+    unreachable,
+)
 
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; the older rules allowed more.
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chapterverse.store import temporary
+from chapterverse.store.presence import secure, shared_folder
 
 #: Seconds in which a scratch_dir may have been made and not locked yet.
 _YOUNG = 60
@@ -29,12 +29,12 @@ class Cache:
     """The folder; made when something is first put there."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or temporary.root()
+        self.root = root or shared_folder()
 
     def place(self, scope: str, sha256: str) -> Path:
         """Return where an artefact of a scope is, or would be."""
         if self.root.exists():
-            temporary.secure(self.root)
+            secure(self.root)
         return self.root / scope / sha256
 
     def put(self, folder: Path, place: Path) -> None:
@@ -68,7 +68,7 @@ class Cache:
     @contextlib.contextmanager
     def scratch_dir(self) -> Iterator[Path]:
         """Give a private folder, removed at the end; those of killed processes are removed as well."""
-        temporary.secure(self.root)
+        secure(self.root)
         _clear(self.root)
         scratch_dir = Path(tempfile.mkdtemp(suffix=".new", dir=self.root))
         handle = os.open(scratch_dir, os.O_RDONLY)

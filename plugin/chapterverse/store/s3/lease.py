@@ -19,7 +19,7 @@ from chapterverse.errors import ChapterVerseError, IndexLocked
 from chapterverse.model import Scope
 from chapterverse.store.presence import Presence, gone
 from chapterverse.store.s3.bucket import Bucket, S3Object
-from chapterverse.store.s3.errors import S3Rejection
+from chapterverse.store.s3.responses import S3Rejection
 
 #: Seconds after which a holder that says nothing may be taken over: how long a deploy waits after one was killed.
 SECONDS = 20

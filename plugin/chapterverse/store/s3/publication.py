@@ -11,15 +11,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from chapterverse.errors import ChapterVerseError, IndexLocked
+from chapterverse.errors import ChapterVerseError
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.store import files
 from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
+from chapterverse.store.heads import check_next, overtaken
 from chapterverse.store.pack import pack
 from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.errors import Conflict, S3Rejection
 from chapterverse.store.s3.lease import S3Lease
 from chapterverse.store.s3.record import Artefact, S3Head
+from chapterverse.store.s3.responses import Conflict, S3Rejection
 
 HEAD = "head.json"
 
@@ -100,7 +101,7 @@ class S3Publication(DraftPublication):
         self._lease.renew()
 
     def commit(self, head: Head) -> None:
-        self._check_next(head)
+        check_next(head, self.previous.head if self.previous else None)
         self._lease.renew()
         with writing(self._desk):
             self._seal()
@@ -134,7 +135,4 @@ class S3Publication(DraftPublication):
             if not isinstance(refusal, Conflict):
                 with contextlib.suppress(ChapterVerseError):
                     shelf.bucket.remove(shelf.key(name))
-            head = record.head
-            raise IndexLocked(
-                f"Generation {head.generation} of {head.scope} was published meanwhile: run it again."
-            ) from None
+            raise overtaken(record.head) from None
