@@ -93,7 +93,7 @@ class PostgresDatabase:
         self._idle: deque[Connection] = deque()
         # Nobody else closes them when this is dropped.
         weakref.finalize(self, _close, self._idle)
-        self._made = False
+        self._is_ready = False
 
     def run(self, work: Callable[[Statements], T], *, otherwise: T | None = None, reading: bool = False) -> T:
         import psycopg
@@ -106,22 +106,22 @@ class PostgresDatabase:
                 for name, seconds in self._limits.items():
                     db.execute("SELECT set_config(%s, %s, true)", (name, str(max(1, round(1000 * seconds)))))
                 statements = _PostgresStatements(db)
-                made = self._made or self._prepare(statements, otherwise is None)
-                result = work(statements) if made else cast(T, otherwise)
+                is_ready = self._is_ready or self._prepare(statements, otherwise is None)
+                result = work(statements) if is_ready else cast(T, otherwise)
                 is_done = True
         except BaseException as error:
             nobody_knows = is_done and db.closed
             db.close()
             if not isinstance(error, psycopg.Error | UnicodeError):
                 raise
-            self._made = False
+            self._is_ready = False
             name, state = _failure(error)
             # Servers and poolers drop connections that rest; whether one lives is known when it is used.
             if idle and name == "lost":
                 return self.run(work, otherwise=otherwise, reading=reading)
             raise fault(self._faults, "commit" if nobody_knows else name, detail=_detail(error), state=state) from error
         # One that makes each connection anew also looks anew whether the tables are there.
-        self._made = made and self._most_idle > 0
+        self._is_ready = is_ready and self._most_idle > 0
         if len(self._idle) < self._most_idle:
             self._idle.append(db)
         else:

@@ -74,7 +74,7 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start, len(texts)
 
 
-def checked(found: Any, count: int, size: int, provider: str, *, int8: bool = False) -> list[Vector]:
+def checked(vectors: Any, count: int, size: int, provider: str, *, int8: bool = False) -> list[Vector]:
     """Return the vectors of a reply.
 
     Args:
@@ -87,11 +87,11 @@ def checked(found: Any, count: int, size: int, provider: str, *, int8: bool = Fa
     Raises:
         ProviderError: one of them is no such vector: another size, no finite numbers, nothing but zeros.
     """
-    if not isinstance(found, list) or len(found) != count:
+    if not isinstance(vectors, list) or len(vectors) != count:
         raise ProviderError(f"{provider} did not answer with {count} vectors.")
-    if not all(isinstance(v, list) and len(v) == size and _usable(v, int8) for v in found):
+    if not all(isinstance(v, list) and len(v) == size and _usable(v, int8) for v in vectors):
         raise ProviderError(f"{provider} answered with something that is no vector of {size} numbers.")
-    return [tuple(map(float, v)) for v in found]
+    return [tuple(map(float, v)) for v in vectors]
 
 
 def _usable(numbers: list[Any], int8: bool) -> bool:

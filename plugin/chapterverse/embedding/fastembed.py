@@ -86,8 +86,8 @@ class FastEmbedder:
             raise TextTooLong(f"Text {position} is over the {self._card.limit} tokens of the model.", position=position)
 
     def _vectors(self, arrays: Iterable[Any], count: int) -> list[Vector]:
-        found = [array.tolist() for array in arrays]
-        return checked(found, count, self._size or len(found[0]), "The local model")
+        vectors = [array.tolist() for array in arrays]
+        return checked(vectors, count, self._size or len(vectors[0]), "The local model")
 
     def _probe(self, name: str) -> Vector:
         try:
@@ -161,8 +161,8 @@ def _registered(library: type[TextEmbedding], name: str, file: str) -> str:
 
 def _load_named(name: str) -> tuple[TextEmbedding, str]:
     library = _library()
-    known = {str(model["model"]).lower(): str(model["model"]) for model in library.list_supported_models()}
-    if name.lower() not in known:
+    names = {str(model["model"]).lower(): str(model["model"]) for model in library.list_supported_models()}
+    if name.lower() not in names:
         raise ConfigurationError(
             f"fastembed knows no model {name!r}, and there is no such folder: use a name from its list of models."
         )
@@ -174,13 +174,13 @@ def _load_named(name: str) -> tuple[TextEmbedding, str]:
             f"The model {name!r} could not be downloaded: check the network, or name a local folder.", retryable=True
         ) from error
     # Releases of fastembed have changed how they pool a model's output, which is what its class tells.
-    return model, f"{known[name.lower()]} {type(model.model).__name__}"
+    return model, f"{names[name.lower()]} {type(model.model).__name__}"
 
 
 def _cache() -> Path:
     """Return where downloads stay; fastembed's own default is a folder that every user of a machine may write to."""
-    chosen = os.environ.get("FASTEMBED_CACHE_PATH")
-    return Path(chosen) if chosen else Path.home() / ".cache" / "chapterverse" / "models"
+    folder = os.environ.get("FASTEMBED_CACHE_PATH")
+    return Path(folder) if folder else Path.home() / ".cache" / "chapterverse" / "models"
 
 
 def _sentence(error: Exception) -> str:

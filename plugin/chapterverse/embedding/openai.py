@@ -77,14 +77,14 @@ class OpenAIEmbedder:
     ) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
-        self._known = MODELS.get(spelling.name)
+        self._entry = MODELS.get(spelling.name)
         self._document, self._question = _markers(spelling.name)
         self._asking = asking
         self._building = building
         self._patience = patience
-        self._size = spelling.size or (self._known.size if self._known else size)
+        self._size = spelling.size or (self._entry.size if self._entry else size)
         # A model of the table is known to refuse what is too long, and one that made an index was asked then.
-        self._tells = self._known is not None or size > 0
+        self._tells = self._entry is not None or size > 0
 
     @classmethod
     def from_settings(
@@ -107,9 +107,9 @@ class OpenAIEmbedder:
                 "The embedder openai needs a model: use openai:MODEL or openai:MODEL/SIZE, such as "
                 "openai:text-embedding-3-small."
             )
-        known = MODELS.get(spelling.name)
-        if known and spelling.size > known.size:
-            raise ConfigurationError(f"{spelling.name} makes no vectors of over {known.size} numbers.")
+        entry = MODELS.get(spelling.name)
+        if entry and spelling.size > entry.size:
+            raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
         url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
         headers = bearer(key, "OPENAI_API_KEY") if key else {}
         asking = JsonClient(url, headers, billed=True)
@@ -132,18 +132,18 @@ class OpenAIEmbedder:
 
     def beside(self, indexed: EmbedderCard) -> EmbedderCard:
         """Return the card without asking; see `LazySize`. Its size is 0 where neither the model nor the index tells."""
-        if not (self._asked_size or self._known) and indexed.name == f"openai:{self._name}":
+        if not (self._asked_size or self._entry) and indexed.name == f"openai:{self._name}":
             self._size, self._tells = indexed.size, True
         return self._card(self._size)
 
     def _card(self, size: int) -> EmbedderCard:
         name = f"{self._name}/{size}" if self._asked_size else self._name
         space = f"{self._name} {self._document}".strip()
-        return EmbedderCard(f"openai:{name}", size, self._known.limit if self._known else 0, f"openai:{space}")
+        return EmbedderCard(f"openai:{name}", size, self._entry.limit if self._entry else 0, f"openai:{space}")
 
     @property
     def price(self) -> float:
-        return self._known.price if self._known else 0.0
+        return self._entry.price if self._entry else 0.0
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector a text, in slices of 96; see `Embedder`.
@@ -210,10 +210,10 @@ def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
         raise ProviderError(f"{_PROVIDER} answered with something that is no reply.", retryable=True)
     data = reply.body.get("data") if isinstance(reply.body, dict) else None
     entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
-    found = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}
+    by_index = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}
     # Each index once, and no other: else a vector might belong to another text.
-    whole = len(entries) == count and found.keys() == set(range(count))
-    ordered = [found[i] for i in range(count)] if whole else None
+    whole = len(entries) == count and by_index.keys() == set(range(count))
+    ordered = [by_index[i] for i in range(count)] if whole else None
     if not size and ordered and isinstance(ordered[0], list):
         size = len(ordered[0])
     return checked(ordered, count, size, _PROVIDER)

@@ -8,7 +8,7 @@ from threading import Event, Lock
 
 
 class RequestAborted(OSError):
-    """Nobody waits for the answer any more."""
+    """The caller no longer waits for the answer."""
 
 
 class Abort:
@@ -16,7 +16,7 @@ class Abort:
 
     def __init__(self) -> None:
         #: Whether the whole request may have reached the server.
-        self.sent = False
+        self.is_sent = False
         self._cut = Event()
         self._lock = Lock()
         self._socket: socket.socket | None = None
@@ -36,7 +36,7 @@ class Abort:
         """Take the socket that is waited for from now on.
 
         Raises:
-            LeftError: `cut` was called before.
+            RequestAborted: `cut` was called before.
         """
         with self._lock:
             self._socket = sock

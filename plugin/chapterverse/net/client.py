@@ -160,10 +160,10 @@ class JsonClient:
         for failed in count(1):
             reply = self._connections.send(request, use)
             pause = self._retry.pause(failed, 0.0, asked_pause(reply.headers))
-            if reply.status not in self._retried or pause is None or pause > request.left:
+            if reply.status not in self._retried or pause is None or pause > request.seconds_left:
                 return reply
             # What was refused is as good as never sent.
-            request.abort.sent = not is_unbilled(reply.status)
+            request.abort.is_sent = not is_unbilled(reply.status)
             with self._connections.translating_errors(request):
                 request.abort.wait(pause)
         raise AssertionError("the last try returns or raises")

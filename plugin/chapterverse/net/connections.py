@@ -60,13 +60,13 @@ class Request:
     once: bool = False
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the deadline, 0 and less after it."""
         return self.deadline - time.monotonic()
 
     def write(self, connection: http.client.HTTPConnection, path: str) -> None:
         """Send all of it."""
-        connection.sock.settimeout(_left(self.deadline, self.stall))
+        connection.sock.settimeout(_seconds_left(self.deadline, self.stall))
         body: bytes | Iterator[bytes] | None
         if isinstance(self.data, Path):
             body = self._pieces(self.data, connection.sock)
@@ -75,12 +75,12 @@ class Request:
             body, headers = self.data, dict(self.headers)
         connection.request(self.method, path, body=body, headers=headers)
         # One that was not sent to its end is none for any server.
-        self.abort.sent = True
+        self.abort.is_sent = True
 
     def _pieces(self, path: Path, sock: socket.socket) -> Iterator[bytes]:
         with path.open("rb") as file:
             while piece := file.read(_PIECE):
-                sock.settimeout(_left(self.deadline, self.stall))
+                sock.settimeout(_seconds_left(self.deadline, self.stall))
                 yield piece
 
 
@@ -121,7 +121,7 @@ class Connections:
                     return self._exchange(connection, request, use)
                 except _CLOSED:
                     # Closed while it was idle, or by what was sent: who knows, and who is billed for it?
-                    if request.once and request.abort.sent:
+                    if request.once and request.abort.is_sent:
                         raise
                     # What happened to it may have happened to all, and once more is enough to find out.
                     _close(self._idle)
@@ -129,7 +129,7 @@ class Connections:
 
     def give_back(self, exchange: Exchange, request: Request) -> None:
         """Keep a connection for the next request, if its response was read to the end."""
-        # First of all: an abort that comes later must not meet whoever has the connection next.
+        # First of all: an abort that comes later must not end the connection's next request.
         request.abort.release()
         if request.abort.is_cut or exchange.response.will_close or not exchange.response.isclosed():
             exchange.connection.close()
@@ -148,7 +148,7 @@ class Connections:
             elif isinstance(error, TimeoutError):
                 meaning = f"{self.host} did not answer in time."
             failure = ProviderError(meaning, retryable=True)
-            failure.unbilled = not request.abort.sent
+            failure.unbilled = not request.abort.is_sent
             raise failure from error
 
     def _idle_connection(self, request: Request) -> http.client.HTTPConnection | None:
@@ -165,7 +165,7 @@ class Connections:
             connection.close()
 
     def _connect(self, request: Request) -> http.client.HTTPConnection:
-        address, seconds = self._address, max(0.001, min(self._connect_seconds, request.left))
+        address, seconds = self._address, max(0.001, min(self._connect_seconds, request.seconds_left))
         connection = http.client.HTTPConnection(address.host, address.port, timeout=seconds)
         if address.scheme == "https":
             connection = http.client.HTTPSConnection(address.host, address.port, context=_tls())
@@ -222,7 +222,7 @@ class _Timed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(_left(self.deadline, self._stall))
+        self._sock.settimeout(_seconds_left(self.deadline, self._stall))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -249,11 +249,11 @@ def _is_quiet(connection: http.client.HTTPConnection) -> bool:
     return False
 
 
-def _left(deadline: float, stall: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
+def _seconds_left(deadline: float, stall: float) -> float:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise TimeoutError
-    return min(left, stall)
+    return min(seconds, stall)
 
 
 @functools.cache

@@ -99,14 +99,14 @@ class RateLimiter:
         self.seconds = seconds
         self._clock = clock
         self._sleep = sleep
-        self._sent: deque[tuple[float, int]] = deque()
+        self._history: deque[tuple[float, int]] = deque()
         self._turn = threading.Lock()
 
     def wait(self, inputs: int) -> None:
         """Return when `inputs` more may be sent; one that is over the rate alone waits for an empty window."""
-        # Whoever waits keeps the others waiting, which are in line behind it anyway.
+        # One that waits keeps the others waiting, which are in line behind it anyway.
         with self._turn:
-            while self._sent and sum(n for _, n in self._sent) + inputs > self.most:
-                at, _ = self._sent.popleft()
+            while self._history and sum(n for _, n in self._history) + inputs > self.most:
+                at, _ = self._history.popleft()
                 self._sleep(max(0.0, at + self.seconds - self._clock()))
-            self._sent.append((self._clock(), inputs))
+            self._history.append((self._clock(), inputs))

@@ -16,7 +16,7 @@ from chapterverse.net.headers import lowered
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
 
 #: One event that is larger is none of a model: a few words, or a citation with the passage that it cites.
-_MOST_HELD = 1024 * 1024
+_MOST_PENDING = 1024 * 1024
 
 _PIECE = 64 * 1024
 
@@ -65,7 +65,7 @@ class Stream:
             for count, event in enumerate(events, 1):
                 self.at_hand = len(events) - count
                 yield event
-            if total > MOST_BYTES or parser.held > _MOST_HELD:
+            if total > MOST_BYTES or parser.pending > _MOST_PENDING:
                 raise too_large(self._connections.host)
 
     def whole(self) -> bytes:

@@ -2,7 +2,7 @@
 
 Everything is checked before it reaches the engine: a sparse vector of unequal lengths makes it panic and the shard
 unloadable, and a batch with one bad point is half applied (qdrant-edge-py 0.9.0). Whatever it raises leaves the draft
-in doubt, so whoever sees an error throws the draft away.
+in doubt, so after an error the draft is thrown away.
 """
 
 from __future__ import annotations

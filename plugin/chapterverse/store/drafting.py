@@ -17,7 +17,7 @@ from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault
 from chapterverse.model import EmbedderCard, Head, Point, Scope
 from chapterverse.store.files import Manifest
 
-# The engine is loaded by whoever opens a shard: a build that changes nothing does not.
+# Opening a shard loads the engine; a build that changes nothing opens none.
 if TYPE_CHECKING:
     from chapterverse.store.draft import ShardDraft
     from chapterverse.store.shard import Shard
@@ -56,7 +56,7 @@ class DraftPublication:
         self._place = place
         self._live = live
         self._embedder = embedder
-        self._opened: ShardDraft | None = None
+        self._shard: ShardDraft | None = None
 
     def write(self, points: Sequence[Point]) -> None:
         with writing(self._place.parent):
@@ -69,23 +69,23 @@ class DraftPublication:
     def preview(self) -> ShardSnapshot:
         with writing(self._place.parent):
             self._draft().settle()
-        found = self._draft().census()
-        head = Head("", "", 0, found.pages, found.chunks, "", languages=found.languages)
+        census = self._draft().census()
+        head = Head("", "", 0, census.pages, census.chunks, "", languages=census.languages)
         return ShardSnapshot(head, self._draft())
 
     def _seal(self) -> None:
         self._draft().seal()
-        self._opened = None
+        self._shard = None
 
     def _close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
+        if self._shard is not None:
+            self._shard.close()
 
     def _draft(self) -> ShardDraft:
         """Return the private copy, made at the first write: a publication that writes nothing copies nothing."""
-        if self._opened is None:
-            self._opened = self._new_draft()
-        return self._opened
+        if self._shard is None:
+            self._shard = self._new_draft()
+        return self._shard
 
     def _new_draft(self) -> ShardDraft:
         from chapterverse.store.draft import ShardDraft

@@ -42,11 +42,11 @@ class EdgeStore:
         self.root = root
 
     def heads(self) -> list[Head]:
-        found: list[Head] = []
+        heads: list[Head] = []
         for file in self.root.glob(f"*/*/{HEAD}"):
             with contextlib.suppress(IndexMissing):
-                found.append(read_head(file)[0])
-        return sorted(found, key=lambda h: h.scope)
+                heads.append(read_head(file)[0])
+        return sorted(heads, key=lambda h: h.scope)
 
     def head(self, scope: Scope) -> Head | None:
         with contextlib.suppress(IndexMissing):
@@ -106,10 +106,10 @@ class EdgeStore:
         with writing(folder), _locked(folder / _LOCK, scope):
             # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
             live = folder / (read_head(folder / HEAD)[1] if (folder / HEAD).exists() else "")
-            lost = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
-            for path in lost:
+            garbage = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
+            for path in garbage:
                 _remove(path)
-            return len(lost)
+            return len(garbage)
 
     def _previous(self, scope: Scope) -> ShardSnapshot | None:
         # What is damaged can't be continued, only replaced as a whole.

@@ -88,13 +88,13 @@ def need(folder: Path, size: int) -> None:
 
 def sizes(root: Path) -> dict[str, int]:
     """Return the size of every file by its path below `root`, but for the manifest and those that readers rewrite."""
-    found: dict[str, int] = {}
+    by_path: dict[str, int] = {}
     for folder, names in folders(root):
         for name in names:
             if name not in _REWRITTEN:
-                found[(folder / name).as_posix()] = (root / folder / name).stat().st_size
-    found.pop(_MANIFEST, None)
-    return found
+                by_path[(folder / name).as_posix()] = (root / folder / name).stat().st_size
+    by_path.pop(_MANIFEST, None)
+    return by_path
 
 
 def sync(root: Path) -> None:

@@ -51,7 +51,7 @@ class Presence:
         """
         with contextlib.ExitStack() as stack:
             handle = None
-            # What an operator must mend is told by whoever needs the folder.
+            # The code that needs the folder tells the operator what to mend.
             with contextlib.suppress(OSError, ChapterVerseError):
                 handle = stack.enter_context(_locked(_path(token))) if _machine() else None
             yield cls(handle)
@@ -105,8 +105,8 @@ def _boot() -> str:
 def secure(folder: Path) -> None:
     """Make the folder; raises `ConfigurationError` if anybody else could have put something there."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise ConfigurationError(
             f"The temporary folder {folder} is another user's, or others may write there: remove it, or set "
             "TMPDIR to a folder of your own."

@@ -40,7 +40,8 @@ _Value = TypeVar("_Value")
 SHARD, TERMS = "shard", "terms.bin"
 
 _SCROLL = 1000
-#: Points that each half of `Held` keeps, about 10 kB each, so 50 MB; pages likewise, of so many chunks at the most.
+#: Points that each half of a `TwoGenerationCache` keeps, about 10 kB each, so 50 MB; pages likewise, of so many chunks
+#: at the most.
 _POINTS, _PAGES, _PAGE = 2500, 125, 50
 #: More than the values that any field has.
 _VALUES = 2**31
@@ -71,10 +72,10 @@ class TwoGenerationCache(Generic[_Key, _Value]):
         self._older: dict[_Key, _Value] = {}
 
     def get(self, key: _Key) -> _Value | None:
-        found = self._newer.get(key)
-        if found is None and (found := self._older.get(key)) is not None:
-            self[key] = found
-        return found
+        value = self._newer.get(key)
+        if value is None and (value := self._older.get(key)) is not None:
+            self[key] = value
+        return value
 
     def __setitem__(self, key: _Key, value: _Value) -> None:
         if len(self._newer) >= self._size:
@@ -117,8 +118,8 @@ class Terms:
         """Return them with these numbers of chunks added, which may be negative."""
         counts = Counter(dict(zip(self._terms, self._counts, strict=True)))
         counts.update(added)
-        kept = sorted((term, count) for term, count in counts.items() if count)
-        return Terms(array("I", (t for t, _ in kept)), array("I", (c for _, c in kept)))
+        pairs = sorted((term, count) for term, count in counts.items() if count)
+        return Terms(array("I", (t for t, _ in pairs)), array("I", (c for _, c in pairs)))
 
     def counts(self, terms: Iterable[int]) -> list[int]:
         return [self._count(term) for term in terms]

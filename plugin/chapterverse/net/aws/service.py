@@ -87,10 +87,10 @@ class AwsService:
                 f"{title(self._service)} can't be reached, or did not answer in time: check the network, AWS_REGION "
                 "and AWS_ENDPOINT_URL."
             ) from None
-        said = parsed(answer.raw)
-        fields = said if isinstance(said, dict) else {}
-        if answer.status == 200 and isinstance(said, dict):
-            return said
+        reply = parsed(answer.raw)
+        fields = reply if isinstance(reply, dict) else {}
+        if answer.status == 200 and isinstance(reply, dict):
+            return reply
         code = _code(answer)
         operation = target.rpartition(".")[2]
         meaning = _meaning(code, answer.status, str(fields.get("message") or fields.get("Message")), operation)
@@ -99,10 +99,10 @@ class AwsService:
 
 def _code(answer: RawResponse) -> str:
     """Return the service's name for what is wrong, without the namespace before it."""
-    said = parsed(answer.raw)
-    fields = said if isinstance(said, dict) else {}
-    named = fields.get("__type") or fields.get("code") or answer.headers.get("x-amzn-errortype", "")
-    code = str(named).partition(":")[0].rpartition("#")[2]
+    reply = parsed(answer.raw)
+    fields = reply if isinstance(reply, dict) else {}
+    name = fields.get("__type") or fields.get("code") or answer.headers.get("x-amzn-errortype", "")
+    code = str(name).partition(":")[0].rpartition("#")[2]
     return code if _CODE.fullmatch(code) else ""
 
 

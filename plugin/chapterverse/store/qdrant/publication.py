@@ -62,8 +62,8 @@ class QdrantPublication:
             check(point, self._embedder.size)
         for ids in slices(list(batch), _BATCH):
             self._bury(ids)
-            made = [_stored(batch[i], self._key, self._epoch) for i in ids]
-            self._writer.upsert(self._collection(), made)
+            stored_points = [_stored(batch[i], self._key, self._epoch) for i in ids]
+            self._writer.upsert(self._collection(), stored_points)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
         for ids in slices(list(dict.fromkeys(chunk_ids)), _IDS):
@@ -76,23 +76,23 @@ class QdrantPublication:
         chunks = self._writer.count(collection, where)
         names = ("source_file_path", "language")
         pages, languages = (self._writer.values(collection, name, where, max(1, chunks)) for name in names)
-        found = Head("", "", 0, len(pages), chunks, "", self._embedder, tuple(sorted(languages)))
-        return QdrantSnapshot(self._server, found, self._key, self._epoch, self._opened())
+        head = Head("", "", 0, len(pages), chunks, "", self._embedder, tuple(sorted(languages)))
+        return QdrantSnapshot(self._server, head, self._key, self._epoch, self._open())
 
     def commit(self, head: Head) -> None:
         check_next(head, self.previous.head if self.previous else None)
-        layout = self._opened()
+        layout = self._open()
         record = self._lease.confirm()
-        found = self._writer.count(layout.collection, view(self._key, self._epoch))
-        if found != head.chunks:
+        count = self._writer.count(layout.collection, view(self._key, self._epoch))
+        if count != head.chunks:
             raise IndexFault(
-                f"The server holds {found} chunks of {head.scope} where {head.chunks} were written:"
+                f"The server holds {count} chunks of {head.scope} where {head.chunks} were written:"
                 " nothing was published, run it again."
             )
-        retired = [asdict(r) for r in self._retired(record)]
+        retired = [asdict(r) for r in self._retire(record)]
         self._lease.change(self._epoch, head=asdict(head), layout=asdict(layout), retired=retired)
         self._committed = True
-        # Whoever looked a moment ago still reads; what was left over before them goes, and may also go next time.
+        # Those who looked a moment ago still read; older leftovers go now, or the next time.
         with contextlib.suppress(IndexFault, ConfigurationError):
             self._clean_up()
 
@@ -104,7 +104,7 @@ class QdrantPublication:
             # By the record as it is now: after a commit whose reply was lost there is nothing to take back.
             undo(self._writer, self._lease.confirm())
 
-    def _opened(self) -> Layout:
+    def _open(self) -> Layout:
         """Return where points go; prepared at the first write, for a publication that writes nothing needs nothing."""
         self._lease.keep()
         if self._layout is None:
@@ -128,7 +128,7 @@ class QdrantPublication:
         return self.previous is not None and self.previous.head.embedder.fingerprint == self._embedder.fingerprint
 
     def _collection(self) -> str:
-        return self._opened().collection
+        return self._open().collection
 
     def _bury(self, chunk_ids: Sequence[str]) -> None:
         """Let the live points of these chunks die with the next generation."""
@@ -137,7 +137,7 @@ class QdrantPublication:
             living = both(view(self._key, self._epoch - 1), among("chunk_id", chunk_ids))
             self._writer.set_payload(collection, {"died": self._epoch}, living)
 
-    def _retired(self, record: QdrantHead) -> list[Retired]:
+    def _retire(self, record: QdrantHead) -> list[Retired]:
         """Return the generations that are retired once the next one is live."""
         if record.head is None:
             return []
@@ -146,10 +146,10 @@ class QdrantPublication:
 
     def _clean_up(self) -> None:
         record, now = self._lease.record, self._times.clock()
-        kept = [r for r in record.retired if r.until > now]
-        collect(self._writer, self._server, record, kept)
-        if record.draft or len(kept) < len(record.retired):
-            self._lease.change(record.epoch, retired=[asdict(r) for r in kept], draft="")
+        readable = [r for r in record.retired if r.until > now]
+        collect(self._writer, self._server, record, readable)
+        if record.draft or len(readable) < len(record.retired):
+            self._lease.change(record.epoch, retired=[asdict(r) for r in readable], draft="")
 
 
 def _point_id(chunk_id: str, key: str, born: int) -> str:

@@ -20,7 +20,7 @@ from chapterverse.store.protocols import Asking
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
 
-#: Points of one request without and with what they hold, so that no reply grows over what `rest` accepts.
+#: Points of one request without and with what they hold, so that no reply grows over what `net` accepts.
 PAGE, SLICE = 1000, 128
 
 
@@ -72,17 +72,17 @@ class QdrantServer:
         self._client = JsonClient(place.url, headers, total_seconds=retry.request)
 
     def count(self, collection: str, where: Where) -> int:
-        found = self._post(collection, "points/count", {"filter": where, "exact": True})
-        return int(self._of_kind(self._field(found, "count"), int))
+        result = self._post(collection, "points/count", {"filter": where, "exact": True})
+        return int(self._of_kind(self._field(result, "count"), int))
 
     def query(self, collection: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
         return self._scored(self._post(collection, "points/query", body))
 
     def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
-        found = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
-        if len(found) != len(bodies):
+        result = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
+        if len(result) != len(bodies):
             raise rejection(self.place, 200)
-        return [self._scored(one) for one in found]
+        return [self._scored(one) for one in result]
 
     def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
         """Return those of these points that exist, with their payloads."""
@@ -104,26 +104,26 @@ class QdrantServer:
         if where is not None:
             body["filter"] = where
         while True:
-            found = self._post(collection, "points/scroll", body)
-            yield from self._points(self._field(found, "points"))
-            if found.get("next_page_offset") is None:
+            result = self._post(collection, "points/scroll", body)
+            yield from self._points(self._field(result, "points"))
+            if result.get("next_page_offset") is None:
                 return
-            body = {**body, "offset": found["next_page_offset"]}
+            body = {**body, "offset": result["next_page_offset"]}
 
-    def _scored(self, found: Any) -> list[dict[str, Any]]:
-        points = self._points(self._field(found, "points"))
+    def _scored(self, result: Any) -> list[dict[str, Any]]:
+        points = self._points(self._field(result, "points"))
         return [{**point, "score": float(self._of_kind(point.get("score"), float | int))} for point in points]
 
-    def _points(self, found: Any) -> list[dict[str, Any]]:
-        return [point for point in self._of_kind(found, list) if self._field(point, "id")]
+    def _points(self, result: Any) -> list[dict[str, Any]]:
+        return [point for point in self._of_kind(result, list) if self._field(point, "id")]
 
-    def _field(self, found: Any, name: str) -> Any:
-        return self._of_kind(found, dict).get(name)
+    def _field(self, result: Any, name: str) -> Any:
+        return self._of_kind(result, dict).get(name)
 
-    def _of_kind(self, found: Any, kind: Any) -> Any:
-        if not isinstance(found, kind):
+    def _of_kind(self, result: Any, kind: Any) -> Any:
+        if not isinstance(result, kind):
             raise rejection(self.place, 200)
-        return found
+        return result
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
         where = f"/collections/{quote(collection, safe='')}/{path}"
@@ -135,7 +135,7 @@ class QdrantServer:
             asked = None
             try:
                 with self.asking():
-                    reply = _sent(send)
+                    reply = _reply_to(send)
                     asked = reply.pause
                     failure = _failure(reply, self.place, collection)
                     if isinstance(failure, IndexUnavailable):
@@ -152,7 +152,7 @@ class QdrantServer:
         raise AssertionError("the last try returns or raises")
 
 
-def _sent(send: Callable[[], Reply]) -> Reply:
+def _reply_to(send: Callable[[], Reply]) -> Reply:
     try:
         return send()
     except ProviderError as error:

@@ -57,8 +57,8 @@ class QdrantWriter:
 
     def check_version(self) -> None:
         """Raises `IndexFault` if the server is too old to rank as it must."""
-        said = self._tried(lambda client: client.info().version)
-        number = re.match(r"(\d+)\.(\d+)", said)
+        version = self._tried(lambda client: client.info().version)
+        number = re.match(r"(\d+)\.(\d+)", version)
         if number and (int(number[1]), int(number[2])) < LEAST_VERSION:
             raise IndexFault(
                 f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {LEAST_NAME} or later."
@@ -71,10 +71,10 @@ class QdrantWriter:
         """Create a collection; it is no failure if another publisher was faster."""
         from qdrant_client.http import models
 
-        made = models.CreateCollection.model_validate(config)
+        model = models.CreateCollection.model_validate(config)
         try:
             self._tried(
-                lambda client: client.http.collections_api.create_collection(collection, create_collection=made)
+                lambda client: client.http.collections_api.create_collection(collection, create_collection=model)
             )
         except IndexFault:
             if not self.exists(collection):
@@ -89,27 +89,29 @@ class QdrantWriter:
     def index(self, collection: str, field: str, schema: Mapping[str, Any]) -> None:
         from qdrant_client.http import models
 
-        made = models.CreateFieldIndex.model_validate({"field_name": field, "field_schema": schema})
-        self._tried(lambda client: client.create_payload_index(collection, field, made.field_schema), collection)
+        model = models.CreateFieldIndex.model_validate({"field_name": field, "field_schema": schema})
+        self._tried(lambda client: client.create_payload_index(collection, field, model.field_schema), collection)
 
     def upsert(self, collection: str, points: Sequence[Mapping[str, Any]], *, only_new: bool = False) -> None:
         from qdrant_client.http import models
 
-        made = [models.PointStruct(**p) for p in points]
+        structs = [models.PointStruct(**p) for p in points]
         mode = models.UpdateMode.INSERT_ONLY if only_new else None
-        self._written(lambda client: client.upsert(collection, made, ordering=_strong(), update_mode=mode), collection)
+        self._written(
+            lambda client: client.upsert(collection, structs, ordering=_strong(), update_mode=mode), collection
+        )
 
     def set_payload(self, collection: str, payload: Mapping[str, Any], where: Where) -> None:
-        values, chosen = dict(payload), _filter(where)
-        self._written(lambda client: client.set_payload(collection, values, chosen, ordering=_strong()), collection)
+        values, selector = dict(payload), _filter(where)
+        self._written(lambda client: client.set_payload(collection, values, selector, ordering=_strong()), collection)
 
     def delete_payload(self, collection: str, key: str, where: Where) -> None:
-        chosen = _filter(where)
-        self._written(lambda client: client.delete_payload(collection, [key], chosen, ordering=_strong()), collection)
+        selector = _filter(where)
+        self._written(lambda client: client.delete_payload(collection, [key], selector, ordering=_strong()), collection)
 
     def delete(self, collection: str, where: Where) -> None:
-        chosen = _filter(where)
-        self._written(lambda client: client.delete(collection, chosen, ordering=_strong()), collection)
+        selector = _filter(where)
+        self._written(lambda client: client.delete(collection, selector, ordering=_strong()), collection)
 
     def delete_points(self, collection: str, ids: Sequence[str]) -> None:
         self._written(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
@@ -119,18 +121,18 @@ class QdrantWriter:
         from qdrant_client.http import models
 
         majority = models.ReadConsistencyType.MAJORITY
-        found = self._tried(lambda client: client.retrieve(collection, [point], consistency=majority), collection)
-        return (found[0].payload or {}) if found else None
+        records = self._tried(lambda client: client.retrieve(collection, [point], consistency=majority), collection)
+        return (records[0].payload or {}) if records else None
 
     def count(self, collection: str, where: Where) -> int:
-        chosen = _filter(where)
-        return self._tried(lambda client: client.count(collection, chosen, exact=True), collection).count
+        selector = _filter(where)
+        return self._tried(lambda client: client.count(collection, selector, exact=True), collection).count
 
     def values(self, collection: str, key: str, where: Where, most: int) -> set[str]:
         """Return the distinct values of an indexed field."""
-        chosen = _filter(where)
-        found = self._tried(lambda client: client.facet(collection, key, chosen, limit=most, exact=True), collection)
-        return {str(hit.value) for hit in found.hits}
+        selector = _filter(where)
+        facets = self._tried(lambda client: client.facet(collection, key, selector, limit=most, exact=True), collection)
+        return {str(hit.value) for hit in facets.hits}
 
     def _written(self, send: Callable[[QdrantClient], object], collection: str) -> None:
         """Try a write; one to the heads needs no fence, for there every write has its conditions."""

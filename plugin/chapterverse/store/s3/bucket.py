@@ -93,14 +93,14 @@ class Bucket:
     def __str__(self) -> str:
         return f"s3://{self.name}/{self.prefix}".rstrip("/")
 
-    def read(self, key: str, known: str = "") -> S3Object | None:
+    def read(self, key: str, etag: str = "") -> S3Object | None:
         """Return a document, None if there is none.
 
         Raises:
             Unchanged: its etag is still `known`.
         """
         with contextlib.suppress(Missing):
-            answer = self._ask("GET", key, headers={"If-None-Match": known} if known else {})
+            answer = self._ask("GET", key, headers={"If-None-Match": etag} if etag else {})
             with self._translating_errors():
                 return S3Object(answer.raw, answer.headers["etag"], _age(answer.headers))
         return None
@@ -109,7 +109,8 @@ class Bucket:
         """Write a document where the etag is still `replacing`, or None where nothing is yet; return the new etag.
 
         Raises:
-            Refused: something else is there. As requests are repeated when an answer is lost, it may be this very body.
+            S3Rejection: something else is there; it may be this very body, as requests are repeated when an answer is
+                lost.
         """
         condition = {"If-Match": replacing} if replacing else _NOTHING_YET
         for pause in _CONFLICT_PAUSES:
@@ -180,8 +181,8 @@ class Bucket:
         while True:
             answer = self._ask("GET", None, query={**query, "continuation-token": more} if more else query)
             with self._translating_errors():
-                found, after = listed(answer.raw)
-                objects = [self._listed(entry, answer.headers) for entry in found]
+                entries, after = listed(answer.raw)
+                objects = [self._listed(entry, answer.headers) for entry in entries]
             yield from objects
             # A service that never comes to an end is not followed.
             if not after or after == more:
@@ -235,7 +236,7 @@ class Bucket:
     @cached_property
     def _client(self) -> Client:
         region = region_for("s3")
-        return Client("s3", region, address(self.name, region), lambda said: error_code(said.raw), stall=_STALL)
+        return Client("s3", region, address(self.name, region), lambda answer: error_code(answer.raw), stall=_STALL)
 
     @contextlib.contextmanager
     def _translating_errors(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
     ROOT/SCOPE/SHA256/   an unpacked artefact, complete from the moment it has this name
     ROOT/SCOPE.head      the store that it is of, and the head that named it
-    ROOT/*.new           a scratch_dir: what one process works on; its lock tells whether that process still lives
+    ROOT/*.new           a scratch folder: what one process works on; its lock tells whether that process still lives
 
 What is under a hash is never written to by us, and was found to have that hash when it was unpacked. Nothing is made to
 survive a power cut, which takes longer than all the rest: the next boot of the machine begins with another root.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from chapterverse.store.presence import secure, shared_folder
 
-#: Seconds in which a scratch_dir may have been made and not locked yet.
+#: Seconds in which a scratch folder may have been made and not locked yet.
 _YOUNG = 60
 
 
@@ -38,9 +38,9 @@ class Cache:
         return self.root / scope / sha256
 
     def put(self, folder: Path, place: Path) -> None:
-        """Move an unpacked artefact from a scratch_dir to its place; the scope's older ones make room.
+        """Move an unpacked artefact from a scratch folder to its place; the scope's older ones make room.
 
-        Whoever has opened those keeps them: the system removes a file when its last reader is gone.
+        Those who have opened them keep them: the system removes a file when its last reader is gone.
         """
         place.parent.mkdir(exist_ok=True)
         # Another process may have been faster; then its copy is as good.

@@ -59,11 +59,11 @@ def listed(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
     root = parsed(raw)
     if root.tag != "ListBucketResult":
         raise OddAnswerError
-    found = [{field.tag: field.text or "" for field in entry} for entry in root.findall("Contents")]
+    objects = [{field.tag: field.text or "" for field in entry} for entry in root.findall("Contents")]
     if root.findtext("EncodingType") == "url":
-        found = [{**entry, "Key": unquote(entry["Key"])} for entry in found if "Key" in entry]
+        objects = [{**entry, "Key": unquote(entry["Key"])} for entry in objects if "Key" in entry]
     more = root.findtext("NextContinuationToken", "") if root.findtext("IsTruncated") == "true" else ""
-    return [*found], more
+    return [*objects], more
 
 
 class _Plain(TreeBuilder):
@@ -149,8 +149,8 @@ def rejection(answer: RawResponse, bucket: str) -> ChapterVerseError:
         return IndexFault("S3 refuses requests by a clock that is wrong by minutes: set the clock of this machine.")
     if code in _LACKING:
         return unconditional(bucket)
-    said = code if _CODE.fullmatch(code) else "an unknown code"
-    return IndexFault(f"s3://{bucket} refused a request ({said}): see the error codes of S3.")
+    name = code if _CODE.fullmatch(code) else "an unknown code"
+    return IndexFault(f"s3://{bucket} refused a request ({name}): see the error codes of S3.")
 
 
 def unreachable(bucket: str) -> IndexUnavailable:
