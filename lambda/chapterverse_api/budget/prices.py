@@ -65,7 +65,7 @@ _RERANKERS = {
     "cohere.rerank-v3-5:0": Price(search=2000),
 }
 
-#: A model that is not listed may be any, so it is counted as a dear one: too early an end costs less than too late.
+#: An unknown model is priced as the most expensive one: to stop too early costs less than to stop too late.
 _UNKNOWN = Price(read=5, written=25, search=2500)
 _UNKNOWN_EMBEDDER = Price(read=0.2)
 

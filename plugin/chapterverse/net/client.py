@@ -40,16 +40,26 @@ def is_unbilled(status: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server said.
+    """A server's whole answer.
 
     Attributes:
-        body: parsed JSON, None where it was none.
         headers: by their names in lower case.
+        raw: the body.
+        body: the same, parsed as JSON; None where it was none.
     """
 
     status: int
+    headers: Mapping[str, str]
+    raw: bytes = field(repr=False)
     body: Any
-    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, exchange: Exchange, connections: Connections, request: Request) -> Reply:
+        """Read a response to its end, and give its connection back."""
+        raw = read(exchange.response, connections.host)
+        reply = cls(exchange.response.status, lowered(exchange.response), raw, parsed(raw))
+        connections.give_back(exchange, request)
+        return reply
 
     @property
     def pause(self) -> float | None:
@@ -57,6 +67,7 @@ class Reply:
         return asked_pause(self.headers)
 
 
+#: What a request comes to: an answer, or one that is read as it comes.
 Received = TypeVar("Received", Reply, Stream)
 
 
@@ -148,13 +159,7 @@ class JsonClient:
         return Request(method, path, time.monotonic() + seconds, Abort(), data, headers, once=self._billed)
 
     def _reply(self, request: Request) -> Reply:
-        return self._sent(request, lambda exchange: self._read(exchange, request))
-
-    def _read(self, exchange: Exchange, request: Request) -> Reply:
-        response = exchange.response
-        reply = Reply(response.status, parsed(read(response, self._connections.host)), lowered(response))
-        self._connections.give_back(exchange, request)
-        return reply
+        return self._sent(request, lambda exchange: Reply.read(exchange, self._connections, request))
 
     def _sent(self, request: Request, use: Callable[[Exchange], Received]) -> Received:
         for failed in count(1):

@@ -10,7 +10,6 @@ from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from chapterverse.errors import ProviderError
 from chapterverse.net.abort import Abort
@@ -18,9 +17,8 @@ from chapterverse.net.address import Address
 from chapterverse.net.aws.credentials import Credentials
 from chapterverse.net.aws.endpoints import title
 from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, signed
-from chapterverse.net.body import read
+from chapterverse.net.client import Received, Reply
 from chapterverse.net.connections import Connections, Exchange, Request
-from chapterverse.net.headers import lowered
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Stream
 
@@ -67,29 +65,6 @@ class ApiCall:
         return self.sha256 or sha256(self.body if isinstance(self.body, bytes) else self.body.read_bytes()).hexdigest()
 
 
-class RawResponse(Protocol):
-    """What a service answered; headers by their names in lower case."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-    @property
-    def raw(self) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ApiResponse:
-    """A whole answer. Implements `RawResponse`."""
-
-    status: int
-    headers: Mapping[str, str]
-    raw: bytes = field(repr=False)
-
-
-S = TypeVar("S", ApiResponse, Stream)
-
-
 class Client:
     """Asks one service. Safe to share between threads.
 
@@ -103,7 +78,7 @@ class Client:
         service: str,
         region: str,
         address: Address,
-        code: Callable[[RawResponse], str],
+        code: Callable[[Reply | Stream], str],
         *,
         stall: float,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -117,7 +92,7 @@ class Client:
         self._connections = Connections(address, _CONNECT_SECONDS)
         self._skew = timedelta()
 
-    def ask(self, call: ApiCall, seconds: float) -> ApiResponse:
+    def ask(self, call: ApiCall, seconds: float) -> Reply:
         """Return the answer, errors included.
 
         Args:
@@ -127,19 +102,13 @@ class Client:
             ConfigurationError: there are no credentials.
             ProviderError: no complete answer came within the time.
         """
-        return self._tried(call, seconds, self._whole)
+        return self._tried(call, seconds, lambda exchange, request: Reply.read(exchange, self._connections, request))
 
     def open(self, call: ApiCall, seconds: float) -> Stream:
         """Return the answer as a stream, which the caller has to finish or abandon; else as `ask`."""
         return self._tried(call, seconds, lambda exchange, request: Stream(exchange, self._connections, request))
 
-    def _whole(self, exchange: Exchange, request: Request) -> ApiResponse:
-        response = exchange.response
-        answer = ApiResponse(response.status, lowered(response), read(response, self._connections.host))
-        self._connections.give_back(exchange, request)
-        return answer
-
-    def _tried(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], S]) -> S:
+    def _tried(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], Received]) -> Received:
         started, retry = time.monotonic(), replace(_RETRY, seconds=seconds)
         for failed in count(1):
             try:
@@ -155,10 +124,10 @@ class Client:
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
-    def _passes(self, answer: RawResponse) -> bool:
+    def _passes(self, answer: Reply | Stream) -> bool:
         return answer.status in _FAILED or (answer.status >= 400 and self.code(answer) in _PASSING)
 
-    def _timely(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], S]) -> S:
+    def _timely(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
         """Send a request; where the service only minds the time of it, once more by the service's own clock."""
         answer = self._sent(call, deadline, use)
         off = self._off(answer)
@@ -167,7 +136,7 @@ class Client:
         self._skew += off
         return self._sent(call, deadline, use)
 
-    def _off(self, answer: RawResponse) -> timedelta:
+    def _off(self, answer: Reply | Stream) -> timedelta:
         """Return by how much the service's clock is ahead of ours, 0 where that is not what it minds."""
         if answer.status not in (400, 401, 403) or self.code(answer) not in _SKEWED:
             return timedelta()
@@ -180,7 +149,7 @@ class Client:
     def _now(self) -> datetime:
         return self._clock() + self._skew
 
-    def _sent(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], S]) -> S:
+    def _sent(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
         address, digest = self._address, call.digest
         query = query_string(call.query)
         unsigned = Unsigned(

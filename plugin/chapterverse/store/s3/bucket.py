@@ -15,9 +15,10 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexUnavailable, ProviderError
 from chapterverse.net.address import Address
-from chapterverse.net.aws.client import ApiCall, ApiResponse, Client
+from chapterverse.net.aws.client import ApiCall, Client
 from chapterverse.net.aws.endpoints import custom_endpoint, region_for, suffix
 from chapterverse.net.aws.signing import encoded
+from chapterverse.net.client import Reply
 from chapterverse.store.pack import Packed
 from chapterverse.store.protocols import Asking
 from chapterverse.store.s3.responses import (
@@ -39,7 +40,6 @@ _HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 _LONGEST_PREFIX = 700
 #: The most that one request may write: https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html
 _LARGEST_OBJECT = 5 << 30
-_LARGEST_DOCUMENT = 4 << 20
 #: Seconds for a small request with its retries, for a whole artefact, and without a byte before a try is given up.
 _SECONDS, _TRANSFER_SECONDS, _STALL = 10.0, 3600.0, 15.0
 #: Seconds before a write is tried again that came upon another one, and times a broken download is resumed.
@@ -211,7 +211,7 @@ class Bucket:
         with self._translating_errors():
             return answer.headers["etag"]
 
-    def _ask(self, method: str, key: str | None, **parts: Any) -> ApiResponse:
+    def _ask(self, method: str, key: str | None, **parts: Any) -> Reply:
         """Return the answer to a request for an object, None for the bucket itself; raises what it refuses by."""
         call = ApiCall(method, self._path(key), **parts)
         try:

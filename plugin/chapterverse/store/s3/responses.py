@@ -14,7 +14,8 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, IndexUnavailable
-from chapterverse.net.aws.client import RawResponse
+from chapterverse.net.client import Reply
+from chapterverse.net.stream import Stream
 
 #: A listing is four deep.
 _DEEPEST = 16
@@ -120,7 +121,7 @@ _CODE = re.compile(r"[A-Za-z0-9.]{1,64}")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 
 
-def rejection(answer: RawResponse, bucket: str) -> ChapterVerseError:
+def rejection(answer: Reply | Stream, bucket: str) -> ChapterVerseError:
     """Return the error that an answer is."""
     if answer.status < 300:
         return odd(bucket)
