@@ -11,14 +11,7 @@ from pathlib import Path
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import Head, Scope
 from chapterverse.settings import Settings
-from chapterverse.store.protocols import (
-    CachingStore,
-    Guarded,
-    Hit,
-    Publication,
-    Snapshot,
-    Store,
-)
+from chapterverse.store.protocols import CachingStore, Guarded, Hit, Publication, Snapshot, Store
 
 __all__ = [
     "CachingStore",

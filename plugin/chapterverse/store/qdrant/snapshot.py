@@ -193,39 +193,6 @@ def every(where: Where, term: int, most: int) -> dict[str, Any]:
     return {**lexical(where, SparseVector((term,), (1.0,)), None), "limit": most, "with_payload": False}
 
 
-def _chunk(point: Mapping[str, Any]) -> Chunk:
-    with _ours():
-        return Chunk.from_payload(point["payload"])
-
-
-def _payload(point: Mapping[str, Any]) -> Mapping[str, Any]:
-    with _ours():
-        return dict(point["payload"])
-
-
-def _chunk_id(point: Mapping[str, Any]) -> str:
-    with _ours():
-        return str(point["payload"]["chunk_id"])
-
-
-def _sparse(point: Mapping[str, Any]) -> SparseVector:
-    with _ours():
-        vector = point["vector"]["lexical"]
-        # The server gives them in no certain order.
-        pairs = sorted(zip(vector["indices"], vector["values"], strict=True))
-        return SparseVector(tuple(i for i, _ in pairs), tuple(v for _, v in pairs))
-
-
-def _dense(point: Mapping[str, Any]) -> tuple[float, ...] | None:
-    with _ours():
-        vector = point["vector"].get("dense")
-        return None if vector is None else tuple(vector)
-
-
-def _point(point: Mapping[str, Any]) -> Point:
-    return Point(_chunk(point), _sparse(point), _dense(point))
-
-
 @contextlib.contextmanager
 def _ours() -> Iterator[None]:
     """Say in one sentence that a point is not as we write them."""
@@ -233,3 +200,36 @@ def _ours() -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError):
         raise IndexCorrupt("A point on the server is no chunk of this index: index the site again.") from None
+
+
+@_ours()
+def _chunk(point: Mapping[str, Any]) -> Chunk:
+    return Chunk.from_payload(point["payload"])
+
+
+@_ours()
+def _payload(point: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(point["payload"])
+
+
+@_ours()
+def _chunk_id(point: Mapping[str, Any]) -> str:
+    return str(point["payload"]["chunk_id"])
+
+
+@_ours()
+def _sparse(point: Mapping[str, Any]) -> SparseVector:
+    vector = point["vector"]["lexical"]
+    # The server gives them in no certain order.
+    pairs = sorted(zip(vector["indices"], vector["values"], strict=True))
+    return SparseVector(tuple(i for i, _ in pairs), tuple(v for _, v in pairs))
+
+
+@_ours()
+def _dense(point: Mapping[str, Any]) -> tuple[float, ...] | None:
+    vector = point["vector"].get("dense")
+    return None if vector is None else tuple(vector)
+
+
+def _point(point: Mapping[str, Any]) -> Point:
+    return Point(_chunk(point), _sparse(point), _dense(point))
