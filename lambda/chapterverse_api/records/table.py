@@ -1,10 +1,12 @@
-"""The table of the conversations, the same in every database. Implements `chapterverse_api.records.Records`, with
-`records.feedback` for what readers say of answers.
+"""The tables of conversations and ratings, the same in every database. Implements `chapterverse_api.records.Records`.
 
-A row is a turn or the summary of a thread, in the terms of an index's chunk as far as it has them: `type`
-"turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the turn's
-id, `timestamp` when it was written and `created_at` from when its age counts. A summary is as old as the oldest turn in
-it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest.
+A row of `conversations` is a turn or the summary of a thread, in the terms of an index's chunk as far as it has them:
+`type` "turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the
+turn's id, `timestamp` when it was written and `created_at` from when its age counts. A summary is as old as the oldest
+turn in it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest.
+
+A row of `feedback` is a turn's rating: a second one takes the place of the first. Its `scope` is the thread's, where
+the turn is kept by then. Its age counts from that of its turn, so that no comment outlives its subject.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from pathlib import Path
 from chapterverse.database import Database, Faults, Row, Statements
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
-from chapterverse_api.records import feedback
 from chapterverse_api.records.types import TURNS, CitedSource, RecordsFault, StoredRating, StoredThread, StoredTurn
 
 #: Rows of any thread that a write removes at most, when they are too old.
@@ -84,6 +85,47 @@ _NEXT_SUMMARY = """
     WHERE scope = ? AND type = 'summary' AND chunk_index = ?
 """
 _FORGET = "DELETE FROM conversations WHERE scope = ?"
+_RATING_TABLE = """
+    CREATE TABLE IF NOT EXISTS feedback (
+        turn_id VARCHAR(64) PRIMARY KEY,
+        scope VARCHAR(80) NOT NULL,
+        rating VARCHAR(8) NOT NULL CHECK (rating IN ('up', 'down')),
+        reason VARCHAR(16) NOT NULL,
+        comment TEXT NOT NULL,
+        created_at CHAR(27) NOT NULL,
+        timestamp CHAR(27) NOT NULL
+    )
+"""
+_RATING_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS feedback_age ON feedback (created_at)",
+    "CREATE INDEX IF NOT EXISTS feedback_thread ON feedback (scope)",
+    "CREATE INDEX IF NOT EXISTS feedback_time ON feedback (timestamp)",
+    "CREATE INDEX IF NOT EXISTS conversations_turn ON conversations (chunk_id)",
+)
+
+_TURN_OF_RATING = "SELECT scope, created_at FROM conversations WHERE chunk_id = ? AND type = 'turn' AND created_at >= ?"
+_RATE = """
+    INSERT INTO feedback (turn_id, scope, rating, reason, comment, created_at, timestamp) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (turn_id) DO UPDATE SET
+        scope = excluded.scope, rating = excluded.rating, reason = excluded.reason, comment = excluded.comment,
+        created_at = excluded.created_at, timestamp = excluded.timestamp
+"""
+_READ_RATINGS = """
+    SELECT f.turn_id, f.rating, f.reason, f.comment, f.timestamp, c.question, c.text, c.status, c.cited, c.id
+    FROM feedback AS f LEFT JOIN conversations AS c
+        ON c.chunk_id = f.turn_id AND c.type = 'turn' AND c.created_at >= ?
+    WHERE f.created_at >= ? ORDER BY f.timestamp DESC, f.turn_id LIMIT ?
+"""
+# A rating may have come before its turn was kept, and then knows no thread.
+_FORGET_RATINGS = """
+    DELETE FROM feedback WHERE scope = ? OR turn_id IN (SELECT chunk_id FROM conversations WHERE scope = ?)
+"""
+_SWEEP_RATINGS = """
+    DELETE FROM feedback WHERE turn_id IN (
+        SELECT turn_id FROM feedback WHERE created_at < ? ORDER BY created_at LIMIT ? {skipping}
+    )
+"""
+
 #: Too many to be a limit, and within what every database counts.
 _ALL = 2**31
 
@@ -160,20 +202,24 @@ class Table:
 
         return bool(self._database.run(write))
 
-    def rate(self, rated: StoredRating) -> None:
+    def rate(self, rating: StoredRating) -> None:
         now, oldest = _written(self._clock()), self._oldest()
 
         def write(db: Statements) -> None:
-            feedback.keep(db, rated, now, oldest)
+            # A turn that is too old is not known any more.
+            turns = db.rows(_TURN_OF_RATING, (rating.turn_id, oldest))
+            scope, since = turns[0] if turns else ("", now)
+            comment = sound(rating.comment)
+            db.change(_RATE, (rating.turn_id, scope, rating.rating, rating.reason, comment, since, now))
             _sweep(db, oldest, SWEPT)
 
         self._database.run(write)
 
     def rated(self, limit: int) -> list[StoredRating]:
-        oldest = self._oldest()
-        rows = self._database.run(lambda db: feedback.read(db, oldest, limit), otherwise=list[Row](), reading=True)
+        values = (self._oldest(), self._oldest(), limit)
+        rows = self._database.run(lambda db: db.rows(_READ_RATINGS, values), otherwise=list[Row](), reading=True)
         try:
-            return [feedback.rated_of(row) for row in rows]
+            return [_rating(row) for row in rows]
         except (TypeError, ValueError) as error:
             raise _foreign() from error
 
@@ -181,8 +227,8 @@ class Table:
         scope = _scope(thread_id)
 
         def remove(db: Statements) -> int:
-            # What was said of the turns first: it is found by them.
-            return feedback.forget(db, scope) + db.change(_FORGET, (scope,))
+            # The ratings first: they are found by their turns.
+            return db.change(_FORGET_RATINGS, (scope, scope)) + db.change(_FORGET, (scope,))
 
         return bool(self._database.run(remove, otherwise=0))
 
@@ -230,14 +276,13 @@ def _prepare(db: Statements, make: bool) -> bool:
         db.lock("chapterverse.conversations")
     # Who comes second must not lock tables that others already write to.
     if db.tables(*names) < len(names):
-        for statement in (_TABLE.format(identity=db.identity), feedback.TABLE, *_INDEXES, *feedback.INDEXES):
+        for statement in (_TABLE.format(identity=db.identity), _RATING_TABLE, *_INDEXES, *_RATING_INDEXES):
             db.change(statement)
     return True
 
 
 def _sweep(db: Statements, oldest: str, most: int) -> int:
-    turns = db.change(_SWEEP.format(skipping=db.skipping), (oldest, most))
-    return turns + feedback.sweep(db, oldest, most)
+    return sum(db.change(sql.format(skipping=db.skipping), (oldest, most)) for sql in (_SWEEP, _SWEEP_RATINGS))
 
 
 def _foreign() -> RecordsFault:
@@ -255,6 +300,12 @@ def _written(time: datetime) -> str:
 
 def _turn(row: Row) -> StoredTurn:
     number, _, turn_id, _, question, text, status, cited = row
-    return StoredTurn(
-        turn_id, question, text, status, tuple(CitedSource(*place) for place in json.loads(cited)), number
-    )
+    return StoredTurn(turn_id, question, text, status, tuple(CitedSource(*c) for c in json.loads(cited)), number)
+
+
+def _rating(row: Row) -> StoredRating:
+    turn_id, rating, reason, comment, at, question, text, status, cited, number = row
+    turn = None
+    if number is not None:
+        turn = _turn((number, "turn", turn_id, 0, question, text, status, cited))
+    return StoredRating(turn_id, rating, reason, comment, at, turn)

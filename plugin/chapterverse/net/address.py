@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.headers import plain
+from chapterverse.net.messages import plain
 
 _PORTS = {"http": 80, "https": 443}
 _VERSION = re.compile(r"/v\d{1,3}/*\Z", re.IGNORECASE)

@@ -10,11 +10,9 @@ from itertools import count
 from typing import Any, TypeVar
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.abort import Abort
 from chapterverse.net.address import Address
-from chapterverse.net.body import encoded, parsed, read
-from chapterverse.net.connections import Connections, Exchange, Request
-from chapterverse.net.headers import asked_pause, lowered, plain
+from chapterverse.net.connections import Abort, Connections, Exchange, Request
+from chapterverse.net.messages import asked_pause, encoded, lowered, parsed, plain, read
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Closing, Stream
 

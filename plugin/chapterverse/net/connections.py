@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any, TypeVar, cast
 
 from chapterverse.errors import ProviderError
-from chapterverse.net.abort import Abort
 from chapterverse.net.address import Address
 
 T = TypeVar("T")
@@ -36,6 +36,57 @@ _CLOSED = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError, ssl
 IDLE_SECONDS = 30.0
 
 _PIECE = 256 * 1024
+
+
+class RequestAborted(OSError):
+    """The caller no longer waits for the answer."""
+
+
+class Abort:
+    """The end of one request from outside. `cut` may be called from any thread, and at any time, even afterwards."""
+
+    def __init__(self) -> None:
+        #: Whether the whole request may have reached the server.
+        self.is_sent = False
+        self._cut = Event()
+        self._lock = Lock()
+        self._socket: socket.socket | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        return self._cut.is_set()
+
+    def cut(self) -> None:
+        """End the wait for the watched socket, and each later one."""
+        self._cut.set()
+        with self._lock:
+            if self._socket is not None:
+                _shut(self._socket)
+
+    def watch(self, sock: socket.socket) -> None:
+        """Take the socket that is waited for from now on.
+
+        Raises:
+            RequestAborted: `cut` was called before.
+        """
+        with self._lock:
+            self._socket = sock
+        self.check()
+
+    def release(self) -> None:
+        """Let go of the socket, which may serve another request after this."""
+        with self._lock:
+            self._socket = None
+
+    def wait(self, seconds: float) -> None:
+        """Sleep; raise `RequestAborted` as soon as `cut` is called."""
+        self._cut.wait(seconds)
+        self.check()
+
+    def check(self) -> None:
+        """Raise `RequestAborted` if `cut` was called."""
+        if self.is_cut:
+            raise RequestAborted
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +310,10 @@ def _seconds_left(deadline: float, stall: float) -> float:
 @functools.cache
 def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
+
+
+def _shut(sock: socket.socket) -> None:
+    # Closing would free the descriptor under the thread that reads from it. The plain socket's method, as that of a
+    # TLS socket takes its encryption away from that thread.
+    with suppress(OSError):
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)

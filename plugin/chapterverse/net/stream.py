@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-from chapterverse.net.body import MOST_BYTES, parsed, read, too_large
 from chapterverse.net.connections import Connections, Exchange, Request, Response
 from chapterverse.net.events import Event, Parser
-from chapterverse.net.headers import lowered
+from chapterverse.net.messages import MOST_BYTES, lowered, parsed, read, too_large
 
 #: While the block runs, the function given may be called from another thread to end what the block waits for.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]

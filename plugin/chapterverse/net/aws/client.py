@@ -12,13 +12,12 @@ from itertools import count
 from pathlib import Path
 
 from chapterverse.errors import ProviderError
-from chapterverse.net.abort import Abort
 from chapterverse.net.address import Address
 from chapterverse.net.aws.credentials import Credentials
 from chapterverse.net.aws.endpoints import title
 from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, signed
 from chapterverse.net.client import Received, Reply
-from chapterverse.net.connections import Connections, Exchange, Request
+from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Stream
 

@@ -19,7 +19,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.net import JsonClient
 from chapterverse.net.aws import botocore_resolver
 from chapterverse.net.aws.signing import AccessKeys
-from chapterverse.net.headers import plain
+from chapterverse.net.messages import plain
 
 #: Seconds before their end at which keys are renewed. Containers give new ones some minutes before the old ones end.
 _EARLY = 5 * 60

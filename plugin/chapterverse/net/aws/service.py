@@ -9,8 +9,8 @@ from typing import Any
 from chapterverse.errors import ChapterVerseError, ConfigurationError, ProviderError
 from chapterverse.net.aws.client import ApiCall, Client
 from chapterverse.net.aws.endpoints import endpoint, region_for, title
-from chapterverse.net.body import encoded
 from chapterverse.net.client import Reply
+from chapterverse.net.messages import encoded
 from chapterverse.net.stream import Stream
 
 #: Versions of the JSON protocol.
