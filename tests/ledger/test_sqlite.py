@@ -91,6 +91,16 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
         assert [name for (name,) in db.execute("SELECT name FROM sqlite_master")] == ["document_metadata"]
 
 
+def test_reading_a_file_of_other_tables_adds_nothing(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path_of(tmp_path))) as db:
+        db.execute("CREATE TABLE conversations (theirs)")
+        db.commit()
+    before = path_of(tmp_path).read_bytes()
+    ledger = LedgerTable.on_sqlite(path_of(tmp_path))
+    assert (ledger.records(DOCS), ledger.generation(DOCS), ledger.token(DOCS)) == ({}, 0, "")
+    assert path_of(tmp_path).read_bytes() == before
+
+
 def test_a_newer_ledger_is_not_touched(tmp_path: Path) -> None:
     LedgerTable.on_sqlite(path_of(tmp_path)).save(DOCS, 1, [A], [])
     with contextlib.closing(sqlite3.connect(path_of(tmp_path))) as db:

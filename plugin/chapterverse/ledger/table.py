@@ -129,7 +129,7 @@ class LedgerTable:
         """
         from chapterverse.database.sqlite import SqliteDatabase
 
-        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _OF_SQLITE, patience, mode=0o666))
+        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _OF_SQLITE, patience, mode=0o644))
 
     @classmethod
     def on_postgres(cls, uri: str, patience: float = 10.0, pauses: Sequence[float] = PAUSES) -> Self:
