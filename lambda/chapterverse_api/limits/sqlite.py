@@ -118,7 +118,7 @@ class SqliteLimiter:
         if not self._lock.acquire(timeout=self._patience):
             raise fault(_FAULTS, "busy", place=self._path)
         try:
-            db = self._opened()
+            db = self._open()
             # FULL waits until the disk has it; NORMAL loses the latest at most, and only when the machine dies.
             db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             db.execute("BEGIN IMMEDIATE")
@@ -136,7 +136,7 @@ class SqliteLimiter:
         finally:
             self._lock.release()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         """Return the connection; a file that was removed or replaced meanwhile is opened anew."""
         make_file(self._path)
         stat = self._path.stat()

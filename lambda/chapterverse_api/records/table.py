@@ -169,7 +169,7 @@ class Table:
         self._clock = clock
 
     def append(self, thread_id: str, turn: StoredTurn) -> None:
-        scope, now, oldest = _scope(thread_id), _written(self._clock()), self._oldest()
+        scope, now, oldest = _scope(thread_id), _time_text(self._clock()), self._oldest()
         cited = json.dumps([astuple(place) for place in turn.cited])
         row = (scope, turn.turn_id, sound(turn.question), sound(turn.answer), turn.status, cited, now, now)
 
@@ -191,7 +191,7 @@ class Table:
         return StoredThread(tuple(turns), *summary)
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
-        scope, now, oldest, text = _scope(thread_id), _written(self._clock()), self._oldest(), sound(summary)
+        scope, now, oldest, text = _scope(thread_id), _time_text(self._clock()), self._oldest(), sound(summary)
 
         def write(db: Statements) -> int:
             # One that is too old to be read would be in the way of its successor.
@@ -203,7 +203,7 @@ class Table:
         return bool(self._database.run(write))
 
     def rate(self, rating: StoredRating) -> None:
-        now, oldest = _written(self._clock()), self._oldest()
+        now, oldest = _time_text(self._clock()), self._oldest()
 
         def write(db: Statements) -> None:
             # A turn that is too old is not known any more.
@@ -238,7 +238,7 @@ class Table:
 
     def _oldest(self, days: int | None = None) -> str:
         """Return the time before which everything is too old."""
-        return _written(self._clock() - timedelta(days=self._days if days is None else days))
+        return _time_text(self._clock() - timedelta(days=self._days if days is None else days))
 
 
 def sqlite_database(path: Path, patience: float = 2.0) -> Database:
@@ -293,7 +293,7 @@ def _scope(thread_id: str) -> str:
     return f"entity:{thread_id}"
 
 
-def _written(time: datetime) -> str:
+def _time_text(time: datetime) -> str:
     """Return ISO 8601 UTC, always of the same length, so that texts sort as times do."""
     return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
 

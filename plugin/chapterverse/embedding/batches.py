@@ -74,7 +74,7 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start, len(texts)
 
 
-def checked(vectors: Any, count: int, size: int, provider: str, *, int8: bool = False) -> list[Vector]:
+def check_vectors(vectors: Any, count: int, size: int, provider: str, *, int8: bool = False) -> list[Vector]:
     """Return the vectors of a reply.
 
     Args:

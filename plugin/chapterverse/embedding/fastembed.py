@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.embedding.batches import checked
+from chapterverse.embedding.batches import check_vectors
 from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.model import EmbedderCard
@@ -87,7 +87,7 @@ class FastEmbedder:
 
     def _vectors(self, arrays: Iterable[Any], count: int) -> list[Vector]:
         vectors = [array.tolist() for array in arrays]
-        return checked(vectors, count, self._size or len(vectors[0]), "The local model")
+        return check_vectors(vectors, count, self._size or len(vectors[0]), "The local model")
 
     def _probe(self, name: str) -> Vector:
         try:
@@ -110,15 +110,15 @@ def _library() -> type[TextEmbedding]:
 
 def _load_local(path: Path) -> tuple[TextEmbedding, str]:
     library = _library()
-    folder, file = _located(path)
+    folder, file = _locate(path)
     space = f"local/{_digest(folder, file)}"
     try:
-        return library(_registered(library, f"{space}/{file}", file), specific_model_path=str(folder)), space
+        return library(_register(library, f"{space}/{file}", file), specific_model_path=str(folder)), space
     except Exception as error:
         raise ConfigurationError(f"The model in {str(path)!r} can't be loaded: {_sentence(error)}") from error
 
 
-def _located(path: Path) -> tuple[Path, str]:
+def _locate(path: Path) -> tuple[Path, str]:
     """Return the folder of a local model and its graph's path within."""
     if path.is_file():
         folder, file = path.parent, path.name
@@ -145,7 +145,7 @@ def _digest(folder: Path, file: str) -> str:
     return content.hexdigest()[:16]
 
 
-def _registered(library: type[TextEmbedding], name: str, file: str) -> str:
+def _register(library: type[TextEmbedding], name: str, file: str) -> str:
     from fastembed.common.model_description import ModelSource, PoolingType
 
     with _registering:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chapterverse.embedding.batches import checked
+from chapterverse.embedding.batches import check_vectors
 from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError
 
@@ -100,7 +100,7 @@ class Choice:
         """Return the vectors of a reply to such a request; see `checked`."""
         by_type = reply.get("embeddings") if isinstance(reply, dict) else None
         vectors = by_type.get(self._numbers) if isinstance(by_type, dict) else None
-        return checked(vectors, count, self.size, provider, int8=self.int8)
+        return check_vectors(vectors, count, self.size, provider, int8=self.int8)
 
     @property
     def _numbers(self) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from chapterverse.embedding.batches import checked, embed_in_batches
+from chapterverse.embedding.batches import check_vectors, embed_in_batches
 from chapterverse.embedding.models import Model, Spelling
 from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
@@ -216,7 +216,7 @@ def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
     ordered = [by_index[i] for i in range(count)] if whole else None
     if not size and ordered and isinstance(ordered[0], list):
         size = len(ordered[0])
-    return checked(ordered, count, size, _PROVIDER)
+    return check_vectors(ordered, count, size, _PROVIDER)
 
 
 def _failure(reply: Reply) -> ProviderError:

@@ -191,7 +191,7 @@ class LedgerTable:
             )
             delete = "DELETE FROM document_metadata WHERE site = ? AND version = ? AND file_path = ?"
             db.change_each(delete, [(*key, path) for path in removed])
-            rows = _checked(changed)
+            rows = _check(changed)
             while batch := [(*key, *(getattr(row, name) for name in _COLUMNS)) for row in islice(rows, _BATCH)]:
                 db.change_each(_INSERT, batch)
 
@@ -213,7 +213,7 @@ def _prepare(place: str, db: Statements, make: bool) -> bool:
     return True
 
 
-def _checked(rows: Iterable[LedgerRow]) -> Iterator[LedgerRow]:
+def _check(rows: Iterable[LedgerRow]) -> Iterator[LedgerRow]:
     """Yield the rows, so that every ledger rejects the same ones in the same words.
 
     Raises:

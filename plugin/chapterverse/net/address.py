@@ -41,7 +41,7 @@ class Address:
         except ValueError:
             parts, host, port = urlsplit(""), "", None
         if parts.scheme not in {"http", "https"} or not host or not plain(parts.path) or " " in parts.path:
-            raise ConfigurationError(f"{_shown(base_url)!r} is no address of a service: use https://HOST.")
+            raise ConfigurationError(f"{_without_secrets(base_url)!r} is no address of a service: use https://HOST.")
         if "@" in parts.netloc:
             raise ConfigurationError(f"The address of {host} holds a user or a password: use https://HOST, and a key.")
         return cls(parts.scheme, host, port, parts.path.rstrip("/"))
@@ -52,6 +52,6 @@ def unversioned(url: str) -> str:
     return _VERSION.sub("", url.strip())
 
 
-def _shown(base_url: str) -> str:
+def _without_secrets(base_url: str) -> str:
     # What stands before an "@" may be a password, and after a "?" a token.
     return base_url.rpartition("@")[2].partition("?")[0]

@@ -141,7 +141,7 @@ class JsonClient:
         """
         request = self._request("POST", path, body, seconds, accept="text/event-stream")
         with closing(request.abort.cut):
-            stream = self._sent(request, lambda exchange: Stream(exchange, self._connections, request))
+            stream = self._send(request, lambda exchange: Stream(exchange, self._connections, request))
             try:
                 yield stream
             except BaseException:
@@ -157,9 +157,9 @@ class JsonClient:
         return Request(method, path, time.monotonic() + seconds, Abort(), data, headers, once=self._billed)
 
     def _reply(self, request: Request) -> Reply:
-        return self._sent(request, lambda exchange: Reply.read(exchange, self._connections, request))
+        return self._send(request, lambda exchange: Reply.read(exchange, self._connections, request))
 
-    def _sent(self, request: Request, use: Callable[[Exchange], Received]) -> Received:
+    def _send(self, request: Request, use: Callable[[Exchange], Received]) -> Received:
         for failed in count(1):
             reply = self._connections.send(request, use)
             pause = self._retry.pause(failed, 0.0, asked_pause(reply.headers))

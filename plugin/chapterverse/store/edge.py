@@ -91,7 +91,7 @@ class EdgeStore:
         with contextlib.ExitStack() as lock:
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-                lock.enter_context(_locked(folder / _LOCK, scope))
+                lock.enter_context(_lock(folder / _LOCK, scope))
                 _sweep(folder)
             publication = EdgePublication(folder, self._previous(scope), embedder)
             try:
@@ -103,7 +103,7 @@ class EdgeStore:
         folder = self._folder(scope)
         if not folder.is_dir():
             return 0
-        with writing(folder), _locked(folder / _LOCK, scope):
+        with writing(folder), _lock(folder / _LOCK, scope):
             # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
             live = folder / (read_head(folder / HEAD)[1] if (folder / HEAD).exists() else "")
             garbage = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
@@ -192,7 +192,7 @@ def _remove(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path, scope: Scope) -> Iterator[None]:
+def _lock(path: Path, scope: Scope) -> Iterator[None]:
     with path.open("w") as file:
         for tries_left in reversed(range(_LOCK_TRIES)):
             try:

@@ -190,7 +190,7 @@ def _unpack_block(source: _Source, file: BinaryIO) -> None:
         _damaged()
     data = source.take(stored)
     if stored < length:
-        data = _inflated(data, length)
+        data = _inflate(data, length)
     file.seek(offset)
     # An unbuffered file may write less than it was given.
     view = memoryview(data)
@@ -198,7 +198,7 @@ def _unpack_block(source: _Source, file: BinaryIO) -> None:
         view = view[file.write(view) :]
 
 
-def _inflated(data: bytes, length: int) -> bytes:
+def _inflate(data: bytes, length: int) -> bytes:
     inflater = zlib.decompressobj()
     try:
         inflated = inflater.decompress(data, length + 1)

@@ -53,7 +53,7 @@ class Presence:
             handle = None
             # The code that needs the folder tells the operator what to mend.
             with contextlib.suppress(OSError, ChapterVerseError):
-                handle = stack.enter_context(_locked(_path(token))) if _machine() else None
+                handle = stack.enter_context(_lock(_path(token))) if _machine() else None
             yield cls(handle)
 
     @contextlib.contextmanager
@@ -114,7 +114,7 @@ def secure(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[int]:
+def _lock(path: Path) -> Iterator[int]:
     secure(path.parent)
     _clear(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)

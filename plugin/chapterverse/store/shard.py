@@ -196,7 +196,7 @@ class Shard:
         if chunks is None:
             ids = [r.id for r in self._scroll(In(field, (place,)), payload=False, vectors=False)]
             with engine_at(self._folder):
-                points = self._fetched(ids)
+                points = self._fetch(ids)
             chunks = tuple(sorted((points[i.int][0] for i in ids), key=lambda c: c.chunk_index))
             if len(chunks) <= _PAGE:
                 self._pages[field, place] = chunks
@@ -228,10 +228,10 @@ class Shard:
 
         with engine_at(self._folder):
             ranked = best(ask, lambda result: result, limit)
-            points = self._fetched([i for _, i in ranked])
+            points = self._fetch([i for _, i in ranked])
             return [Hit(points[i.int][0], -low, points[i.int][1]) for low, i in ranked]
 
-    def _fetched(self, ids: Sequence[Any]) -> dict[int, tuple[Chunk, SparseVector]]:
+    def _fetch(self, ids: Sequence[Any]) -> dict[int, tuple[Chunk, SparseVector]]:
         """Return points by their ids as numbers; the engine is asked for those that are not at hand."""
         points = {i.int: point for i in ids if (point := self._points.get(i.int))}
         missing = [i for i in ids if i.int not in points]

@@ -101,17 +101,17 @@ class Client:
             ConfigurationError: there are no credentials.
             ProviderError: no complete answer came within the time.
         """
-        return self._tried(call, seconds, lambda exchange, request: Reply.read(exchange, self._connections, request))
+        return self._try(call, seconds, lambda exchange, request: Reply.read(exchange, self._connections, request))
 
     def open(self, call: ApiCall, seconds: float) -> Stream:
         """Return the answer as a stream, which the caller has to finish or abandon; else as `ask`."""
-        return self._tried(call, seconds, lambda exchange, request: Stream(exchange, self._connections, request))
+        return self._try(call, seconds, lambda exchange, request: Stream(exchange, self._connections, request))
 
-    def _tried(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], Received]) -> Received:
+    def _try(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], Received]) -> Received:
         started, retry = time.monotonic(), replace(_RETRY, seconds=seconds)
         for failed in count(1):
             try:
-                answer = self._timely(call, started + seconds, use)
+                answer = self._send_in_time(call, started + seconds, use)
             except ProviderError:
                 pause = retry.pause(failed, time.monotonic() - started)
                 if pause is None:
@@ -126,14 +126,14 @@ class Client:
     def _passes(self, answer: Reply | Stream) -> bool:
         return answer.status in _FAILED or (answer.status >= 400 and self.code(answer) in _PASSING)
 
-    def _timely(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
+    def _send_in_time(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
         """Send a request; where the service only minds the time of it, once more by the service's own clock."""
-        answer = self._sent(call, deadline, use)
+        answer = self._send(call, deadline, use)
         off = self._off(answer)
         if abs(off) < _SKEW:
             return answer
         self._skew += off
-        return self._sent(call, deadline, use)
+        return self._send(call, deadline, use)
 
     def _off(self, answer: Reply | Stream) -> timedelta:
         """Return by how much the service's clock is ahead of ours, 0 where that is not what it minds."""
@@ -148,7 +148,7 @@ class Client:
     def _now(self) -> datetime:
         return self._clock() + self._skew
 
-    def _sent(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
+    def _send(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
         address, digest = self._address, call.digest
         query = query_string(call.query)
         unsigned = Unsigned(

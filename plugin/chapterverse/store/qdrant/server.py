@@ -76,13 +76,13 @@ class QdrantServer:
         return int(self._of_kind(self._field(result, "count"), int))
 
     def query(self, collection: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return self._scored(self._post(collection, "points/query", body))
+        return self._with_scores(self._post(collection, "points/query", body))
 
     def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
         result = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
         if len(result) != len(bodies):
             raise rejection(self.place, 200)
-        return [self._scored(one) for one in result]
+        return [self._with_scores(one) for one in result]
 
     def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
         """Return those of these points that exist, with their payloads."""
@@ -110,7 +110,7 @@ class QdrantServer:
                 return
             body = {**body, "offset": result["next_page_offset"]}
 
-    def _scored(self, result: Any) -> list[dict[str, Any]]:
+    def _with_scores(self, result: Any) -> list[dict[str, Any]]:
         points = self._points(self._field(result, "points"))
         return [{**point, "score": float(self._of_kind(point.get("score"), float | int))} for point in points]
 
@@ -127,9 +127,9 @@ class QdrantServer:
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
         where = f"/collections/{quote(collection, safe='')}/{path}"
-        return self._checked(lambda: self._client.post(where, body), collection)
+        return self._ask(lambda: self._client.post(where, body), collection)
 
-    def _checked(self, send: Callable[[], Reply], collection: str) -> Any:
+    def _ask(self, send: Callable[[], Reply], collection: str) -> Any:
         started = time.monotonic()
         for failed in count(1):
             asked = None

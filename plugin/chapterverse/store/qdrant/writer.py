@@ -57,7 +57,7 @@ class QdrantWriter:
 
     def check_version(self) -> None:
         """Raises `IndexFault` if the server is too old to rank as it must."""
-        version = self._tried(lambda client: client.info().version)
+        version = self._try(lambda client: client.info().version)
         number = re.match(r"(\d+)\.(\d+)", version)
         if number and (int(number[1]), int(number[2])) < LEAST_VERSION:
             raise IndexFault(
@@ -65,7 +65,7 @@ class QdrantWriter:
             )
 
     def exists(self, collection: str) -> bool:
-        return self._tried(lambda client: client.collection_exists(collection))
+        return self._try(lambda client: client.collection_exists(collection))
 
     def create(self, collection: str, config: Mapping[str, Any]) -> None:
         """Create a collection; it is no failure if another publisher was faster."""
@@ -73,72 +73,68 @@ class QdrantWriter:
 
         model = models.CreateCollection.model_validate(config)
         try:
-            self._tried(
-                lambda client: client.http.collections_api.create_collection(collection, create_collection=model)
-            )
+            self._try(lambda client: client.http.collections_api.create_collection(collection, create_collection=model))
         except IndexFault:
             if not self.exists(collection):
                 raise
 
     def drop(self, collection: str) -> None:
-        self._tried(lambda client: client.delete_collection(collection), fenced=True)
+        self._try(lambda client: client.delete_collection(collection), fenced=True)
 
     def describe(self, collection: str) -> CollectionInfo:
-        return self._tried(lambda client: client.get_collection(collection), collection)
+        return self._try(lambda client: client.get_collection(collection), collection)
 
     def index(self, collection: str, field: str, schema: Mapping[str, Any]) -> None:
         from qdrant_client.http import models
 
         model = models.CreateFieldIndex.model_validate({"field_name": field, "field_schema": schema})
-        self._tried(lambda client: client.create_payload_index(collection, field, model.field_schema), collection)
+        self._try(lambda client: client.create_payload_index(collection, field, model.field_schema), collection)
 
     def upsert(self, collection: str, points: Sequence[Mapping[str, Any]], *, only_new: bool = False) -> None:
         from qdrant_client.http import models
 
         structs = [models.PointStruct(**p) for p in points]
         mode = models.UpdateMode.INSERT_ONLY if only_new else None
-        self._written(
-            lambda client: client.upsert(collection, structs, ordering=_strong(), update_mode=mode), collection
-        )
+        self._write(lambda client: client.upsert(collection, structs, ordering=_strong(), update_mode=mode), collection)
 
     def set_payload(self, collection: str, payload: Mapping[str, Any], where: Where) -> None:
         values, selector = dict(payload), _filter(where)
-        self._written(lambda client: client.set_payload(collection, values, selector, ordering=_strong()), collection)
+        self._write(lambda client: client.set_payload(collection, values, selector, ordering=_strong()), collection)
 
     def delete_payload(self, collection: str, key: str, where: Where) -> None:
         selector = _filter(where)
-        self._written(lambda client: client.delete_payload(collection, [key], selector, ordering=_strong()), collection)
+        self._write(lambda client: client.delete_payload(collection, [key], selector, ordering=_strong()), collection)
 
     def delete(self, collection: str, where: Where) -> None:
         selector = _filter(where)
-        self._written(lambda client: client.delete(collection, selector, ordering=_strong()), collection)
+        self._write(lambda client: client.delete(collection, selector, ordering=_strong()), collection)
 
     def delete_points(self, collection: str, ids: Sequence[str]) -> None:
-        self._written(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
+        self._write(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
 
     def payload(self, collection: str, point: str) -> Mapping[str, Any] | None:
         """Return what a majority of replicas holds of a point; None where it is not there."""
         from qdrant_client.http import models
 
         majority = models.ReadConsistencyType.MAJORITY
-        records = self._tried(lambda client: client.retrieve(collection, [point], consistency=majority), collection)
+        records = self._try(lambda client: client.retrieve(collection, [point], consistency=majority), collection)
         return (records[0].payload or {}) if records else None
 
     def count(self, collection: str, where: Where) -> int:
         selector = _filter(where)
-        return self._tried(lambda client: client.count(collection, selector, exact=True), collection).count
+        return self._try(lambda client: client.count(collection, selector, exact=True), collection).count
 
     def values(self, collection: str, key: str, where: Where, most: int) -> set[str]:
         """Return the distinct values of an indexed field."""
         selector = _filter(where)
-        facets = self._tried(lambda client: client.facet(collection, key, selector, limit=most, exact=True), collection)
+        facets = self._try(lambda client: client.facet(collection, key, selector, limit=most, exact=True), collection)
         return {str(hit.value) for hit in facets.hits}
 
-    def _written(self, send: Callable[[QdrantClient], object], collection: str) -> None:
+    def _write(self, send: Callable[[QdrantClient], object], collection: str) -> None:
         """Try a write; one to the heads needs no fence, for there every write has its conditions."""
-        self._tried(send, collection, fenced=collection != self.place.heads)
+        self._try(send, collection, fenced=collection != self.place.heads)
 
-    def _tried(self, send: Callable[[QdrantClient], _T], collection: str = "", *, fenced: bool = False) -> _T:
+    def _try(self, send: Callable[[QdrantClient], _T], collection: str = "", *, fenced: bool = False) -> _T:
         started = time.monotonic()
         for failed in count(1):
             try:

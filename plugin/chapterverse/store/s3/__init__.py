@@ -118,7 +118,7 @@ class S3Store:
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[S3Publication]:
         prefix = self._prefix(scope)
-        with self._leased(scope) as claim, self._scratch_dir() as scratch_dir:
+        with self._lease(scope) as claim, self._scratch_dir() as scratch_dir:
             current = self._current_head(scope)
             previous = self._previous(prefix, current, scratch_dir)
             publication = S3Publication(prefix, claim, current, scratch_dir, previous, embedder)
@@ -131,7 +131,7 @@ class S3Store:
 
     def sweep(self, scope: Scope) -> int:
         prefix = self._prefix(scope)
-        with self._leased(scope):
+        with self._lease(scope):
             # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
             with contextlib.suppress(IndexMissing):
                 self._live(scope)
@@ -252,7 +252,7 @@ class S3Store:
                 raise _no_room(self._cache.root, error) from None
             yield scratch_dir
 
-    def _leased(self, scope: Scope) -> contextlib.AbstractContextManager[lease.S3Lease]:
+    def _lease(self, scope: Scope) -> contextlib.AbstractContextManager[lease.S3Lease]:
         return lease.hold(self._bucket, self._prefix(scope).key(_LEASE), scope, self._lease_seconds)
 
     def _prefix(self, scope: Scope) -> ScopePrefix:

@@ -182,7 +182,7 @@ class Bucket:
             answer = self._ask("GET", None, query={**query, "continuation-token": more} if more else query)
             with self._translating_errors():
                 entries, after = listed(answer.raw)
-                objects = [self._listed(entry, answer.headers) for entry in entries]
+                objects = [self._entry(entry, answer.headers) for entry in entries]
             yield from objects
             # A service that never comes to an end is not followed.
             if not after or after == more:
@@ -229,7 +229,7 @@ class Bucket:
     def _path(self, key: str | None) -> str:
         return "/" if key is None else f"/{encoded(self.prefix + key, safe='/')}"
 
-    def _listed(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> Listed:
+    def _entry(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> Listed:
         written = datetime.fromisoformat(entry["LastModified"])
         return Listed(entry["Key"].removeprefix(self.prefix), entry["ETag"], _seconds(written, _date(headers)))
 

@@ -84,11 +84,11 @@ def _clear(root: Path) -> None:
     for scratch_dir in root.glob("*.new"):
         # A release that unpacked folders of any depth may have left some that can't be removed.
         with contextlib.suppress(OSError, RecursionError):
-            if time.time() - scratch_dir.stat().st_mtime > _YOUNG and not _locked(scratch_dir):
+            if time.time() - scratch_dir.stat().st_mtime > _YOUNG and not _is_locked(scratch_dir):
                 shutil.rmtree(scratch_dir, ignore_errors=True)
 
 
-def _locked(scratch_dir: Path) -> bool:
+def _is_locked(scratch_dir: Path) -> bool:
     handle = os.open(scratch_dir, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
