@@ -11,7 +11,7 @@ import re
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from chapterverse.database.statements import Faults, Prepare, Row, Statements, fault
@@ -156,6 +156,8 @@ class _PostgresStatements:
     code_points = 'COLLATE "C"'
     time = "TIMESTAMPTZ(0)"
     time_text = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
+    items = "json_array_elements(?::json)"
+    item = "value ->> {}"
     skipping = "FOR UPDATE SKIP LOCKED"
 
     def __init__(self, db: Connection) -> None:
@@ -169,9 +171,6 @@ class _PostgresStatements:
 
     def change(self, sql: str, values: Sequence[object] = ()) -> int:
         return self._db.execute(_marked(sql), values).rowcount
-
-    def change_each(self, sql: str, values: Iterable[Sequence[object]]) -> None:
-        self._db.cursor().executemany(_marked(sql), values)
 
     def tables(self, *names: str) -> int:
         # Not by `to_regclass`, which remembers within a transaction what was not there.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -80,6 +80,8 @@ class _SqliteStatements:
     code_points = ""
     time = "TEXT"
     time_text = "{}"
+    items = "json_each(?)"
+    item = "json_extract(value, '$[{}]')"
     skipping = ""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -93,9 +95,6 @@ class _SqliteStatements:
 
     def change(self, sql: str, values: Sequence[object] = ()) -> int:
         return self._db.execute(sql, values).rowcount
-
-    def change_each(self, sql: str, values: Iterable[Sequence[object]]) -> None:
-        self._db.executemany(sql, values)
 
     def tables(self, *names: str) -> int:
         marks = ", ".join("?" * len(names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from chapterverse.errors import ChapterVerseError
@@ -44,6 +44,8 @@ class Statements(Protocol):
         code_points: sorts a text by its code points, as Python does.
         time: type of a time to the second.
         time_text: an expression that gives such a time as ISO 8601 UTC, with {} for the column.
+        items: a table of the elements of an array in JSON, which is a value.
+        item: an expression that gives one field of such an element, itself an array, with {} for the field's place.
         skipping: what lets a SELECT pass over the rows that another transaction is about to remove.
     """
 
@@ -51,6 +53,8 @@ class Statements(Protocol):
     code_points: str
     time: str
     time_text: str
+    items: str
+    item: str
     skipping: str
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]: ...
@@ -61,10 +65,6 @@ class Statements(Protocol):
 
     def change(self, sql: str, values: Sequence[object] = ()) -> int:
         """Return how many rows were changed."""
-        ...
-
-    def change_each(self, sql: str, values: Iterable[Sequence[object]]) -> None:
-        """Run a statement once for each of these values."""
         ...
 
     def tables(self, *names: str) -> int:

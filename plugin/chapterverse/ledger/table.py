@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -48,12 +49,17 @@ _MIGRATIONS = (
 _VERSIONS = "ledger_migrations"
 
 _COLUMNS = [field.name for field in fields(LedgerRow)]
+#: Of the columns that are no text.
+_TYPES = {"chunk_count": "INTEGER", "generation": "BIGINT", "last_indexed_at": "{time}"}
 _INSERT = f"""
-    INSERT INTO document_metadata (site, version, {", ".join(_COLUMNS)}) VALUES ({", ".join("?" * (2 + len(_COLUMNS)))})
-    ON CONFLICT (site, version, file_path)
+    INSERT INTO document_metadata (site, version, {", ".join(_COLUMNS)})
+    SELECT ?, ?, {{fields}} FROM {{items}} WHERE true ON CONFLICT (site, version, file_path)
     DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "file_path")}
 """  # noqa: S608  (constants)
-#: Rows that are sent at once.
+_DELETE = """
+    DELETE FROM document_metadata WHERE site = ? AND version = ? AND file_path IN (SELECT {item} FROM {items})
+"""
+#: Rows that are sent at once: few round trips, and little memory on either side.
 _BATCH = 5000
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -189,11 +195,13 @@ class LedgerTable:
                 " ON CONFLICT (site, version) DO UPDATE SET generation = excluded.generation, token = excluded.token",
                 (*key, generation, token),
             )
-            delete = "DELETE FROM document_metadata WHERE site = ? AND version = ? AND file_path = ?"
-            db.change_each(delete, [(*key, path) for path in removed])
-            rows = _check(changed)
-            while batch := [(*key, *(getattr(row, name) for name in _COLUMNS)) for row in islice(rows, _BATCH)]:
-                db.change_each(_INSERT, batch)
+            db.change(_DELETE.format(item=db.item.format(0), items=db.items), (*key, _json([path] for path in removed)))
+            types = [_TYPES.get(name, "TEXT").format(time=db.time) for name in _COLUMNS]
+            casts = [f"CAST({db.item.format(place)} AS {kind})" for place, kind in enumerate(types)]
+            insert, rows = _INSERT.format(fields=", ".join(casts), items=db.items), _check(changed)
+            # Of two rows with one path the last stays: Postgres refuses them in one statement.
+            while batch := {row.file_path: astuple(row) for row in islice(rows, _BATCH)}:
+                db.change(insert, (*key, _json(batch.values())))
 
         self._database.run(write)
 
@@ -211,6 +219,10 @@ def _prepare(place: str, db: Statements, make: bool) -> bool:
             db.change(statement.format(identity=db.identity, code_points=db.code_points, time=db.time))
         db.migrated(_VERSIONS, number)
     return True
+
+
+def _json(values: Iterable[object]) -> str:
+    return json.dumps([*values], ensure_ascii=False)
 
 
 def _check(rows: Iterable[LedgerRow]) -> Iterator[LedgerRow]:
