@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,7 +67,7 @@ def test_vectors_of_an_older_encoder_are_written_anew(site: Site) -> None:
     site.index()
     head = site.folder / "index" / "docs" / "@" / "head.json"
     head.write_text(head.read_text().replace(lexical.ENCODER, "terms/0"))
-    with site.ledger._connection() as db:
+    with contextlib.closing(sqlite3.connect(site.folder / "index" / "ledger.sqlite", isolation_level=None)) as db:
         db.execute("UPDATE document_metadata SET pipeline = 'older'")
     report = site.index()
     assert len(report.diff.write) == 6
