@@ -53,7 +53,7 @@ done("head")
 from chapterverse.store.drafting import ShardSnapshot
 from chapterverse.store.shard import Shard
 service = ServiceSession.open(Settings(store=sys.argv[1]))
-record, shelf = store._live(head.scope), store._shelf(head.scope)
+record, prefix = store._live(head.scope), store._prefix(head.scope)
 packed, pieces = record.artefact.packed, []
 def noted(stream):
     global last
@@ -63,7 +63,7 @@ def noted(stream):
         yield piece
 began = time.perf_counter()
 folder = Path(tempfile.mkdtemp())
-unpack(noted(store._bucket.stream(shelf.key(record.artefact.name), packed.size)), folder / "live", packed)
+unpack(noted(store._bucket.stream(prefix.key(record.artefact.name), packed.size)), folder / "live", packed)
 done("fetch")
 worked = time.process_time()
 snapshot = ShardSnapshot(head, Shard.load(folder / "live", head.embedder.size))

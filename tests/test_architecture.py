@@ -18,8 +18,8 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
-    "model", "errors", "settings", "net", "text", "calibration", "embedding", "providers", "store", "filters",
-    "knowledge", "widget", "__version__",
+    "model", "errors", "settings", "net", "database", "text", "calibration", "embedding", "providers", "store",
+    "filters", "knowledge", "widget", "__version__",
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

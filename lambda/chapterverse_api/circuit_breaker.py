@@ -13,7 +13,7 @@ from threading import Lock
 
 from chapterverse.errors import AnswerWithheld, ChapterVerseError, KeyRefused, ProviderError
 
-#: Failures in a row after which a part is left alone, and the seconds until it is tried again.
+#: Failures in a row after which a part is skipped, and the seconds until it is tried again.
 FAILURES = 3
 REST_SECONDS = 30.0
 
@@ -29,7 +29,7 @@ class CircuitBreaker:
 
     Args:
         failures: the errors that are failures of the part.
-        resting: the error of those who ask while it is left alone.
+        resting: the error to raise while it is skipped.
         clock: seconds.
 
     Attributes:
@@ -45,7 +45,7 @@ class CircuitBreaker:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._part = part
-        self._counted = failures
+        self._failure_types = failures
         self._resting = resting
         self._clock = clock
         self._lock = Lock()
@@ -60,11 +60,11 @@ class CircuitBreaker:
 
     @property
     def resting(self) -> ChapterVerseError:
-        """What to raise while the part is left alone."""
+        """The error to raise while the part is skipped."""
         return self._resting(f"The {self._part} failed {FAILURES} times in a row and is left alone for a while.")
 
     def check(self) -> None:
-        """Raise `resting` if the part is being left alone."""
+        """Raise `resting` if the part is being skipped."""
         if self.open:
             raise self.resting
 
@@ -76,17 +76,17 @@ class CircuitBreaker:
             answers: exceptions that say that the part did answer, in a way of its own.
 
         Raises:
-            Resting: the part is being left alone; the block did not run. Other circuits may have another error.
+            CircuitOpen: the part is being skipped; the block did not run. Other circuits may have another error.
         """
-        answered: tuple[type[Exception], ...] = (AnswerWithheld, *answers)
+        passing: tuple[type[Exception], ...] = (AnswerWithheld, *answers)
         self._admit()
         try:
             yield
-        except answered:
+        except passing:
             # A reader must not be able to stop the others' answers by a question that no filter lets pass.
             self._failures = 0
             raise
-        except self._counted as error:
+        except self._failure_types as error:
             with self._lock:
                 self._failures += 1
                 self._since = self._clock()

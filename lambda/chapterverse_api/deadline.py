@@ -18,7 +18,7 @@ FUNCTION_SECONDS = 2.0
 
 
 class ClientDisconnected(Exception):
-    """The reader is gone, and so is whoever would have been told that something failed."""
+    """The reader is gone; nobody is left to be told that something failed."""
 
 
 class Deadline:
@@ -75,7 +75,7 @@ class Deadline:
                 self._closers.remove(close)
 
     def check(self) -> None:
-        """Raise `Left` if the turn was cut: what comes next may cost money."""
+        """Raise `ClientDisconnected` if the turn was cut: what comes next may cost money."""
         if self.is_cut:
             raise ClientDisconnected
 
@@ -84,7 +84,7 @@ class Deadline:
         """Run a block that waits for a model.
 
         Raises:
-            Left: the turn was cut, which ended the wait: no failure of the model's.
+            ClientDisconnected: the turn was cut, which ended the wait: no failure of the model's.
         """
         try:
             yield

@@ -41,7 +41,7 @@ class ServiceProvider:
         self._own: OwnService | None = None
         self._clock = clock
         self._lock = Lock()
-        self._tried = 0.0
+        self._last_try = 0.0
         self._failure = ""
         self._warnings: tuple[str, ...] = ()
 
@@ -53,9 +53,9 @@ class ServiceProvider:
         """
         with self._lock:
             if self._service is None:
-                self._service = self._own = self._opened()
+                self._service = self._own = self._open_own()
             elif self._own and self._is_due(self._own):
-                self._tried = self._clock()
+                self._last_try = self._clock()
                 Thread(target=self._renew, args=(self._own,), name="chapterverse-secrets", daemon=True).start()
             return self._service
 
@@ -64,13 +64,13 @@ class ServiceProvider:
         """Where the documentation is, as far as it is known; never opens anything."""
         return self._settings.base_url or (self._service.site if self._service else "")
 
-    def _opened(self) -> OwnService:
+    def _open_own(self) -> OwnService:
         # Readers who ask on and on must not make as many calls of a secret that isn't there.
-        if self._failure and self._clock() - self._tried < FAILED:
+        if self._failure and self._clock() - self._last_try < FAILED:
             raise ConfigurationError(self._failure)
-        self._tried = self._clock()
+        self._last_try = self._clock()
         try:
-            service = _open(self._resolved())
+            service = _open(self._resolve())
         except ConfigurationError as error:
             self._failure = str(error) if self._settings.secrets_arn else ""
             raise
@@ -81,12 +81,12 @@ class ServiceProvider:
         if not self._settings.secrets_arn:
             return False
         patience = FAILED if self._failure else REFUSED if service.key_refused else LIFETIME
-        return self._clock() - self._tried >= patience
+        return self._clock() - self._last_try >= patience
 
     def _renew(self, service: OwnService) -> None:
         """Open a service with the secrets of now, if they changed, and put it in the place of this one."""
         try:
-            settings = self._resolved()
+            settings = self._resolve()
             changed = _open(settings) if settings != service.settings else service
         except ChapterVerseError as error:
             # The old service goes on, and the operator reads why.
@@ -98,16 +98,16 @@ class ServiceProvider:
             with self._lock:
                 self._service = self._own = changed.following(service)
 
-    def _resolved(self) -> Settings:
+    def _resolve(self) -> Settings:
         if not self._settings.secrets_arn:
             return self._settings
         from chapterverse.net.aws.secrets import fetch
 
-        held = fetch(self._settings.secrets_arn)
-        for warning in held.warnings if held.warnings != self._warnings else ():
+        secrets = fetch(self._settings.secrets_arn)
+        for warning in secrets.warnings if secrets.warnings != self._warnings else ():
             log.event("error", turn_id=None, code="secret_left_out", message=warning)
-        self._warnings = held.warnings
-        return self._settings.with_secrets(held.values)
+        self._warnings = secrets.warnings
+        return self._settings.with_secrets(secrets.values)
 
 
 def _open(settings: Settings) -> OwnService:

@@ -10,7 +10,7 @@ from chapterverse.embedding import open_embedder
 from chapterverse.errors import AnswerWithheld, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
-from chapterverse_api.answering.guarded_models import GuardedEmbedder, GuardedReranker, GuardedWriter
+from chapterverse_api.answering.models import MeteredEmbedder, MeteredReranker, MeteredWriter, ModelCall
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS, CircuitBreaker, CircuitOpen
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage
@@ -136,7 +136,7 @@ def test_among_many_threads_one_tries() -> None:
 
 def test_a_reranker_behind_a_circuit() -> None:
     model = Reranker(FAILURES)
-    guarded = GuardedReranker(model)
+    guarded = MeteredReranker(model, ModelCall(CircuitBreaker("reranker")))
     assert guarded.name == model.name
     for _ in range(FAILURES + 2):
         with pytest.raises(ProviderError):
@@ -150,7 +150,7 @@ def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_
             raise ProviderError("too late")
 
     circuit = CircuitBreaker("generator")
-    writer = GuardedWriter(Late(), circuit)
+    writer = MeteredWriter(Late(), ModelCall(circuit))
     for _ in range(FAILURES):
         with pytest.raises(ProviderError, match="too late"):
             writer.write("", (), tokens=1, deadline=Deadline())
@@ -162,16 +162,17 @@ def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_
 
 def test_an_embedder_behind_a_circuit() -> None:
     model = quill.Terms()
-    guarded = GuardedEmbedder(model)
+    call = ModelCall(CircuitBreaker("embedder"))
+    guarded = MeteredEmbedder(model, call)
     assert guarded.card == guarded.beside(EmbedderCard("other", 3)) == model.card
     with OpenAIServer(key="") as server:
         opened = open_embedder(Settings(embedder="openai:local-model", openai_url=server.url))
         assert opened
-        assert GuardedEmbedder(opened).beside(EmbedderCard("openai:local-model", 64)).size == 64
+        assert MeteredEmbedder(opened, call).beside(EmbedderCard("openai:local-model", 64)).size == 64
         assert server.history == []
     assert guarded.price == model.price
     assert guarded.embed_query("cache") == model.embed_query("cache")
     assert guarded.embed_documents(["cache"]) == model.embed_documents(["cache"])
-    fail(guarded.circuit)
+    fail(call.circuit)
     with pytest.raises(CircuitOpen, match="embedder"):
         guarded.embed_query("cache")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse_api.records import CitedSource, StoredRating, StoredTurn
-from chapterverse_api.records.sqlite import SqliteDatabase
-from chapterverse_api.records.table import Table
+from chapterverse_api.records.table import Table, sqlite_database
 from cli.test_forget import run
 
 PLACE = CitedSource("Guide › Keep a page out", "https://docs.example/guide/#out")
@@ -27,7 +26,7 @@ def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def keep(folder: Path, *said: StoredRating, turns: tuple[StoredTurn, ...] = ()) -> None:
     """Store turns with ratings, a minute apart."""
     now = datetime.now(UTC).replace(hour=12, minute=0) - timedelta(days=1)
-    table = Table(SqliteDatabase(folder / "records.sqlite"), 30, lambda: now)
+    table = Table(sqlite_database(folder / "records.sqlite"), 30, lambda: now)
     for turn in turns:
         table.append("abc", turn)
     for rated in said:

@@ -12,8 +12,7 @@ import pytest
 
 from chapterverse.cli import main
 from chapterverse_api.records import StoredTurn
-from chapterverse_api.records.sqlite import SqliteDatabase
-from chapterverse_api.records.table import Table
+from chapterverse_api.records.table import Table, sqlite_database
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +23,7 @@ def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def keep(folder: Path, thread: str, days_ago: int = 0) -> Table:
     then = datetime.now(UTC) - timedelta(days=days_ago)
-    table = Table(SqliteDatabase(folder / "records.sqlite"), 30, lambda: then)
+    table = Table(sqlite_database(folder / "records.sqlite"), 30, lambda: then)
     table.append(thread, StoredTurn("t1", "q?", "a.", "answered"))
     return table
 

@@ -40,7 +40,7 @@ def test_a_kill_at_any_kind_of_step_leaves_the_old_index_or_the_new_one(folder: 
         Step("fsync", "store.files:_sync"),
         Step("replace", "store.heads:write_head"),
         Step("rmdir", "store.edge:_retire"),
-        Step("Connection.executemany", "ledger.sqlite:SqliteLedger.save"),
+        Step("Connection.execute", "database.sqlite:_SqliteStatements.change"),
     } <= set(ground.steps)
     strike_all(ground, nurseries, Strike.KILL, stops)
 

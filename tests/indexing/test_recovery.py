@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.indexing.sync import index, preview
-from chapterverse.ledger.sqlite import SqliteLedger
+from chapterverse.ledger.table import LedgerTable
 from chapterverse.text import lexical
 from fakes.docs import SCOPE, CountingEmbedder
 from indexing.site import Site, assert_is_a_clean_build, bare, numbers
@@ -43,7 +45,7 @@ def test_a_ledger_of_another_generation_is_not_believed(site: Site) -> None:
 
 
 def test_a_lost_store_is_built_again(site: Site, tmp_path: Path) -> None:
-    target = replace(site.target, ledger=SqliteLedger(tmp_path / "elsewhere.sqlite"))
+    target = replace(site.target, ledger=LedgerTable.on_sqlite(tmp_path / "elsewhere.sqlite"))
     index(site.sources(), target)
     shutil.rmtree(site.folder / "index")
     report = index(site.sources(), target)
@@ -65,7 +67,7 @@ def test_vectors_of_an_older_encoder_are_written_anew(site: Site) -> None:
     site.index()
     head = site.folder / "index" / "docs" / "@" / "head.json"
     head.write_text(head.read_text().replace(lexical.ENCODER, "terms/0"))
-    with site.ledger._connection() as db:
+    with contextlib.closing(sqlite3.connect(site.folder / "index" / "ledger.sqlite", isolation_level=None)) as db:
         db.execute("UPDATE document_metadata SET pipeline = 'older'")
     report = site.index()
     assert len(report.diff.write) == 6
@@ -159,12 +161,12 @@ def test_a_path_that_nothing_can_hold_is_skipped_and_told(site: Site, path: str)
 
 
 def test_a_ledger_of_another_index_with_the_same_number_is_not_believed(site: Site, tmp_path: Path) -> None:
-    mine = replace(site.target, ledger=SqliteLedger(tmp_path / "mine.sqlite"))
+    mine = replace(site.target, ledger=LedgerTable.on_sqlite(tmp_path / "mine.sqlite"))
     index(site.sources(), mine)
     shutil.rmtree(site.folder / "index")
     other = Site(tmp_path / "other")
     other.put("foreign.md", "Somebody else's words.")
-    index(other.sources(), replace(site.target, ledger=SqliteLedger(tmp_path / "theirs.sqlite")))
+    index(other.sources(), replace(site.target, ledger=LedgerTable.on_sqlite(tmp_path / "theirs.sqlite")))
     report = index(site.sources(), mine)
     assert report.files.removed == ("foreign.md",)
     assert {c.source_file_path for c in site.stored().values()} == set(site.pages)

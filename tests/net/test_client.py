@@ -16,9 +16,8 @@ import pytest
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import JsonClient, asked_pause, bearer, connections, is_unbilled
-from chapterverse.net.abort import Abort
 from chapterverse.net.address import Address
-from chapterverse.net.connections import Connections, Request
+from chapterverse.net.connections import Abort, Connections, Request
 from chapterverse_api.deadline import Deadline
 from fakes.loopback import Fault, LoopbackServer, failing, rate_limited
 

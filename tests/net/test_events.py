@@ -64,6 +64,6 @@ def test_an_event_is_there_with_the_last_byte_of_its_line() -> None:
     parser = Parser()
     assert list(parser.feed(b"data: a\r\n\r")) == [("message", "a")]
     assert list(parser.feed(b"\ndata: b\n")) == []
-    assert parser.held == len(b"data: b")
+    assert parser.pending == len(b"data: b")
     assert list(parser.feed(b"\n")) == [("message", "b")]
-    assert parser.held == 0
+    assert parser.pending == 0

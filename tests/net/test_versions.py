@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.net.versions import unversioned
+from chapterverse.net.address import unversioned
 
 HOST = "http://localhost:11434"
 

@@ -6,7 +6,7 @@ import pytest
 
 from chapterverse.errors import KeyRefused, ProviderError
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.cohere_errors import CohereErrors
+from chapterverse.providers.cohere import CohereErrors
 from chapterverse.providers.errors import TextRejected
 
 LIMITS = {"x-endpoint-monthly-call-limit": "1000", "x-trial-endpoint-call-limit": "10"}

@@ -18,10 +18,9 @@ import pytest
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
 from chapterverse.model import FORMAT, EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.document_frequencies import Terms
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.heads import folder_name
-from chapterverse.store.shard import engine_at
+from chapterverse.store.shard import Terms, engine_at
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.store import temporary
-from chapterverse.store.presence import Presence, gone
+from chapterverse.store.presence import Presence, gone, shared_folder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere nobody tells one boot from another.")
 
@@ -58,7 +57,7 @@ def holder(token: str, how: str = "") -> Iterator[subprocess.Popen[str]]:
 
 
 def leases() -> list[Path]:
-    return [*temporary.root().glob("*.lease")]
+    return [*shared_folder().glob("*.lease")]
 
 
 def test_who_runs_is_seen_and_who_was_killed_is_gone(token: str) -> None:
@@ -139,11 +138,11 @@ def test_a_copy_on_another_machine_proves_nothing(
     with holder(token):
         pass
     assert gone(token) == 0.0
-    here = temporary.root()
+    here = shared_folder()
     if other == "boot":
         (tmp_path / "boot").write_text("00000000-0000-4000-8000-000000000000\n")
-        monkeypatch.setattr("chapterverse.store.temporary._BOOT", tmp_path / "boot")
-        shutil.copytree(here, temporary.root())
+        monkeypatch.setattr("chapterverse.store.presence._BOOT_ID", tmp_path / "boot")
+        shutil.copytree(here, shared_folder())
     elif other == "namespace":
         (tmp_path / "pid").symlink_to("pid:[4026532999]")
         monkeypatch.setattr("chapterverse.store.presence._NAMESPACE", tmp_path / "pid")
@@ -165,8 +164,8 @@ def test_a_file_that_says_something_else_proves_nothing(token: str, content: byt
 
 
 def test_where_the_folder_is_not_ours_alone_nobody_is_seen(token: str) -> None:
-    temporary.root().mkdir()
-    temporary.root().chmod(0o777)
+    shared_folder().mkdir()
+    shared_folder().chmod(0o777)
     with Presence.of(token) as presence, presence.sending(1):
         assert leases() == []
         assert gone(token) is None
@@ -187,6 +186,6 @@ def test_what_was_left_long_ago_is_removed_and_what_is_held_is_not(token: str) -
 def test_whatever_a_token_says_it_is_no_path(tmp_path: Path) -> None:
     for token in ("", "../../etc/passwd", "\0", "x" * 100_000, "\u2028"):
         with Presence.of(token):
-            assert [file.parent for file in leases()] == [temporary.root()]
+            assert [file.parent for file in leases()] == [shared_folder()]
             assert gone(token) is None
-    assert [path.name for path in tmp_path.iterdir()] == [temporary.root().name]
+    assert [path.name for path in tmp_path.iterdir()] == [shared_folder().name]

@@ -111,7 +111,7 @@ def test_a_storm_is_waited_out() -> None:
     with QdrantServer() as server:
         faults = [Fault(503), Fault(429, {"Retry-After": "7"}), Fault(refuse=True), Fault(cut=True), GOOD, GOOD]
         server.play(*faults * 8)
-        publish(store_on(server, sleep=waited.append, pause=1), [A])
+        publish(store_on(server, sleep=waited.append, first=1), [A])
         assert texts(store_on(server)) == {A.chunk.text}
     # What the server asked for, else longer each time and never twice the same.
     assert 7.0 in waited
@@ -145,7 +145,7 @@ def test_a_server_that_hangs_is_given_up() -> None:
 def test_giving_up_takes_a_minute_at_most() -> None:
     patience = QdrantRetry()
     # The request that fails, then one try each to undo and to let the lease go.
-    assert patience.total + patience.request + 2 * patience.request <= 60
+    assert patience.seconds + patience.request + 2 * patience.request <= 60
     with QdrantServer() as server:
 
         def fail() -> None:

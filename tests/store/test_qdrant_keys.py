@@ -12,7 +12,7 @@ from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.sqlite import SqliteLedger
+from chapterverse.ledger.table import LedgerTable
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.app import create_app
@@ -22,7 +22,7 @@ from fakes.qdrant_server import KEY, READ_KEY, QdrantServer
 
 def publish(settings: Settings, folder: Path) -> None:
     embedder = quill.Terms()
-    ledger = SqliteLedger(folder / "ledger.sqlite")
+    ledger = LedgerTable.on_sqlite(folder / "ledger.sqlite")
     pages = [quill.source(path, text) for path, text in quill.PAGES.items()]
     sync.index(pages, Target(quill.SCOPE, open_store(settings), ledger, embedder, base_url=quill.BASE))
 
@@ -57,7 +57,12 @@ def test_a_key_that_only_reads_publishes_nothing(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=r"refused the key: set QDRANT_API_KEY to one that it accepts\."):
             sync.index(
                 [quill.source("new.md", "# New\n\nSomething new.\n")],
-                Target(quill.SCOPE, open_store(locked), SqliteLedger(tmp_path / "other.sqlite"), base_url=quill.BASE),
+                Target(
+                    quill.SCOPE,
+                    open_store(locked),
+                    LedgerTable.on_sqlite(tmp_path / "other.sqlite"),
+                    base_url=quill.BASE,
+                ),
             )
         assert {name: server.points(name) for name in server.collections} == before
 

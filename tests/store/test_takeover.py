@@ -42,7 +42,7 @@ from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse.store.qdrant import QdrantStore
 from chapterverse.store.qdrant.lease import LeaseTimes
-from chapterverse.store.qdrant.retry import QdrantRetry
+from chapterverse.store.qdrant.server import QdrantRetry
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server.stores import NONE
 store = open_store(Settings.from_environment(store=sys.argv[1]))

@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from chapterverse.embedding import Embedder, Vector, open_embedder
+from chapterverse.embedding import Embedder, LazySize, Vector, open_embedder
 from chapterverse.errors import IndexMismatch, ProviderError
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.settings import Settings
-from chapterverse_api.answering.guarded_models import GuardedEmbedder, GuardedReranker, GuardedWriter
 from chapterverse_api.budget.daily_budget import CostCeiling, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.circuit_breaker import CircuitBreaker
@@ -53,6 +52,147 @@ _GAP = " … "
 
 
 @dataclass(frozen=True, slots=True)
+class ModelCall:
+    """What surrounds each call of a model: its circuit breaker, and its price in the budget of a turn.
+
+    Attributes:
+        price: nothing is counted outside a turn.
+        thoughts: tokens that a generator may think on top of what it writes.
+    """
+
+    circuit: CircuitBreaker
+    price: Price = FREE
+    turn_budget: TurnBudget = field(default_factory=TurnBudget)
+    thoughts: int = 0
+
+    @contextmanager
+    def charging(self, *, read: float = 0.0, searches: int = 0) -> Iterator[None]:
+        """Run a block that asks the model, unless its circuit is open; count what it was asked for.
+
+        Raises:
+            CircuitOpen: nothing was asked, and nothing is counted.
+        """
+        with _counting(lambda: self.turn_budget.add(self.price, read=read, searches=searches)), self.circuit.asking():
+            yield
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredEmbedder:
+    """An embedder whose questions are guarded and counted. Implements `chapterverse.embedding.Embedder`."""
+
+    embedder: Embedder
+    call: ModelCall
+
+    @property
+    def card(self) -> EmbedderCard:
+        with self.call.circuit.asking():
+            return self.embedder.card
+
+    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+        """Return the card beside an index's without asking the model, as nothing is set aside for that."""
+        return self.embedder.beside(indexed) if isinstance(self.embedder, LazySize) else self.card
+
+    @property
+    def price(self) -> float:
+        return self.embedder.price
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return self.embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        with self.call.charging(read=_tokens(text)):
+            return self.embedder.embed_query(text)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredReranker:
+    """A reranker whose searches are guarded and counted. Implements `chapterverse_api.retrieval.rerankers.Reranker`."""
+
+    reranker: Reranker
+    call: ModelCall
+
+    @property
+    def name(self) -> str:
+        return self.reranker.name
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        with self.call.charging(searches=_searches(question, texts)):
+            return self.reranker.rerank(question, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredGenerator:
+    """A generator whose tokens are counted. Implements `chapterverse_api.generation.Generator`.
+
+    The pipeline guards it: it alone knows which failures are answers.
+    """
+
+    generator: Generator
+    call: ModelCall
+
+    @property
+    def name(self) -> str:
+        return self.generator.name
+
+    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+        # One that is left before its end may write on, and what it writes is billed, heard or not.
+        billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.call.thoughts)
+        steps = self.generator.generate(task)
+        try:
+            while True:
+                try:
+                    text = next(steps)
+                except StopIteration as end:
+                    draft: Draft = end.value
+                    # Where nobody tells what was billed, there may have been thoughts besides the draft.
+                    written = task.usage.written or _tokens(*(span.text for span in draft)) + self.call.thoughts
+                    return draft
+                except ProviderError as error:
+                    billed = began or not error.unbilled
+                    raise
+                began = True
+                yield text
+        finally:
+            steps.close()
+            if billed:
+                self.call.turn_budget.add_generated(self.call.price, task.usage.read or _prompt(task), written)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredWriter:
+    """A writer whose tokens are counted, and bounded. Implements `chapterverse_api.generation.Writer`.
+
+    It is skipped while its generator is. Its own failures are not counted: a short text that came too late for its
+    purpose says nothing about answers.
+    """
+
+    writer: Writer
+    call: ModelCall
+
+    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
+        most, call = _TOLD // max(1, len(messages)), self.call
+        messages = [ChatMessage(message.role, _without_middle(message.content, most)) for message in messages]
+        read = _tokens(instructions, *(message.content for message in messages))
+        with _counting(lambda: call.turn_budget.add_generated(call.price, read, tokens + call.thoughts)):
+            call.circuit.check()
+            return self.writer.write(instructions, messages, tokens=tokens, deadline=deadline)
+
+
+@contextmanager
+def _counting(charge: Callable[[], None]) -> Iterator[None]:
+    """Count what a model was asked for, unless it is known that it did nothing."""
+    billed = True
+    try:
+        yield
+    except ProviderError as error:
+        billed = not error.unbilled
+        raise
+    finally:
+        if billed:
+            charge()
+
+
+@dataclass(frozen=True, slots=True)
 class EconomyGenerator:
     """The cheaper generator, with a circuit breaker of its own."""
 
@@ -80,8 +220,8 @@ class Models:
         circuit: of the generator.
     """
 
-    embedder: GuardedEmbedder | None
-    reranker: GuardedReranker | None
+    embedder: MeteredEmbedder | None
+    reranker: MeteredReranker | None
     generator: Generator
     circuit: CircuitBreaker
     economy: EconomyGenerator | None
@@ -103,8 +243,8 @@ class Models:
     ) -> Models:
         """Return these models behind circuit breakers."""
         return cls(
-            GuardedEmbedder(embedder) if embedder else None,
-            GuardedReranker(reranker) if reranker else None,
+            MeteredEmbedder(embedder, ModelCall(CircuitBreaker("embedder"))) if embedder else None,
+            MeteredReranker(reranker, ModelCall(CircuitBreaker("reranker"))) if reranker else None,
             generator,
             CircuitBreaker("generator"),
             open_economy_generator(settings),
@@ -115,8 +255,8 @@ class Models:
     def circuits(self) -> dict[str, CircuitBreaker]:
         """The circuit breakers by the part that they guard."""
         circuits = {"generator": self.circuit}
-        circuits |= {"embedder": self.embedder.circuit} if self.embedder else {}
-        return circuits | ({"reranker": self.reranker.circuit} if self.reranker else {})
+        circuits |= {"embedder": self.embedder.call.circuit} if self.embedder else {}
+        return circuits | ({"reranker": self.reranker.call.circuit} if self.reranker else {})
 
     def card(self, head: Head) -> EmbedderCard:
         """Return the embedder's card beside an index's; no model is asked, as no budget is set aside for it."""
@@ -166,12 +306,16 @@ class TurnModels:
         reranker = models.reranker if turn_budget.level == "full" else None
         if free and prices.generator != FREE:
             generator, circuit, price = Extractive(), CircuitBreaker("generator"), FREE
-        writer = GuardedWriter(generator, circuit) if isinstance(generator, Writer) else None
+        call = ModelCall(circuit, price, turn_budget, prices.thoughts)
         return cls(
-            MeteredEmbedder(embedder, prices.embedder, turn_budget) if embedder else None,
-            MeteredReranker(reranker, prices.reranker, turn_budget) if reranker else None,
-            generator if price == FREE else MeteredGenerator(generator, price, turn_budget, prices.thoughts),
-            MeteredWriter(writer, price, turn_budget, prices.thoughts) if writer else None,
+            replace(embedder, call=replace(embedder.call, price=prices.embedder, turn_budget=turn_budget))
+            if embedder
+            else None,
+            replace(reranker, call=replace(reranker.call, price=prices.reranker, turn_budget=turn_budget))
+            if reranker
+            else None,
+            generator if price == FREE else MeteredGenerator(generator, call),
+            MeteredWriter(generator, call) if isinstance(generator, Writer) else None,
             circuit,
             turn_budget,
         )
@@ -217,119 +361,9 @@ def max_search_cost(question: str, prices: Prices) -> CostCeiling:
     return CostCeiling(embedded + prices.reranker.of(searches=_most_searches(_length(question))), embedded)
 
 
-@dataclass(frozen=True, slots=True)
-class MeteredEmbedder:
-    """An embedder whose questions are counted. Implements `chapterverse.embedding.Embedder`."""
-
-    embedder: Embedder
-    rate: Price
-    turn_budget: TurnBudget
-
-    @property
-    def card(self) -> EmbedderCard:
-        return self.embedder.card
-
-    @property
-    def price(self) -> float:
-        return self.embedder.price
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        return self.embedder.embed_documents(texts)
-
-    def embed_query(self, text: str) -> Vector:
-        with _charging(lambda: self.turn_budget.add(self.rate, read=_tokens(text))):
-            return self.embedder.embed_query(text)
-
-
-@dataclass(frozen=True, slots=True)
-class MeteredReranker:
-    """A reranker whose searches are counted. Implements `chapterverse_api.retrieval.rerankers.Reranker`."""
-
-    reranker: Reranker
-    price: Price
-    turn_budget: TurnBudget
-
-    @property
-    def name(self) -> str:
-        return self.reranker.name
-
-    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        with _charging(lambda: self.turn_budget.add(self.price, searches=_searches(question, texts))):
-            return self.reranker.rerank(question, texts)
-
-
-@dataclass(frozen=True, slots=True)
-class MeteredGenerator:
-    """A generator whose tokens are counted. Implements `chapterverse_api.generation.Generator`."""
-
-    generator: Generator
-    price: Price
-    turn_budget: TurnBudget
-    thoughts: int = 0
-
-    @property
-    def name(self) -> str:
-        return self.generator.name
-
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
-        # One that is left before its end may write on, and what it writes is billed, heard or not.
-        billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.thoughts)
-        steps = self.generator.generate(task)
-        try:
-            while True:
-                try:
-                    text = next(steps)
-                except StopIteration as end:
-                    draft: Draft = end.value
-                    # Where nobody tells what was billed, there may have been thoughts besides what was said.
-                    written = task.usage.written or _tokens(*(span.text for span in draft)) + self.thoughts
-                    return draft
-                except ProviderError as error:
-                    billed = began or not error.unbilled
-                    raise
-                began = True
-                yield text
-        finally:
-            steps.close()
-            if billed:
-                self.turn_budget.add_generated(self.price, task.usage.read or _prompt(task), written)
-
-
-@dataclass(frozen=True, slots=True)
-class MeteredWriter:
-    """A writer whose tokens are counted, and bounded. Implements `chapterverse_api.generation.Writer`."""
-
-    writer: Writer
-    price: Price
-    turn_budget: TurnBudget
-    thoughts: int = 0
-
-    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
-        most = _TOLD // max(1, len(messages))
-        messages = [ChatMessage(said.role, _without_middle(said.content, most)) for said in messages]
-        read = _tokens(instructions, *(said.content for said in messages))
-        with _charging(lambda: self.turn_budget.add_generated(self.price, read, tokens + self.thoughts)):
-            return self.writer.write(instructions, messages, tokens=tokens, deadline=deadline)
-
-
-@contextmanager
-def _charging(charge: Callable[[], None]) -> Iterator[None]:
-    """Count what a model was asked for, unless it is known that it did nothing."""
-    try:
-        yield
-    except ProviderError as error:
-        if not error.unbilled:
-            charge()
-        raise
-    except BaseException:
-        charge()
-        raise
-    charge()
-
-
 def _prompt(task: GenerationRequest) -> float:
     """Return about how many tokens a generator is sent: what those that take documents get is no more."""
-    return _tokens(prompts.instructions(task), *(said.content for said in prompts.conversation(task, "nonce")))
+    return _tokens(prompts.instructions(task), *(message.content for message in prompts.conversation(task, "nonce")))
 
 
 def _tokens(*texts: str) -> float:

@@ -117,7 +117,7 @@ class DailyBudget:
         """Set aside what a turn can cost, give what that allows, and settle what it did cost."""
         reservation, turn_budget = None, TurnBudget()
         if self._cap is not None and worst.full > 0:
-            reservation, turn_budget = self._reserved(worst, self._cap)
+            reservation, turn_budget = self._reserve(worst, self._cap)
             self.level = turn_budget.level
         try:
             yield turn_budget
@@ -127,7 +127,7 @@ class DailyBudget:
             share = None if turn_budget.share is None else 100 * turn_budget.share
             metrics.measure_cost(turn_budget.usd, turn_budget.input_tokens, turn_budget.output_tokens, share)
 
-    def _reserved(self, worst: CostCeiling, cap: int) -> tuple[Reservation | None, TurnBudget]:
+    def _reserve(self, worst: CostCeiling, cap: int) -> tuple[Reservation | None, TurnBudget]:
         now = self._clock()
         if time.monotonic() < self._resumes:
             return None, TurnBudget("free", _UNCOUNTED)
@@ -140,7 +140,7 @@ class DailyBudget:
                     share = (reservation.spent + micros) / cap
                     return reservation, TurnBudget("economy" if short else "full", share=share)
         except LimiterFault as error:
-            self._failed(error)
+            self._note_failure(error)
             return None, TurnBudget("free", _UNCOUNTED)
         return None, TurnBudget("free", _SPENT, share=1.0)
 
@@ -153,9 +153,9 @@ class DailyBudget:
             if spent > most and (more := self._limiter.reserve(reservation.account, spent - most, _ALL, self._clock())):
                 self._limiter.settle(more, more.micros)
         except LimiterFault as error:
-            self._failed(error)
+            self._note_failure(error)
 
-    def _failed(self, error: LimiterFault) -> None:
+    def _note_failure(self, error: LimiterFault) -> None:
         self._resumes = time.monotonic() + _REST_SECONDS
         log.event("error", turn_id=None, code="limiter_unavailable", message=str(error))
 

@@ -65,7 +65,7 @@ _RERANKERS = {
     "cohere.rerank-v3-5:0": Price(search=2000),
 }
 
-#: A model that is not listed may be any, so it is counted as a dear one: too early an end costs less than too late.
+#: An unknown model is priced as the most expensive one: to stop too early costs less than to stop too late.
 _UNKNOWN = Price(read=5, written=25, search=2500)
 _UNKNOWN_EMBEDDER = Price(read=0.2)
 
@@ -104,15 +104,15 @@ class Prices:
         Raises:
             ConfigurationError: `CHAPTERVERSE_PRICES` can't be read.
         """
-        agreed = _agreed(settings.prices)
+        overrides = _overrides(settings.prices)
         private, cheaper = _is_private(settings.openai_url), economy_generator_name(settings)
-        generator = agreed.get("generator", _generator(settings.generator, private=private))
+        generator = overrides.get("generator", _generator(settings.generator, private=private))
         economy = generator if cheaper == settings.generator else _generator(cheaper, private=private)
         return cls(
-            agreed.get("embedder", _embedder(settings.embedder, embedder, private=private)),
-            agreed.get("reranker", _reranker(settings.reranker)),
+            overrides.get("embedder", _embedder(settings.embedder, embedder, private=private)),
+            overrides.get("reranker", _reranker(settings.reranker)),
             generator,
-            agreed.get("economy", economy),
+            overrides.get("economy", economy),
             # Those of Cohere are told not to think.
             THOUGHT_TOKENS if "openai:" in f"{settings.generator} {cheaper}" else 0,
         )
@@ -156,13 +156,13 @@ def _is_private(url: str) -> bool:
         return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
 
 
-def _agreed(text: str) -> dict[str, Price]:
+def _overrides(text: str) -> dict[str, Price]:
     """Read `generator=0.15/0.60,reranker=2,embedder=0.1`; a search costs thousandths of what a thousand cost."""
-    found = {}
+    prices = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
-        name, _, said = part.partition("=")
+        name, _, amounts = part.partition("=")
         try:
-            read, written = (float(n) for n in (said.split("/") if "/" in said else (said, said)))
+            read, written = (float(n) for n in (amounts.split("/") if "/" in amounts else (amounts, amounts)))
         except ValueError:
             raise _unreadable() from None
         # Each by itself: NaN is neither less nor more than anything, so the least of two may hide it.
@@ -170,8 +170,8 @@ def _agreed(text: str) -> dict[str, Price]:
             0 <= price < _MOST for price in (read, written)
         ):
             raise _unreadable()
-        found[name.strip()] = Price(search=1000 * read) if name.strip() == "reranker" else Price(read, written)
-    return found
+        prices[name.strip()] = Price(search=1000 * read) if name.strip() == "reranker" else Price(read, written)
+    return prices
 
 
 def _unreadable() -> ConfigurationError:

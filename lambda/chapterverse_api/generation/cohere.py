@@ -15,8 +15,7 @@ from typing import Any
 
 from chapterverse.errors import AnswerWithheld
 from chapterverse.net import JsonClient, Stream, bearer
-from chapterverse.providers.cohere_access import access
-from chapterverse.providers.cohere_errors import CohereErrors
+from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts

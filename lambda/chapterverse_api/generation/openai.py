@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import AnswerWithheld, ConfigurationError, KeyRefused, ProviderError
 from chapterverse.net import Event, JsonClient, Reply, Stream, bearer, is_unbilled
-from chapterverse.net.body import parsed
-from chapterverse.net.versions import unversioned
+from chapterverse.net.address import unversioned
+from chapterverse.net.messages import parsed
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.numbered_citations import numbered

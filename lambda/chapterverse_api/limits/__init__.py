@@ -9,22 +9,9 @@ from __future__ import annotations
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.limits.protocols import (
-    ACCOUNT_SECONDS,
-    Limiter,
-    LimiterFault,
-    RateWindow,
-    Reservation,
-)
+from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, Limiter, LimiterFault, RateWindow, Reservation
 
-__all__ = [
-    "ACCOUNT_SECONDS",
-    "Limiter",
-    "LimiterFault",
-    "RateWindow",
-    "Reservation",
-    "open_limiter",
-]
+__all__ = ["ACCOUNT_SECONDS", "Limiter", "LimiterFault", "RateWindow", "Reservation", "open_limiter"]
 
 
 def open_limiter(settings: Settings) -> Limiter:

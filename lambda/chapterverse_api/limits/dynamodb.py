@@ -88,9 +88,9 @@ class DynamoLimiter:
         if not windows:
             return None
         key, ours = f"requests#{client}#{int(now // _DAY)}", secrets.token_hex(8)
-        written, item = self._apply(_counting(key, ours, windows, now))
+        is_written, item = self._apply(_counting(key, ours, windows, now))
         ours_is_last = item.get("last") == {"S": ours}
-        if written:
+        if is_written:
             if not ours_is_last:
                 raise _malformed()
             self._sweep(key, (name for name in item if _is_past(name, now)))
@@ -111,14 +111,16 @@ class DynamoLimiter:
             {"#open": _OPEN + ours, "#expires": "expires", "#spent": "spent"},
             {":micros": micros, ":room": cap - micros, ":expires": int(now) + ACCOUNT_SECONDS},
         )
-        written, item = self._apply(step)
-        reserved, spent = _OPEN + ours in item, _number(item, "spent")
+        is_written, item = self._apply(step)
+        is_reserved, spent = _OPEN + ours in item, _number(item, "spent")
         # Money is set aside where the table shows it, whatever the status of the reply.
-        if (written and not reserved) or (reserved and (_number(item, _OPEN + ours) != micros or spent < micros)):
+        if (is_written and not is_reserved) or (
+            is_reserved and (_number(item, _OPEN + ours) != micros or spent < micros)
+        ):
             raise _malformed()
-        if not reserved:
+        if not is_reserved:
             return None
-        if written:
+        if is_written:
             self._sweep(key, sorted(name for name in item if _is_abandoned(name, now)))
         return Reservation(ours, account, micros, spent - micros)
 
@@ -140,10 +142,10 @@ class DynamoLimiter:
             "ProjectionExpression": "spent",
         }
         try:
-            found = self._service.call("DynamoDB_20120810.GetItem", request)
+            reply = self._service.call("DynamoDB_20120810.GetItem", request)
         except AwsFault as error:
             raise self._explained(error) from error
-        return _number(_item(found, "Item"), "spent")
+        return _number(_item(reply, "Item"), "spent")
 
     def first(self, token: str, until: float, now: float) -> bool:
         ours = secrets.token_hex(8)
@@ -155,10 +157,10 @@ class DynamoLimiter:
             {"#owner": "owner", "#expires": "expires"},
             {":id": ours, ":expires": math.ceil(until), ":now": int(now)},
         )
-        written, item = self._apply(step)
-        if written and item.get("owner") != {"S": ours}:
+        is_written, item = self._apply(step)
+        if is_written and item.get("owner") != {"S": ours}:
             raise _malformed()
-        return written
+        return is_written
 
     def _apply(self, step: _Update) -> tuple[bool, Item]:
         """Return whether the condition held, and the item: after it if so, else as it is.
@@ -167,19 +169,19 @@ class DynamoLimiter:
             LimiterFault: the table can't be used, or what answers is no table.
         """
         try:
-            done = self._service.call("DynamoDB_20120810.UpdateItem", step.request(self._table))
+            reply = self._service.call("DynamoDB_20120810.UpdateItem", step.request(self._table))
         except AwsFault as error:
             if error.code == _FAILED:
                 return False, _item(error.body, "Item")
             raise self._explained(error) from error
-        return True, _item(done, "Attributes")
+        return True, _item(reply, "Attributes")
 
     def _sweep(self, key: str, stale: Iterable[str]) -> None:
         """Remove attributes that nothing needs any more, once there are many; twice is as good as once."""
-        gone = list(stale)[:SWEEP]
-        if len(gone) <= STALE:
+        stale_names = list(stale)[:SWEEP]
+        if len(stale_names) <= STALE:
             return
-        names = {f"#{i}": name for i, name in enumerate(gone)}
+        names = {f"#{i}": name for i, name in enumerate(stale_names)}
         # Without the condition it would bring back an item that has expired, and that one would never expire.
         step = _Update(key, f"REMOVE {', '.join(names)}", "attribute_exists(#expires)", names | {"#expires": "expires"})
         # What is left over goes with the next request, or with the item.
@@ -253,10 +255,10 @@ def _number(item: Item, name: str) -> int:
     """
     if name not in item:
         return 0
-    said = item[name].get("N")
-    if not isinstance(said, str) or not _WHOLE.fullmatch(said):
+    digits = item[name].get("N")
+    if not isinstance(digits, str) or not _WHOLE.fullmatch(digits):
         raise _malformed()
-    return int(said)
+    return int(digits)
 
 
 def _malformed() -> LimiterFault:

@@ -38,9 +38,9 @@ class MemoryLimiter:
 
     def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
         with self._lock:
-            known = self._clients.pop(client, {})
+            counts_before = self._clients.pop(client, {})
             # One window longer than it lasts, for a thread that read its clock a little earlier.
-            counts = {(length, start): n for (length, start), n in known.items() if start + 2 * length > now}
+            counts = {(length, start): n for (length, start), n in counts_before.items() if start + 2 * length > now}
             self._clients[client] = counts
             if len(self._clients) > self._most:
                 self._clients.popitem(last=False)
@@ -53,27 +53,27 @@ class MemoryLimiter:
     def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
         with self._lock:
             if account not in self._accounts:
-                self._accounts = {name: kept for name, kept in self._accounts.items() if kept.ends > now}
+                self._accounts = {name: state for name, state in self._accounts.items() if state.ends > now}
                 self._accounts[account] = _Account()
-            kept = self._accounts[account]
-            kept.ends = now + ACCOUNT_SECONDS
-            if kept.spent + micros > cap:
+            state = self._accounts[account]
+            state.ends = now + ACCOUNT_SECONDS
+            if state.spent + micros > cap:
                 return None
-            reservation = Reservation(secrets.token_hex(16), account, micros, kept.spent)
-            kept.spent += micros
-            kept.open[reservation.id] = micros
+            reservation = Reservation(secrets.token_hex(16), account, micros, state.spent)
+            state.spent += micros
+            state.open[reservation.id] = micros
             return reservation
 
     def settle(self, reservation: Reservation, micros: int) -> None:
         with self._lock:
-            kept = self._accounts.get(reservation.account)
-            if kept and (reserved := kept.open.pop(reservation.id, None)) is not None:
-                kept.spent -= reserved - min(micros, reserved)
+            state = self._accounts.get(reservation.account)
+            if state and (reserved := state.open.pop(reservation.id, None)) is not None:
+                state.spent -= reserved - min(micros, reserved)
 
     def spent(self, account: str) -> int:
         with self._lock:
-            kept = self._accounts.get(account)
-            return kept.spent if kept else 0
+            state = self._accounts.get(account)
+            return state.spent if state else 0
 
     def first(self, token: str, until: float, now: float) -> bool:
         with self._lock:

@@ -65,7 +65,7 @@ class ProofOfWork:
         self._site = site
         self._halves = tuple(replace(window, limit=max(1, window.limit // 2)) for window in windows)
 
-    def check(self, limiter: Limiter, key: bytes, client: str, said: str, now: float) -> None:
+    def check(self, limiter: Limiter, key: bytes, client: str, answer: str, now: float) -> None:
         """Return if the client may be counted; it was asked for no work, or has done it.
 
         Args:
@@ -79,8 +79,8 @@ class ProofOfWork:
         wait = limiter.admit(f"{client}-easy", self._halves, now)
         if wait is None:
             return
-        done = solved(key, self._site, client, said, now)
-        if done is None or not limiter.first(done.nonce, done.expiry, now):
+        solution = solved(key, self._site, client, answer, now)
+        if solution is None or not limiter.first(solution.nonce, solution.expiry, now):
             raise WorkRequired(challenge(key, self._site, client, now), wait)
 
 
@@ -103,19 +103,19 @@ def challenge(key: bytes, site: str, client: str, now: float) -> str:
     return f"v1.{expiry}.{nonce}.{_mac(key, site, client, str(expiry), nonce)}"
 
 
-def solved(key: bytes, site: str, client: str, said: str, now: float) -> Solved | None:
+def solved(key: bytes, site: str, client: str, answer: str, now: float) -> Solved | None:
     """Return what was answered if it is right: for this site and client, in time, and with the work done."""
-    match = _ANSWER.fullmatch(said)
+    match = _ANSWER.fullmatch(answer)
     if match is None:
         return None
-    given, expiry, nonce, mac, number = match.groups()
+    text, expiry, nonce, mac, number = match.groups()
     if not now < int(expiry) <= now + LIFETIME:
         return None
     if not hmac.compare_digest(mac, _mac(key, site, client, expiry, nonce)):
         return None
     # Last, as it is a thousand times as much work as all before.
-    done = hashlib.pbkdf2_hmac("sha256", number.encode(), given.encode(), ITERATIONS, 1) == b"\0"
-    return Solved(nonce, int(expiry)) if done else None
+    is_solved = hashlib.pbkdf2_hmac("sha256", number.encode(), text.encode(), ITERATIONS, 1) == b"\0"
+    return Solved(nonce, int(expiry)) if is_solved else None
 
 
 def _mac(key: bytes, *fields: str) -> str:

@@ -92,6 +92,6 @@ class Limiter(Protocol):
         """Return whether this token was never seen; it is remembered up to `until`, in seconds since the epoch.
 
         Args:
-            token: up to 1,000 bytes; whoever takes one after its `until` has to refuse it by itself.
+            token: up to 1,000 bytes; the caller itself refuses one that comes after its `until`.
         """
         ...

@@ -10,13 +10,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
+from chapterverse.database.sqlite import failure, make_file
+from chapterverse.database.statements import Faults, fault
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Old rows that a write removes at most from each table: more than it adds, so that none stays for long.
 SWEEP = 8
 
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_UNUSABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_FAULTS: Faults = {
+    "busy": LimiterFault("Others are writing to the counters in {place}: wait for them."),
+    "unusable": LimiterFault("The counters in {place} can't be used ({detail})."),
+    "damaged": LimiterFault("The file {place} is no database of counters: remove it, or name another."),
+}
 
 _TABLES = {
     "limiter_requests": "client TEXT, seconds INTEGER, start INTEGER, count INTEGER NOT NULL, ends REAL NOT NULL,"
@@ -111,9 +116,9 @@ class SqliteLimiter:
         """Run the block alone among all threads and processes; what it wrote counts when it ends without an error."""
         # Also the threads of one process must not wait for each other for ever.
         if not self._lock.acquire(timeout=self._patience):
-            raise self._busy()
+            raise fault(_FAULTS, "busy", place=self._path)
         try:
-            db = self._opened()
+            db = self._open()
             # FULL waits until the disk has it; NORMAL loses the latest at most, and only when the machine dies.
             db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             db.execute("BEGIN IMMEDIATE")
@@ -124,18 +129,16 @@ class SqliteLimiter:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
         except OSError as error:
-            raise LimiterFault(f"The counters in {self._path} can't be used ({error.strerror}).") from error
+            raise fault(_FAULTS, "unusable", place=self._path, detail=error.strerror) from error
         except sqlite3.Error as error:
             self._forget()
-            raise self._explained(error) from error
+            raise fault(_FAULTS, failure(error), place=self._path, detail=error) from error
         finally:
             self._lock.release()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         """Return the connection; a file that was removed or replaced meanwhile is opened anew."""
-        if not self._path.exists():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.touch(mode=0o600)
+        make_file(self._path)
         stat = self._path.stat()
         if self._db is None or (stat.st_dev, stat.st_ino) != self._file:
             self._forget()
@@ -155,7 +158,7 @@ class SqliteLimiter:
                 db.execute("PRAGMA journal_mode = WAL")
                 break
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > until:
+                if failure(error) != "busy" or time.monotonic() > until:
                     raise
                 time.sleep(0.005)
         for name, columns in _TABLES.items():
@@ -167,18 +170,6 @@ class SqliteLimiter:
             with suppress(sqlite3.Error):
                 self._db.close()
             self._db = None
-
-    def _busy(self) -> LimiterFault:
-        return LimiterFault(f"Others are writing to the counters in {self._path}: wait for them.")
-
-    def _explained(self, error: sqlite3.Error) -> LimiterFault:
-        # The low byte is the kind of error, the rest its details.
-        kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if kind in _BUSY:
-            return self._busy()
-        if kind in _UNUSABLE:
-            return LimiterFault(f"The counters in {self._path} can't be used ({error}).")
-        return LimiterFault(f"The file {self._path} is no database of counters: remove it, or name another.")
 
 
 def _spent(db: sqlite3.Connection, account: str) -> int:

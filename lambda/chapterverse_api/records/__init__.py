@@ -1,7 +1,7 @@
 """Opens the database that keeps conversations.
 
 Nothing is kept unless a database is named. What a reader selected on a page and what they tell of themselves is never
-kept, whoever asks for it.
+kept.
 """
 
 from __future__ import annotations
@@ -44,28 +44,20 @@ def open_records(settings: Settings) -> Records | None:
         ConfigurationError: it names no database that this release knows, its package is missing, or
             `settings.records_days` is no number of days.
     """
-    from chapterverse_api.records.database import Database
-    from chapterverse_api.records.table import Table
+    from chapterverse_api.records.table import Table, postgres_database, sqlite_database
 
     kind, _, place = settings.records.partition(":")
     days = days_of(settings)
     if not settings.records:
         return None
-    database: Database
     if kind == "sqlite" and place:
-        from chapterverse_api.records.sqlite import SqliteDatabase
-
-        database = SqliteDatabase(Path(place))
-    elif kind in ("postgres", "postgresql") and place:
-        from chapterverse_api.records.postgres import PostgresDatabase
-
-        database = PostgresDatabase(settings.records)
-    else:
-        # What it names instead may hold a password.
-        raise ConfigurationError(
-            "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH or postgresql://USER:PASSWORD@HOST/NAME."
-        )
-    return Table(database, days)
+        return Table(sqlite_database(Path(place)), days)
+    if kind in ("postgres", "postgresql") and place:
+        return Table(postgres_database(settings.records), days)
+    # What it names instead may hold a password.
+    raise ConfigurationError(
+        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH or postgresql://USER:PASSWORD@HOST/NAME."
+    )
 
 
 def days_of(settings: Settings) -> int:
@@ -74,14 +66,14 @@ def days_of(settings: Settings) -> int:
     Raises:
         ConfigurationError: the setting is no such number.
     """
-    said = settings.records_days.strip()
-    if not (said.isascii() and said.isdecimal() and len(said) <= len(str(_MOST_DAYS)) and 1 <= int(said) <= _MOST_DAYS):
+    text = settings.records_days.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST_DAYS)) and 1 <= int(text) <= _MOST_DAYS):
         raise ConfigurationError(
             f"CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to {_MOST_DAYS}."
         )
-    return int(said)
+    return int(text)
 
 
 def new_thread_id() -> str:
-    """Return a name that nobody can guess: whoever knows a thread's name can go on with it, and have it forgotten."""
+    """Return a name that nobody can guess: its name is all that it takes to go on with a thread, or to forget it."""
     return secrets.token_hex(16)

@@ -1,10 +1,12 @@
-"""The table of the conversations, the same in every database. Implements `chapterverse_api.records.Records`, with
-`records.feedback` for what readers say of answers.
+"""The tables of conversations and ratings, the same in every database. Implements `chapterverse_api.records.Records`.
 
-A row is a turn or the summary of a thread, in the terms of an index's chunk as far as it has them: `type`
-"turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the turn's
-id, `timestamp` when it was written and `created_at` from when its age counts. A summary is as old as the oldest turn in
-it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest.
+A row of `conversations` is a turn or the summary of a thread, in the terms of an index's chunk as far as it has them:
+`type` "turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the
+turn's id, `timestamp` when it was written and `created_at` from when its age counts. A summary is as old as the oldest
+turn in it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest.
+
+A row of `feedback` is a turn's rating: a second one takes the place of the first. Its `scope` is the thread's, where
+the turn is kept by then. Its age counts from that of its turn, so that no comment outlives its subject.
 """
 
 from __future__ import annotations
@@ -13,20 +15,17 @@ import json
 from collections.abc import Callable
 from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from pathlib import Path
 
+from chapterverse.database import Database, Faults, Row, Statements
+from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
-from chapterverse_api.records import feedback
-from chapterverse_api.records.database import Database, Row, Statements
 from chapterverse_api.records.types import TURNS, CitedSource, RecordsFault, StoredRating, StoredThread, StoredTurn
 
 #: Rows of any thread that a write removes at most, when they are too old.
 SWEPT = 100
 #: Turns that are kept of one thread at most.
 LONGEST = 200
-
-T = TypeVar("T")
-
 
 _TABLE = """
     CREATE TABLE IF NOT EXISTS conversations (
@@ -86,17 +85,74 @@ _NEXT_SUMMARY = """
     WHERE scope = ? AND type = 'summary' AND chunk_index = ?
 """
 _FORGET = "DELETE FROM conversations WHERE scope = ?"
+_RATING_TABLE = """
+    CREATE TABLE IF NOT EXISTS feedback (
+        turn_id VARCHAR(64) PRIMARY KEY,
+        scope VARCHAR(80) NOT NULL,
+        rating VARCHAR(8) NOT NULL CHECK (rating IN ('up', 'down')),
+        reason VARCHAR(16) NOT NULL,
+        comment TEXT NOT NULL,
+        created_at CHAR(27) NOT NULL,
+        timestamp CHAR(27) NOT NULL
+    )
+"""
+_RATING_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS feedback_age ON feedback (created_at)",
+    "CREATE INDEX IF NOT EXISTS feedback_thread ON feedback (scope)",
+    "CREATE INDEX IF NOT EXISTS feedback_time ON feedback (timestamp)",
+    "CREATE INDEX IF NOT EXISTS conversations_turn ON conversations (chunk_id)",
+)
+
+_TURN_OF_RATING = "SELECT scope, created_at FROM conversations WHERE chunk_id = ? AND type = 'turn' AND created_at >= ?"
+_RATE = """
+    INSERT INTO feedback (turn_id, scope, rating, reason, comment, created_at, timestamp) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (turn_id) DO UPDATE SET
+        scope = excluded.scope, rating = excluded.rating, reason = excluded.reason, comment = excluded.comment,
+        created_at = excluded.created_at, timestamp = excluded.timestamp
+"""
+_READ_RATINGS = """
+    SELECT f.turn_id, f.rating, f.reason, f.comment, f.timestamp, c.question, c.text, c.status, c.cited, c.id
+    FROM feedback AS f LEFT JOIN conversations AS c
+        ON c.chunk_id = f.turn_id AND c.type = 'turn' AND c.created_at >= ?
+    WHERE f.created_at >= ? ORDER BY f.timestamp DESC, f.turn_id LIMIT ?
+"""
+# A rating may have come before its turn was kept, and then knows no thread.
+_FORGET_RATINGS = """
+    DELETE FROM feedback WHERE scope = ? OR turn_id IN (SELECT chunk_id FROM conversations WHERE scope = ?)
+"""
+_SWEEP_RATINGS = """
+    DELETE FROM feedback WHERE turn_id IN (
+        SELECT turn_id FROM feedback WHERE created_at < ? ORDER BY created_at LIMIT ? {skipping}
+    )
+"""
+
 #: Too many to be a limit, and within what every database counts.
 _ALL = 2**31
 
 
-def schema(identity: str) -> tuple[str, ...]:
-    """Return the statements that make what is missing of the tables and their indexes.
-
-    Args:
-        identity: type of a number that grows and is never used again.
-    """
-    return (_TABLE.format(identity=identity), feedback.TABLE, *_INDEXES, *feedback.INDEXES)
+_OF_SQLITE: Faults = {
+    "busy": RecordsFault("Another process is writing to the conversations in {place}: wait for it."),
+    "unusable": RecordsFault("The conversations in {place} can't be used ({detail})."),
+    "damaged": RecordsFault("The file {place} is no database of conversations: remove it, or name another."),
+    "text": RecordsFault("The conversations in {place} can't be used (a text can't be stored)."),
+}
+_OF_POSTGRES: Faults = {
+    "missing": ConfigurationError('Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".'),
+    "address": ConfigurationError(
+        "CHAPTERVERSE_RECORDS is no address of a Postgres database: write postgresql://USER:PASSWORD@HOST/NAME, the "
+        "password percent-encoded."
+    ),
+    "unreachable": RecordsFault(
+        "The database of the conversations can't be reached: see that its server runs, and correct "
+        "CHAPTERVERSE_RECORDS."
+    ),
+    "lost": RecordsFault("The connection to the database of the conversations broke off, or took too long."),
+    # Nothing of what the server says: it may hold a password.
+    "unusable": RecordsFault(
+        "The database of the conversations refuses (SQLSTATE {state}): see that its user may write and that the table "
+        "named conversations is ours."
+    ),
+}
 
 
 class Table:
@@ -113,20 +169,20 @@ class Table:
         self._clock = clock
 
     def append(self, thread_id: str, turn: StoredTurn) -> None:
-        scope, now, oldest = _scope(thread_id), _written(self._clock()), self._oldest()
+        scope, now, oldest = _scope(thread_id), _time_text(self._clock()), self._oldest()
         cited = json.dumps([astuple(place) for place in turn.cited])
         row = (scope, turn.turn_id, sound(turn.question), sound(turn.answer), turn.status, cited, now, now)
 
         def write(db: Statements) -> None:
             db.change(_APPEND, row)
             db.change(_SHORTEN, (scope, scope, LONGEST))
-            self._sweep(db, oldest, SWEPT)
+            _sweep(db, oldest, SWEPT)
 
         self._database.run(write)
 
     def thread(self, thread_id: str) -> StoredThread:
         values = (_scope(thread_id), self._oldest()) * 2
-        rows = self._database.run(lambda db: db.rows(_READ, values), otherwise=list[Row]())
+        rows = self._database.run(lambda db: db.rows(_READ, values), otherwise=list[Row](), reading=True)
         try:
             turns = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
         except (TypeError, ValueError) as error:
@@ -135,7 +191,7 @@ class Table:
         return StoredThread(tuple(turns), *summary)
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
-        scope, now, oldest, text = _scope(thread_id), _written(self._clock()), self._oldest(), sound(summary)
+        scope, now, oldest, text = _scope(thread_id), _time_text(self._clock()), self._oldest(), sound(summary)
 
         def write(db: Statements) -> int:
             # One that is too old to be read would be in the way of its successor.
@@ -146,20 +202,24 @@ class Table:
 
         return bool(self._database.run(write))
 
-    def rate(self, rated: StoredRating) -> None:
-        now, oldest = _written(self._clock()), self._oldest()
+    def rate(self, rating: StoredRating) -> None:
+        now, oldest = _time_text(self._clock()), self._oldest()
 
         def write(db: Statements) -> None:
-            feedback.keep(db, rated, now, oldest)
-            self._sweep(db, oldest, SWEPT)
+            # A turn that is too old is not known any more.
+            turns = db.rows(_TURN_OF_RATING, (rating.turn_id, oldest))
+            scope, since = turns[0] if turns else ("", now)
+            comment = sound(rating.comment)
+            db.change(_RATE, (rating.turn_id, scope, rating.rating, rating.reason, comment, since, now))
+            _sweep(db, oldest, SWEPT)
 
         self._database.run(write)
 
     def rated(self, limit: int) -> list[StoredRating]:
-        oldest = self._oldest()
-        rows = self._database.run(lambda db: feedback.read(db, oldest, limit), otherwise=list[Row]())
+        values = (self._oldest(), self._oldest(), limit)
+        rows = self._database.run(lambda db: db.rows(_READ_RATINGS, values), otherwise=list[Row](), reading=True)
         try:
-            return [feedback.rated_of(row) for row in rows]
+            return [_rating(row) for row in rows]
         except (TypeError, ValueError) as error:
             raise _foreign() from error
 
@@ -167,23 +227,62 @@ class Table:
         scope = _scope(thread_id)
 
         def remove(db: Statements) -> int:
-            # What was said of the turns first: it is found by them.
-            return feedback.forget(db, scope) + db.change(_FORGET, (scope,))
+            # The ratings first: they are found by their turns.
+            return db.change(_FORGET_RATINGS, (scope, scope)) + db.change(_FORGET, (scope,))
 
         return bool(self._database.run(remove, otherwise=0))
 
     def expire(self, days: int) -> int:
         oldest = self._oldest(days)
-        return self._database.run(lambda db: self._sweep(db, oldest, _ALL), otherwise=0)
-
-    def _sweep(self, db: Statements, oldest: str, most: int) -> int:
-        skipping = self._database.skipping
-        turns = db.change(_SWEEP.format(skipping=skipping), (oldest, most))
-        return turns + feedback.sweep(db, oldest, most, skipping)
+        return self._database.run(lambda db: _sweep(db, oldest, _ALL), otherwise=0)
 
     def _oldest(self, days: int | None = None) -> str:
         """Return the time before which everything is too old."""
-        return _written(self._clock() - timedelta(days=self._days if days is None else days))
+        return _time_text(self._clock() - timedelta(days=self._days if days is None else days))
+
+
+def sqlite_database(path: Path, patience: float = 2.0) -> Database:
+    """Return the database in a file of its own, which its owner alone may read.
+
+    Args:
+        patience: seconds to wait while another process writes.
+    """
+    from chapterverse.database.sqlite import SqliteDatabase
+
+    return SqliteDatabase(path, _prepare, _OF_SQLITE, patience)
+
+
+def postgres_database(uri: str) -> Database:
+    """Return the database at an address, over connections that are used again. A reader waits, so none waits for long.
+
+    Raises:
+        ConfigurationError: the address can't be read, or psycopg is missing.
+    """
+    from chapterverse.database.postgres import PostgresDatabase
+
+    limits = {"statement_timeout": 2.0, "lock_timeout": 2.0}
+    return PostgresDatabase(uri, _prepare, _OF_POSTGRES, connect_seconds=3, silence_seconds=5, limits=limits, idle=4)
+
+
+def _prepare(db: Statements, make: bool) -> bool:
+    """Return whether the tables are there, after making what is missing if that is asked for.
+
+    Where an earlier release made one of them, the other is made in any case.
+    """
+    names = ("conversations", "feedback")
+    if not make and not db.tables(*names):
+        return False
+    if db.tables(*names) < len(names):
+        db.lock("chapterverse.conversations")
+    # Who comes second must not lock tables that others already write to.
+    if db.tables(*names) < len(names):
+        for statement in (_TABLE.format(identity=db.identity), _RATING_TABLE, *_INDEXES, *_RATING_INDEXES):
+            db.change(statement)
+    return True
+
+
+def _sweep(db: Statements, oldest: str, most: int) -> int:
+    return sum(db.change(sql.format(skipping=db.skipping), (oldest, most)) for sql in (_SWEEP, _SWEEP_RATINGS))
 
 
 def _foreign() -> RecordsFault:
@@ -194,13 +293,19 @@ def _scope(thread_id: str) -> str:
     return f"entity:{thread_id}"
 
 
-def _written(time: datetime) -> str:
+def _time_text(time: datetime) -> str:
     """Return ISO 8601 UTC, always of the same length, so that texts sort as times do."""
     return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _turn(row: Row) -> StoredTurn:
     number, _, turn_id, _, question, text, status, cited = row
-    return StoredTurn(
-        turn_id, question, text, status, tuple(CitedSource(*place) for place in json.loads(cited)), number
-    )
+    return StoredTurn(turn_id, question, text, status, tuple(CitedSource(*c) for c in json.loads(cited)), number)
+
+
+def _rating(row: Row) -> StoredRating:
+    turn_id, rating, reason, comment, at, question, text, status, cited, number = row
+    turn = None
+    if number is not None:
+        turn = _turn((number, "turn", turn_id, 0, question, text, status, cited))
+    return StoredRating(turn_id, rating, reason, comment, at, turn)

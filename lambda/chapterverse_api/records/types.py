@@ -112,7 +112,7 @@ class Records(Protocol):
         """
         ...
 
-    def rate(self, rated: StoredRating) -> None:
+    def rate(self, rating: StoredRating) -> None:
         """Keep what a reader says of a turn, in place of what was said of it before; it grows old with its turn."""
         ...
 

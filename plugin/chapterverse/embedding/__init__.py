@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from chapterverse.embedding.protocols import (
-    Embedder,
-    LazySize,
-    Vector,
-)
+from chapterverse.embedding.protocols import Embedder, LazySize, Vector
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 
-__all__ = [
-    "Embedder",
-    "LazySize",
-    "Vector",
-    "open_embedder",
-]
+__all__ = ["Embedder", "LazySize", "Vector", "open_embedder"]
 
 
 def open_embedder(settings: Settings, indexed: EmbedderCard | None = None) -> Embedder | None:

@@ -1,11 +1,15 @@
-"""Embeds many texts in requests that a model accepts, and finds the text that it rejects."""
+"""Embeds many texts in requests that a model accepts, finds the text that it rejects, and checks the vectors.
+
+A doubtful reply is rejected as a whole, so nothing doubtful is stored.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from chapterverse.embedding.protocols import Vector
-from chapterverse.errors import TextTooLong
+from chapterverse.errors import ProviderError, TextTooLong
 from chapterverse.providers.errors import TextRejected
 
 #: Texts that one request may hold, as Cohere documents for itself and on Bedrock; others take more.
@@ -13,6 +17,12 @@ MOST_TEXTS = 96
 
 #: Bytes of UTF-8 that one request may hold. OpenAI allows 300,000 tokens in one, and a token is a byte or more.
 MOST_BYTES = 300_000
+
+#: Stores keep 32-bit floats and compare by angle, so the sum of the squares has to fit one, and not be nothing in it.
+_LARGEST = 1e15
+_SMALLEST = 1e-15
+
+_BYTES = range(-128, 128)
 
 Send = Callable[[Sequence[str]], list[Vector]]
 
@@ -62,3 +72,32 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         size += length
     if texts:
         yield start, len(texts)
+
+
+def check_vectors(vectors: Any, count: int, size: int, provider: str, *, int8: bool = False) -> list[Vector]:
+    """Return the vectors of a reply.
+
+    Args:
+        found: what stands where the vectors should: a list of lists of numbers.
+        count: how many texts were sent.
+        size: dimensions that each vector must have.
+        provider: who answered, for the message.
+        int8: whether whole numbers from -128 to 127 were asked for.
+
+    Raises:
+        ProviderError: one of them is no such vector: another size, no finite numbers, nothing but zeros.
+    """
+    if not isinstance(vectors, list) or len(vectors) != count:
+        raise ProviderError(f"{provider} did not answer with {count} vectors.")
+    if not all(isinstance(v, list) and len(v) == size and _usable(v, int8) for v in vectors):
+        raise ProviderError(f"{provider} answered with something that is no vector of {size} numbers.")
+    return [tuple(map(float, v)) for v in vectors]
+
+
+def _usable(numbers: list[Any], int8: bool) -> bool:
+    # By type, as True is an int too; NaN is in no range.
+    if int8:
+        return all(type(n) is int and n in _BYTES for n in numbers) and any(numbers)
+    if not all(type(n) in (float, int) and -_LARGEST < n < _LARGEST for n in numbers):
+        return False
+    return any(abs(n) > _SMALLEST for n in numbers)

@@ -13,7 +13,6 @@ from typing import Any
 from chapterverse.embedding.batches import embed_in_batches
 from chapterverse.embedding.models import Choice, Model
 from chapterverse.embedding.protocols import Vector
-from chapterverse.embedding.reply import checked
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.model import EmbedderCard
 from chapterverse.net.retry import RetryPolicy
@@ -91,7 +90,7 @@ class BedrockEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
         self._check_characters([text])
-        return QUESTION.ask(lambda: self._send(self.asking, self._body([text], "search_query", "NONE")))[0]
+        return QUESTION.ask(lambda: self._send(self.asking, self.choice.body([text], "search_query")))[0]
 
     def _check_characters(self, texts: Sequence[str]) -> None:
         most = self.choice.model.characters
@@ -105,20 +104,11 @@ class BedrockEmbedder:
         # The two generations have different words for the end of a text.
         return "RIGHT" if self.choice.model.sizes else "END"
 
-    def _body(self, texts: Sequence[str], input_type: str, truncate: str) -> dict[str, Any]:
-        body = {
-            "texts": list(texts),
-            "input_type": input_type,
-            "embedding_types": [self.choice.numbers],
-            "truncate": truncate,
-        }
-        return {**body, "output_dimension": self.choice.size} if self.choice.model.sizes else body
-
     def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
-        return self.patience.ask(lambda: self._send(self._building, self._body(texts, "search_document", truncate)))
+        return self.patience.ask(
+            lambda: self._send(self._building, self.choice.body(texts, "search_document", truncate))
+        )
 
     def _send(self, client: Any, body: dict[str, Any]) -> list[Vector]:
-        found = self.runtime.invoke(client, f"{self.geography}{self.choice.name}", body)
-        vectors = found.get("embeddings") if isinstance(found, dict) else None
-        numbers = vectors.get(self.choice.numbers) if isinstance(vectors, dict) else None
-        return checked(numbers, len(body["texts"]), self.choice.size, "Bedrock", int8=self.choice.int8)
+        reply = self.runtime.invoke(client, f"{self.geography}{self.choice.name}", body)
+        return self.choice.vectors(reply, len(body["texts"]), "Bedrock")

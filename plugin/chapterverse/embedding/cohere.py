@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 from chapterverse.embedding.batches import embed_in_batches
 from chapterverse.embedding.models import Choice, Model
 from chapterverse.embedding.protocols import Vector
-from chapterverse.embedding.reply import checked
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, bearer
 from chapterverse.net.retry import RateLimiter, RetryPolicy
-from chapterverse.providers.cohere_access import access
-from chapterverse.providers.cohere_errors import CohereErrors
+from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,17 +103,10 @@ class CohereEmbedder:
         if reply.status != 200:
             raise self.refusals.error(reply.status, reply.body, reply.headers)
         self.refusals.note_limits(reply.headers)
-        return self._checked(reply.body, 1)[0]
+        return self.choice.vectors(reply.body, 1, "Cohere")[0]
 
     def _body(self, texts: Sequence[str], input_type: str, truncate: str = "NONE") -> dict[str, Any]:
-        body = {
-            "texts": list(texts),
-            "model": self.choice.name,
-            "input_type": input_type,
-            "embedding_types": [self.choice.numbers],
-            "truncate": truncate,
-        }
-        return {**body, "output_dimension": self.choice.size} if self.choice.model.sizes else body
+        return {"model": self.choice.name, **self.choice.body(texts, input_type, truncate)}
 
     @cached_property
     def _sdk(self) -> ClientV2:
@@ -147,7 +138,7 @@ class CohereEmbedder:
         try:
             reply = client.with_raw_response.embed(**body)
             # As it came: the SDK's own value has 0 where the reply has 0.5, and 1 where it has true.
-            said = reply._response.json()
+            answer = reply._response.json()
         # The SDK's errors print the whole reply, which may quote what was sent, so none is left as a cause.
         except ApiError as error:
             raise self.refusals.error(error.status_code or 0, error.body, error.headers or {}) from None
@@ -157,9 +148,4 @@ class CohereEmbedder:
         except (ParsingError, TypeError, ValueError, RecursionError):
             raise ProviderError("Cohere answered with something that is no reply.", retryable=True) from None
         self.refusals.note_limits(reply.headers)
-        return self._checked(said, len(body["texts"]))
-
-    def _checked(self, said: Any, count: int) -> list[Vector]:
-        vectors = said.get("embeddings") if isinstance(said, dict) else None
-        found = vectors.get(self.choice.numbers) if isinstance(vectors, dict) else None
-        return checked(found, count, self.choice.size, "Cohere", int8=self.choice.int8)
+        return self.choice.vectors(answer, len(body["texts"]), "Cohere")

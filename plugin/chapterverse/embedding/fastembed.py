@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chapterverse.embedding.batches import check_vectors
 from chapterverse.embedding.protocols import Vector
-from chapterverse.embedding.reply import checked
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.model import EmbedderCard
 
@@ -86,8 +86,8 @@ class FastEmbedder:
             raise TextTooLong(f"Text {position} is over the {self._card.limit} tokens of the model.", position=position)
 
     def _vectors(self, arrays: Iterable[Any], count: int) -> list[Vector]:
-        found = [array.tolist() for array in arrays]
-        return checked(found, count, self._size or len(found[0]), "The local model")
+        vectors = [array.tolist() for array in arrays]
+        return check_vectors(vectors, count, self._size or len(vectors[0]), "The local model")
 
     def _probe(self, name: str) -> Vector:
         try:
@@ -110,15 +110,15 @@ def _library() -> type[TextEmbedding]:
 
 def _load_local(path: Path) -> tuple[TextEmbedding, str]:
     library = _library()
-    folder, file = _located(path)
+    folder, file = _locate(path)
     space = f"local/{_digest(folder, file)}"
     try:
-        return library(_registered(library, f"{space}/{file}", file), specific_model_path=str(folder)), space
+        return library(_register(library, f"{space}/{file}", file), specific_model_path=str(folder)), space
     except Exception as error:
         raise ConfigurationError(f"The model in {str(path)!r} can't be loaded: {_sentence(error)}") from error
 
 
-def _located(path: Path) -> tuple[Path, str]:
+def _locate(path: Path) -> tuple[Path, str]:
     """Return the folder of a local model and its graph's path within."""
     if path.is_file():
         folder, file = path.parent, path.name
@@ -145,7 +145,7 @@ def _digest(folder: Path, file: str) -> str:
     return content.hexdigest()[:16]
 
 
-def _registered(library: type[TextEmbedding], name: str, file: str) -> str:
+def _register(library: type[TextEmbedding], name: str, file: str) -> str:
     from fastembed.common.model_description import ModelSource, PoolingType
 
     with _registering:
@@ -161,8 +161,8 @@ def _registered(library: type[TextEmbedding], name: str, file: str) -> str:
 
 def _load_named(name: str) -> tuple[TextEmbedding, str]:
     library = _library()
-    known = {str(model["model"]).lower(): str(model["model"]) for model in library.list_supported_models()}
-    if name.lower() not in known:
+    names = {str(model["model"]).lower(): str(model["model"]) for model in library.list_supported_models()}
+    if name.lower() not in names:
         raise ConfigurationError(
             f"fastembed knows no model {name!r}, and there is no such folder: use a name from its list of models."
         )
@@ -174,13 +174,13 @@ def _load_named(name: str) -> tuple[TextEmbedding, str]:
             f"The model {name!r} could not be downloaded: check the network, or name a local folder.", retryable=True
         ) from error
     # Releases of fastembed have changed how they pool a model's output, which is what its class tells.
-    return model, f"{known[name.lower()]} {type(model.model).__name__}"
+    return model, f"{names[name.lower()]} {type(model.model).__name__}"
 
 
 def _cache() -> Path:
     """Return where downloads stay; fastembed's own default is a folder that every user of a machine may write to."""
-    chosen = os.environ.get("FASTEMBED_CACHE_PATH")
-    return Path(chosen) if chosen else Path.home() / ".cache" / "chapterverse" / "models"
+    folder = os.environ.get("FASTEMBED_CACHE_PATH")
+    return Path(folder) if folder else Path.home() / ".cache" / "chapterverse" / "models"
 
 
 def _sentence(error: Exception) -> str:

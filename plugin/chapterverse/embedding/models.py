@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from chapterverse.embedding.batches import check_vectors
+from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError
 
 
@@ -83,7 +86,23 @@ class Choice:
         """The vector space; sizes differ in one space's name by what `EmbedderCard.fingerprint` adds."""
         return f"{self.model.family or self.name}{'@int8' if self.int8 else ''}"
 
+    def body(self, texts: Sequence[str], input_type: str, truncate: str = "NONE") -> dict[str, Any]:
+        """Return the body of a request in Cohere's wire format, without the model, as Bedrock takes it too."""
+        body = {
+            "texts": list(texts),
+            "input_type": input_type,
+            "embedding_types": [self._numbers],
+            "truncate": truncate,
+        }
+        return {**body, "output_dimension": self.size} if self.model.sizes else body
+
+    def vectors(self, reply: Any, count: int, provider: str) -> list[Vector]:
+        """Return the vectors of a reply to such a request; see `checked`."""
+        by_type = reply.get("embeddings") if isinstance(reply, dict) else None
+        vectors = by_type.get(self._numbers) if isinstance(by_type, dict) else None
+        return check_vectors(vectors, count, self.size, provider, int8=self.int8)
+
     @property
-    def numbers(self) -> str:
+    def _numbers(self) -> str:
         """The embedding type by Cohere's name."""
         return "int8" if self.int8 else "float"

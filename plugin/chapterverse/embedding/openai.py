@@ -17,16 +17,15 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from chapterverse.embedding.batches import embed_in_batches
+from chapterverse.embedding.batches import check_vectors, embed_in_batches
 from chapterverse.embedding.models import Model, Spelling
 from chapterverse.embedding.protocols import Vector
-from chapterverse.embedding.reply import checked
-from chapterverse.errors import ConfigurationError, KeyRefused, ProviderError
+from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
-from chapterverse.net import JsonClient, Reply, bearer, is_unbilled
-from chapterverse.net.retry import BusyError, RetryPolicy
-from chapterverse.net.versions import unversioned
-from chapterverse.providers.errors import TextRejected
+from chapterverse.net import JsonClient, Reply, bearer
+from chapterverse.net.address import unversioned
+from chapterverse.net.retry import RetryPolicy
+from chapterverse.providers.errors import TextRejected, refusal
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
@@ -66,12 +65,8 @@ _REASONS = {
     429: "has a rate limit that was reached: try again later",
 }
 
-#: How servers say that they don't know a key, or that the key may not do this.
-_KEY_REFUSED = {401, 403}
-
 #: How servers say that they will never take a request as it is: 413 and 422 are those of text-embeddings-inference.
-_REFUSED = {400, 413, 422}
-_PASSING = {408, 409, 429}
+_REJECTED = {400, 413, 422}
 
 
 class OpenAIEmbedder:
@@ -82,14 +77,14 @@ class OpenAIEmbedder:
     ) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
-        self._known = MODELS.get(spelling.name)
+        self._entry = MODELS.get(spelling.name)
         self._document, self._question = _markers(spelling.name)
         self._asking = asking
         self._building = building
         self._patience = patience
-        self._size = spelling.size or (self._known.size if self._known else size)
+        self._size = spelling.size or (self._entry.size if self._entry else size)
         # A model of the table is known to refuse what is too long, and one that made an index was asked then.
-        self._tells = self._known is not None or size > 0
+        self._tells = self._entry is not None or size > 0
 
     @classmethod
     def from_settings(
@@ -112,9 +107,9 @@ class OpenAIEmbedder:
                 "The embedder openai needs a model: use openai:MODEL or openai:MODEL/SIZE, such as "
                 "openai:text-embedding-3-small."
             )
-        known = MODELS.get(spelling.name)
-        if known and spelling.size > known.size:
-            raise ConfigurationError(f"{spelling.name} makes no vectors of over {known.size} numbers.")
+        entry = MODELS.get(spelling.name)
+        if entry and spelling.size > entry.size:
+            raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
         url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
         headers = bearer(key, "OPENAI_API_KEY") if key else {}
         asking = JsonClient(url, headers, billed=True)
@@ -137,18 +132,18 @@ class OpenAIEmbedder:
 
     def beside(self, indexed: EmbedderCard) -> EmbedderCard:
         """Return the card without asking; see `LazySize`. Its size is 0 where neither the model nor the index tells."""
-        if not (self._asked_size or self._known) and indexed.name == f"openai:{self._name}":
+        if not (self._asked_size or self._entry) and indexed.name == f"openai:{self._name}":
             self._size, self._tells = indexed.size, True
         return self._card(self._size)
 
     def _card(self, size: int) -> EmbedderCard:
         name = f"{self._name}/{size}" if self._asked_size else self._name
         space = f"{self._name} {self._document}".strip()
-        return EmbedderCard(f"openai:{name}", size, self._known.limit if self._known else 0, f"openai:{space}")
+        return EmbedderCard(f"openai:{name}", size, self._entry.limit if self._entry else 0, f"openai:{space}")
 
     @property
     def price(self) -> float:
-        return self._known.price if self._known else 0.0
+        return self._entry.price if self._entry else 0.0
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector a text, in slices of 96; see `Embedder`.
@@ -215,13 +210,13 @@ def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
         raise ProviderError(f"{_PROVIDER} answered with something that is no reply.", retryable=True)
     data = reply.body.get("data") if isinstance(reply.body, dict) else None
     entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
-    found = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}
+    by_index = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}
     # Each index once, and no other: else a vector might belong to another text.
-    whole = len(entries) == count and found.keys() == set(range(count))
-    ordered = [found[i] for i in range(count)] if whole else None
+    whole = len(entries) == count and by_index.keys() == set(range(count))
+    ordered = [by_index[i] for i in range(count)] if whole else None
     if not size and ordered and isinstance(ordered[0], list):
         size = len(ordered[0])
-    return checked(ordered, count, size, _PROVIDER)
+    return check_vectors(ordered, count, size, _PROVIDER)
 
 
 def _failure(reply: Reply) -> ProviderError:
@@ -231,15 +226,7 @@ def _failure(reply: Reply) -> ProviderError:
     if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
         status = 402
     message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
-    failure = ProviderError(message)
-    if status in _PASSING or status >= 500:
-        failure = BusyError(message, pause=reply.pause)
-    elif status in _KEY_REFUSED:
-        failure = KeyRefused(message)
-    elif status in _REFUSED:
-        failure = TextRejected(message)
-    failure.unbilled = is_unbilled(status)
-    return failure
+    return refusal(message, status, reply.pause, _REJECTED)
 
 
 def _cosine(a: Vector, b: Vector) -> float:

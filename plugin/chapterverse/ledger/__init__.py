@@ -10,19 +10,10 @@ import hashlib
 from pathlib import Path
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.ledger.protocols import (
-    UNREAD,
-    Ledger,
-    LedgerRow,
-)
+from chapterverse.ledger.protocols import UNREAD, Ledger, LedgerRow
 from chapterverse.settings import DEFAULT_STORE, Settings
 
-__all__ = [
-    "UNREAD",
-    "Ledger",
-    "LedgerRow",
-    "open_ledger",
-]
+__all__ = ["UNREAD", "Ledger", "LedgerRow", "open_ledger"]
 
 
 def open_ledger(settings: Settings) -> Ledger:
@@ -34,20 +25,18 @@ def open_ledger(settings: Settings) -> Ledger:
     Raises:
         ConfigurationError: the scheme is not one that this release knows, or its package is missing.
     """
-    from chapterverse.ledger.sqlite import SqliteLedger
+    from chapterverse.ledger.table import LedgerTable
 
     kind, _, place = settings.ledger.partition(":")
     if kind == "sqlite" and place:
-        return SqliteLedger(Path(place))
+        return LedgerTable.on_sqlite(Path(place))
     if kind in ("postgres", "postgresql") and place:
-        from chapterverse.ledger.postgres import PostgresLedger
-
-        return PostgresLedger.open(settings.ledger)
+        return LedgerTable.on_postgres(settings.ledger)
     if settings.ledger:
         # An address may hold a password.
         raise ConfigurationError(f"There is no ledger of the kind {kind!r}: use sqlite:PATH or postgresql://HOST/NAME.")
     store_kind, _, folder = settings.store.partition(":")
     if store_kind == "edge":
-        return SqliteLedger(Path(folder) / "ledger.sqlite")
+        return LedgerTable.on_sqlite(Path(folder) / "ledger.sqlite")
     name = hashlib.sha256(settings.store.encode(errors="surrogatepass")).hexdigest()[:16]
-    return SqliteLedger(Path(DEFAULT_STORE.partition(":")[2]) / f"ledger-{name}.sqlite")
+    return LedgerTable.on_sqlite(Path(DEFAULT_STORE.partition(":")[2]) / f"ledger-{name}.sqlite")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from chapterverse.net.client import JsonClient, Reply, is_unbilled
 from chapterverse.net.events import Event
-from chapterverse.net.headers import asked_pause, bearer
+from chapterverse.net.messages import asked_pause, bearer
 from chapterverse.net.stream import Closing, Stream
 
 __all__ = ["Closing", "Event", "JsonClient", "Reply", "Stream", "asked_pause", "bearer", "is_unbilled"]

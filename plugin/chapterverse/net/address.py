@@ -1,14 +1,16 @@
-"""The address of a service: host, port, path, and whether it uses TLS."""
+"""The address of a service: host, port, path, and whether it uses TLS. Each request adds its API version, as `/v1`."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.headers import plain
+from chapterverse.net.messages import plain
 
 _PORTS = {"http": 80, "https": 443}
+_VERSION = re.compile(r"/v\d{1,3}/*\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,17 @@ class Address:
         except ValueError:
             parts, host, port = urlsplit(""), "", None
         if parts.scheme not in {"http", "https"} or not host or not plain(parts.path) or " " in parts.path:
-            raise ConfigurationError(f"{_shown(base_url)!r} is no address of a service: use https://HOST.")
+            raise ConfigurationError(f"{_without_secrets(base_url)!r} is no address of a service: use https://HOST.")
         if "@" in parts.netloc:
             raise ConfigurationError(f"The address of {host} holds a user or a password: use https://HOST, and a key.")
         return cls(parts.scheme, host, port, parts.path.rstrip("/"))
 
 
-def _shown(base_url: str) -> str:
+def unversioned(url: str) -> str:
+    """Return an address without a version at its end, which other programs ask for and each request would repeat."""
+    return _VERSION.sub("", url.strip())
+
+
+def _without_secrets(base_url: str) -> str:
     # What stands before an "@" may be a password, and after a "?" a token.
     return base_url.rpartition("@")[2].partition("?")[0]

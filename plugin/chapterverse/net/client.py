@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, TypeVar
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.abort import Abort
 from chapterverse.net.address import Address
-from chapterverse.net.body import encoded, parsed, read
-from chapterverse.net.connections import Connections, Exchange, Request
-from chapterverse.net.headers import asked_pause, lowered, plain
+from chapterverse.net.connections import Abort, Connections, Exchange, Request
+from chapterverse.net.messages import asked_pause, encoded, lowered, parsed, plain, read
+from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Closing, Stream
 
 #: Seconds to reach the server, and for one request in all: every try, the waits between them and the reply.
@@ -21,9 +21,8 @@ CONNECT_SECONDS = 3.0
 TOTAL_SECONDS = 10.0
 TRIES = 2
 
-#: Seconds before the next try where the server names none, and the most to wait: a reader is waiting too.
-_PAUSE = 0.25
-_LONGEST_PAUSE = 1.0
+#: A pause of at most a second: a reader is waiting too.
+_RETRY = RetryPolicy(seconds=1.0, first=0.25, longest=0.25, spread=(1.0, 1.0))
 
 _RETRIED = {429, 500, 502, 503, 504}
 
@@ -39,16 +38,26 @@ def is_unbilled(status: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server said.
+    """A server's whole answer.
 
     Attributes:
-        body: parsed JSON, None where it was none.
         headers: by their names in lower case.
+        raw: the body.
+        body: the same, parsed as JSON; None where it was none.
     """
 
     status: int
+    headers: Mapping[str, str]
+    raw: bytes = field(repr=False)
     body: Any
-    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, exchange: Exchange, connections: Connections, request: Request) -> Reply:
+        """Read a response to its end, and give its connection back."""
+        raw = read(exchange.response, connections.host)
+        reply = cls(exchange.response.status, lowered(exchange.response), raw, parsed(raw))
+        connections.give_back(exchange, request)
+        return reply
 
     @property
     def pause(self) -> float | None:
@@ -56,6 +65,7 @@ class Reply:
         return asked_pause(self.headers)
 
 
+#: What a request comes to: an answer, or one that is read as it comes.
 Received = TypeVar("Received", Reply, Stream)
 
 
@@ -88,7 +98,7 @@ class JsonClient:
                 raise ConfigurationError(f"The header {name} for {address.host} holds characters that no header has.")
         self._headers = dict(headers)
         self._total_seconds = total_seconds
-        self._tries = tries
+        self._retry = replace(_RETRY, tries=tries)
         self._billed = billed
         self._retried = {status for status in _RETRIED if is_unbilled(status)} if billed else _RETRIED
         self._connections = Connections(address, connect_seconds)
@@ -131,7 +141,7 @@ class JsonClient:
         """
         request = self._request("POST", path, body, seconds, accept="text/event-stream")
         with closing(request.abort.cut):
-            stream = self._said(request, lambda exchange: Stream(exchange, self._connections, request))
+            stream = self._send(request, lambda exchange: Stream(exchange, self._connections, request))
             try:
                 yield stream
             except BaseException:
@@ -147,23 +157,16 @@ class JsonClient:
         return Request(method, path, time.monotonic() + seconds, Abort(), data, headers, once=self._billed)
 
     def _reply(self, request: Request) -> Reply:
-        return self._said(request, lambda exchange: self._read(exchange, request))
+        return self._send(request, lambda exchange: Reply.read(exchange, self._connections, request))
 
-    def _read(self, exchange: Exchange, request: Request) -> Reply:
-        response = exchange.response
-        reply = Reply(response.status, parsed(read(response, self._connections.host)), lowered(response))
-        self._connections.give_back(exchange, request)
-        return reply
-
-    def _said(self, request: Request, use: Callable[[Exchange], Received]) -> Received:
-        for _ in range(self._tries - 1):
-            said = self._connections.send(request, use)
-            asked = asked_pause(said.headers)
-            pause = _PAUSE if asked is None else asked
-            if said.status not in self._retried or pause > min(_LONGEST_PAUSE, request.left):
-                return said
+    def _send(self, request: Request, use: Callable[[Exchange], Received]) -> Received:
+        for failed in count(1):
+            reply = self._connections.send(request, use)
+            pause = self._retry.pause(failed, 0.0, asked_pause(reply.headers))
+            if reply.status not in self._retried or pause is None or pause > request.seconds_left:
+                return reply
             # What was refused is as good as never sent.
-            request.abort.sent = not is_unbilled(said.status)
+            request.abort.is_sent = not is_unbilled(reply.status)
             with self._connections.translating_errors(request):
                 request.abort.wait(pause)
-        return self._connections.send(request, use)
+        raise AssertionError("the last try returns or raises")

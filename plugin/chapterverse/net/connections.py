@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any, TypeVar, cast
 
 from chapterverse.errors import ProviderError
-from chapterverse.net.abort import Abort
 from chapterverse.net.address import Address
 
 T = TypeVar("T")
@@ -36,6 +36,57 @@ _CLOSED = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError, ssl
 IDLE_SECONDS = 30.0
 
 _PIECE = 256 * 1024
+
+
+class RequestAborted(OSError):
+    """The caller no longer waits for the answer."""
+
+
+class Abort:
+    """The end of one request from outside. `cut` may be called from any thread, and at any time, even afterwards."""
+
+    def __init__(self) -> None:
+        #: Whether the whole request may have reached the server.
+        self.is_sent = False
+        self._cut = Event()
+        self._lock = Lock()
+        self._socket: socket.socket | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        return self._cut.is_set()
+
+    def cut(self) -> None:
+        """End the wait for the watched socket, and each later one."""
+        self._cut.set()
+        with self._lock:
+            if self._socket is not None:
+                _shut(self._socket)
+
+    def watch(self, sock: socket.socket) -> None:
+        """Take the socket that is waited for from now on.
+
+        Raises:
+            RequestAborted: `cut` was called before.
+        """
+        with self._lock:
+            self._socket = sock
+        self.check()
+
+    def release(self) -> None:
+        """Let go of the socket, which may serve another request after this."""
+        with self._lock:
+            self._socket = None
+
+    def wait(self, seconds: float) -> None:
+        """Sleep; raise `RequestAborted` as soon as `cut` is called."""
+        self._cut.wait(seconds)
+        self.check()
+
+    def check(self) -> None:
+        """Raise `RequestAborted` if `cut` was called."""
+        if self.is_cut:
+            raise RequestAborted
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +111,13 @@ class Request:
     once: bool = False
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the deadline, 0 and less after it."""
         return self.deadline - time.monotonic()
 
     def write(self, connection: http.client.HTTPConnection, path: str) -> None:
         """Send all of it."""
-        connection.sock.settimeout(_left(self.deadline, self.stall))
+        connection.sock.settimeout(_seconds_left(self.deadline, self.stall))
         body: bytes | Iterator[bytes] | None
         if isinstance(self.data, Path):
             body = self._pieces(self.data, connection.sock)
@@ -75,12 +126,12 @@ class Request:
             body, headers = self.data, dict(self.headers)
         connection.request(self.method, path, body=body, headers=headers)
         # One that was not sent to its end is none for any server.
-        self.abort.sent = True
+        self.abort.is_sent = True
 
     def _pieces(self, path: Path, sock: socket.socket) -> Iterator[bytes]:
         with path.open("rb") as file:
             while piece := file.read(_PIECE):
-                sock.settimeout(_left(self.deadline, self.stall))
+                sock.settimeout(_seconds_left(self.deadline, self.stall))
                 yield piece
 
 
@@ -121,7 +172,7 @@ class Connections:
                     return self._exchange(connection, request, use)
                 except _CLOSED:
                     # Closed while it was idle, or by what was sent: who knows, and who is billed for it?
-                    if request.once and request.abort.sent:
+                    if request.once and request.abort.is_sent:
                         raise
                     # What happened to it may have happened to all, and once more is enough to find out.
                     _close(self._idle)
@@ -129,7 +180,7 @@ class Connections:
 
     def give_back(self, exchange: Exchange, request: Request) -> None:
         """Keep a connection for the next request, if its response was read to the end."""
-        # First of all: an abort that comes later must not meet whoever has the connection next.
+        # First of all: an abort that comes later must not end the connection's next request.
         request.abort.release()
         if request.abort.is_cut or exchange.response.will_close or not exchange.response.isclosed():
             exchange.connection.close()
@@ -148,7 +199,7 @@ class Connections:
             elif isinstance(error, TimeoutError):
                 meaning = f"{self.host} did not answer in time."
             failure = ProviderError(meaning, retryable=True)
-            failure.unbilled = not request.abort.sent
+            failure.unbilled = not request.abort.is_sent
             raise failure from error
 
     def _idle_connection(self, request: Request) -> http.client.HTTPConnection | None:
@@ -165,7 +216,7 @@ class Connections:
             connection.close()
 
     def _connect(self, request: Request) -> http.client.HTTPConnection:
-        address, seconds = self._address, max(0.001, min(self._connect_seconds, request.left))
+        address, seconds = self._address, max(0.001, min(self._connect_seconds, request.seconds_left))
         connection = http.client.HTTPConnection(address.host, address.port, timeout=seconds)
         if address.scheme == "https":
             connection = http.client.HTTPSConnection(address.host, address.port, context=_tls())
@@ -222,7 +273,7 @@ class _Timed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(_left(self.deadline, self._stall))
+        self._sock.settimeout(_seconds_left(self.deadline, self._stall))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -249,13 +300,20 @@ def _is_quiet(connection: http.client.HTTPConnection) -> bool:
     return False
 
 
-def _left(deadline: float, stall: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
+def _seconds_left(deadline: float, stall: float) -> float:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise TimeoutError
-    return min(left, stall)
+    return min(seconds, stall)
 
 
 @functools.cache
 def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
+
+
+def _shut(sock: socket.socket) -> None:
+    # Closing would free the descriptor under the thread that reads from it. The plain socket's method, as that of a
+    # TLS socket takes its encryption away from that thread.
+    with suppress(OSError):
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)

@@ -26,23 +26,23 @@ class Parser:
         self._is_first = True
         self._name = ""
         self._data: list[str] = []
-        self._held = 0
+        self._pending = 0
 
     @property
-    def held(self) -> int:
+    def pending(self) -> int:
         """How many bytes wait for the end of their event."""
-        return self._held + len(self._line)
+        return self._pending + len(self._line)
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """Yield the events that these bytes end; they may begin and stop anywhere, in a character too."""
         for line in self._lines(piece):
-            self._held += len(line)
+            self._pending += len(line)
             if line:
                 self._take(line)
                 continue
             if self._data:
                 yield Event(self._name or "message", "\n".join(self._data))
-            self._name, self._data, self._held = "", [], 0
+            self._name, self._data, self._pending = "", [], 0
 
     def _lines(self, piece: bytes) -> Iterator[bytes]:
         # A carriage return ends its line at once, and the line feed that may follow belongs to it.

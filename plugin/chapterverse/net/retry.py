@@ -1,4 +1,4 @@
-"""Retry and rate limiting for model calls during a build."""
+"""When a request is sent again, and how many may be sent in a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeVar
 
 from chapterverse.errors import ProviderError
@@ -33,14 +34,20 @@ class RetryPolicy:
 
     Attributes:
         tries: how often one request is sent.
-        seconds: what may be waited for one request in all; a service that asks for more is given up at once.
-        longest: the most that is waited between two tries where the service names no time: 1 s, doubled each time.
+        seconds: what may pass between the tries of one request; a service that asks for more is given up at once.
+        first: the pause before the second try where the service names no time; it doubles each time.
+        longest: the most that it becomes.
+        spread: the shares of that pause between which it is drawn, so that those who failed together don't return
+            together.
+        sleep: waits; another one makes tests fast.
         once: whether a request that may have been billed is not sent again: what it costs was set aside once.
     """
 
     tries: int = 6
     seconds: float = 600.0
+    first: float = 1.0
     longest: float = 60.0
+    spread: tuple[float, float] = (0.9, 1.1)
     sleep: Callable[[float], object] = time.sleep
     once: bool = False
 
@@ -51,25 +58,30 @@ class RetryPolicy:
             ProviderError: the failure of the last try, or one that no waiting can mend.
         """
         waited = 0.0
-        for attempt in range(self.tries - 1):
+        for failed in count(1):
             try:
                 return send()
             except ProviderError as error:
                 if not error.retryable or (self.once and not error.unbilled):
                     raise
-                pause = self._pause(error, attempt)
-                waited += pause
-                if waited > self.seconds:
+                pause = self.pause(failed, waited, error.pause if isinstance(error, BusyError) else None)
+                if pause is None:
                     raise
             self.sleep(pause)
-        return send()
+            waited += pause
+        raise AssertionError("the last try returns or raises")
 
-    def _pause(self, error: ProviderError, attempt: int) -> float:
-        asked = error.pause if isinstance(error, BusyError) else None
-        if asked is not None:
-            return asked
-        # Spread by a tenth to either side, so that builds that failed together don't return together.
-        return min(2.0**attempt, self.longest) * random.uniform(0.9, 1.1)  # noqa: S311 no secret
+    def pause(self, failed: int, passed: float, asked: float | None = None) -> float | None:
+        """Return the seconds to wait before the next try; None where there is none.
+
+        Args:
+            failed: how many tries failed.
+            passed: seconds that count against `seconds`.
+            asked: the seconds that the service asks for; None where it doesn't say.
+        """
+        own = min(self.longest, self.first * 2.0 ** (failed - 1)) * random.uniform(*self.spread)  # noqa: S311 no secret
+        pause = own if asked is None else asked
+        return None if failed >= self.tries or passed + pause > self.seconds else pause
 
 
 class RateLimiter:
@@ -87,14 +99,14 @@ class RateLimiter:
         self.seconds = seconds
         self._clock = clock
         self._sleep = sleep
-        self._sent: deque[tuple[float, int]] = deque()
+        self._history: deque[tuple[float, int]] = deque()
         self._turn = threading.Lock()
 
     def wait(self, inputs: int) -> None:
         """Return when `inputs` more may be sent; one that is over the rate alone waits for an empty window."""
-        # Whoever waits keeps the others waiting, which are in line behind it anyway.
+        # One that waits keeps the others waiting, which are in line behind it anyway.
         with self._turn:
-            while self._sent and sum(n for _, n in self._sent) + inputs > self.most:
-                at, _ = self._sent.popleft()
+            while self._history and sum(n for _, n in self._history) + inputs > self.most:
+                at, _ = self._history.popleft()
                 self._sleep(max(0.0, at + self.seconds - self._clock()))
-            self._sent.append((self._clock(), inputs))
+            self._history.append((self._clock(), inputs))

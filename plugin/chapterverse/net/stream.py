@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-from chapterverse.net.body import MOST_BYTES, parsed, read, too_large
 from chapterverse.net.connections import Connections, Exchange, Request, Response
 from chapterverse.net.events import Event, Parser
-from chapterverse.net.headers import lowered
+from chapterverse.net.messages import MOST_BYTES, lowered, parsed, read, too_large
 
 #: While the block runs, the function given may be called from another thread to end what the block waits for.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
 
 #: One event that is larger is none of a model: a few words, or a citation with the passage that it cites.
-_MOST_HELD = 1024 * 1024
+_MOST_PENDING = 1024 * 1024
 
 _PIECE = 64 * 1024
 
@@ -65,7 +64,7 @@ class Stream:
             for count, event in enumerate(events, 1):
                 self.at_hand = len(events) - count
                 yield event
-            if total > MOST_BYTES or parser.held > _MOST_HELD:
+            if total > MOST_BYTES or parser.pending > _MOST_PENDING:
                 raise too_large(self._connections.host)
 
     def whole(self) -> bytes:

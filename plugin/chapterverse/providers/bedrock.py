@@ -30,7 +30,7 @@ _USAGE_SECONDS = 1.0
 #: A cross-region inference profile is the model's id behind a geography: "us.cohere.embed-v4:0".
 _PROFILE = re.compile(r"(?P<geography>[a-z][a-z-]*\.)?(?P<model>cohere\..*)")
 
-#: What a refusal means for whoever set it up, by the name that the service gives it.
+#: What the operator can do about a refusal, by the name that the service gives it.
 _REASONS = {
     "AccessDeniedException": "gave no access: allow bedrock:InvokeModel and the model for these credentials",
     "ResourceNotFoundException": "has no such model in this region, or no longer: check its name and the region",
@@ -67,8 +67,8 @@ _UNUSABLE = "The AWS settings can't be used: check AWS_PROFILE, AWS_ENDPOINT_URL
 
 def profile(name: str) -> tuple[str, str]:
     """Return the geography of an inference profile, "us." or the like, and its model; for a bare model "" and it."""
-    named = _PROFILE.fullmatch(name)
-    return (named["geography"] or "", named["model"]) if named else ("", name)
+    match = _PROFILE.fullmatch(name)
+    return (match["geography"] or "", match["model"]) if match else ("", name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Runtime:
 
     part: str
     session: Any = field(repr=False)
-    _used: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _last_use: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def open(cls, part: str) -> Runtime:
@@ -138,10 +138,10 @@ class Runtime:
     def converse(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
         """Send a conversation and return the reply; else as `events`."""
 
-        def asked(_: _Wait) -> Iterator[Any]:
+        def ask(_: _Wait) -> Iterator[Any]:
             yield QUESTION.ask(lambda: self._called(client, "converse", request))
 
-        return next(_Wait(seconds).results(asked, closing))
+        return next(_Wait(seconds).results(ask, closing))
 
     def events(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Generator[Any]:
         """Send a conversation and yield the events of its stream as they come, up to and with `messageStop`.
@@ -161,7 +161,7 @@ class Runtime:
             ProviderError: as `invoke`; also if the stream broke off, took too long, or was ended.
         """
 
-        def asked(wait: _Wait) -> Iterator[Any]:
+        def ask(wait: _Wait) -> Iterator[Any]:
             stream = QUESTION.ask(lambda: self._called(client, "converse_stream", request))["stream"]
             # Closing it from here would wait for the read that is to be ended.
             wait.shut = getattr(getattr(stream, "_raw_stream", None), "shutdown", None)
@@ -173,13 +173,13 @@ class Runtime:
 
         wait = _Wait(seconds)
         try:
-            for event in wait.results(asked, closing):
+            for event in wait.results(ask, closing):
                 yield event
-                said = event if isinstance(event, dict) else {}
-                if "messageStop" in said:
+                fields = event if isinstance(event, dict) else {}
+                if "messageStop" in fields:
                     wait.is_whole = True
                     wait.hurry(_USAGE_SECONDS)
-                elif wait.is_whole and "metadata" in said:
+                elif wait.is_whole and "metadata" in fields:
                     return
         except ProviderError:
             if not wait.is_whole:
@@ -193,11 +193,11 @@ class Runtime:
             return getattr(client, operation)(**request)
 
     def _wake(self, client: Any) -> None:
-        """Close connections that waited for long, for the reason that `rest.connections` names; others are made."""
+        """Close connections that waited for long, for the reason that `net.connections` names; others are made."""
         now = time.time()
-        if not 0 <= now - self._used.get(id(client), now) < IDLE_SECONDS:
+        if not 0 <= now - self._last_use.get(id(client), now) < IDLE_SECONDS:
             client.close()
-        self._used[id(client)] = now
+        self._last_use[id(client)] = now
 
     @contextmanager
     def _translating_errors(self, reasons: Mapping[str, str]) -> Iterator[None]:
@@ -246,7 +246,7 @@ class _Wait:
         self.is_whole = False
         self._end = time.monotonic() + seconds
         self._over = Event()
-        self._made: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+        self._results: SimpleQueue[tuple[str, Any]] = SimpleQueue()
 
     @property
     def is_over(self) -> bool:
@@ -266,7 +266,7 @@ class _Wait:
         if self._end <= time.monotonic():
             raise _late()
         Thread(target=self._run, args=(make,), name="bedrock", daemon=True).start()
-        with closing(lambda: self._made.put(("left", None))):
+        with closing(lambda: self._results.put(("left", None))):
             try:
                 while True:
                     yield self._next()
@@ -280,29 +280,29 @@ class _Wait:
 
     def _next(self) -> Any:
         try:
-            kind, made = self._made.get(timeout=max(0.0, self._end - time.monotonic()))
+            kind, item = self._results.get(timeout=max(0.0, self._end - time.monotonic()))
         except Empty:
             raise _late() from None
         if kind == "left":
             raise ProviderError("Nobody waits for Bedrock any more: ask again.", retryable=True)
         if kind == "failed":
-            raise made
+            raise item
         if kind == "ended":
             raise _Ended
-        return made
+        return item
 
     def _run(self, make: Callable[[_Wait], Iterator[Any]]) -> None:
         try:
-            for made in make(self):
-                self._made.put(("made", made))
+            for item in make(self):
+                self._results.put(("made", item))
                 if self.is_over:
                     break
-            self._made.put(("ended", None))
+            self._results.put(("ended", None))
         # In a thread of its own an error has no other way to the caller.
         except ProviderError as error:
-            self._made.put(("failed", error))
+            self._results.put(("failed", error))
         except Exception:
-            self._made.put(("failed", _broken()))
+            self._results.put(("failed", _broken()))
 
 
 class _Ended(Exception):

@@ -11,14 +11,7 @@ from pathlib import Path
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import Head, Scope
 from chapterverse.settings import Settings
-from chapterverse.store.protocols import (
-    CachingStore,
-    Guarded,
-    Hit,
-    Publication,
-    Snapshot,
-    Store,
-)
+from chapterverse.store.protocols import CachingStore, Guarded, Hit, Publication, Snapshot, Store
 
 __all__ = [
     "CachingStore",
@@ -69,11 +62,11 @@ def only_head(heads: Sequence[Head], site: str = "", version: str | None = None)
     """Return the one of these heads that `site` and `version` name; raises as `only_scope` does."""
     from chapterverse.errors import IndexMissing
 
-    named = [h for h in heads if (not site or h.site == site) and (version is None or h.version == version)]
-    if len(named) == 1:
-        return named[0]
-    if named:
-        names = ", ".join(f"{h.site!r} version {h.version!r}" for h in named)
+    matches = [h for h in heads if (not site or h.site == site) and (version is None or h.version == version)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = ", ".join(f"{h.site!r} version {h.version!r}" for h in matches)
         raise ConfigurationError(f"The store holds {names}: say which with --site and --docs-version.")
     if heads:
         names = ", ".join(f"{h.site!r} version {h.version!r}" for h in heads)

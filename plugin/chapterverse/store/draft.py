@@ -2,13 +2,13 @@
 
 Everything is checked before it reaches the engine: a sparse vector of unequal lengths makes it panic and the shard
 unloadable, and a batch with one bad point is half applied (qdrant-edge-py 0.9.0). Whatever it raises leaves the draft
-in doubt, so whoever sees an error throws the draft away.
+in doubt, so after an error the draft is thrown away.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,10 +18,9 @@ import qdrant_edge as edge
 from chapterverse.filters import FIELDS
 from chapterverse.model import Point
 from chapterverse.store import files, preallocation
-from chapterverse.store.document_frequencies import Terms
-from chapterverse.store.manifest import Manifest
-from chapterverse.store.shard import SHARD, TERMS, Shard, engine_at, sparse
-from chapterverse.store.validation import check
+from chapterverse.store.files import Manifest
+from chapterverse.store.points import check, slices
+from chapterverse.store.shard import SHARD, TERMS, Shard, Terms, engine_at, sparse
 
 _BATCH = 500
 #: What the disk must have for each character of text, with payload, vectors and indexes (2.5 to 4 were measured).
@@ -74,7 +73,7 @@ class ShardDraft(Shard):
         batch = {p.chunk.chunk_id: p for p in points}
         for point in batch.values():
             check(point, self._dense_size)
-        for ids in _batches(list(batch)):
+        for ids in slices(list(batch), _BATCH):
             files.need(self._folder, sum(_BYTES_OF_A_CHARACTER * len(batch[i].chunk.text) for i in ids))
             self._forget(ids)
             for i in ids:
@@ -83,7 +82,7 @@ class ShardDraft(Shard):
             self._slots += len(ids)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
-        for ids in _batches(list(dict.fromkeys(chunk_ids))):
+        for ids in slices(list(dict.fromkeys(chunk_ids)), _BATCH):
             self._forget(ids)
             self._update(edge.UpdateOperation.delete_points([*ids]))
 
@@ -123,10 +122,6 @@ class ShardDraft(Shard):
         self._points.clear()
         self._pages.clear()
         self._settled = False
-
-
-def _batches(ids: Sequence[str]) -> Iterator[list[str]]:
-    return (list(ids[at : at + _BATCH]) for at in range(0, len(ids), _BATCH))
 
 
 def _engine_point(point: Point) -> Any:

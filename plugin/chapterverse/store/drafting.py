@@ -7,19 +7,22 @@ moves to it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from chapterverse.errors import ChapterVerseError, IndexFault, IndexLocked
-from chapterverse.model import EmbedderCard, Head, Point
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault
+from chapterverse.model import EmbedderCard, Head, Point, Scope
+from chapterverse.store.files import Manifest
 
-# The engine is loaded by whoever opens a shard: a build that changes nothing does not.
+# Opening a shard loads the engine; a build that changes nothing opens none.
 if TYPE_CHECKING:
     from chapterverse.store.draft import ShardDraft
     from chapterverse.store.shard import Shard
+
+T = TypeVar("T")
 
 _REWRITE_BATCH = 1000
 
@@ -53,7 +56,7 @@ class DraftPublication:
         self._place = place
         self._live = live
         self._embedder = embedder
-        self._opened: ShardDraft | None = None
+        self._shard: ShardDraft | None = None
 
     def write(self, points: Sequence[Point]) -> None:
         with writing(self._place.parent):
@@ -66,33 +69,26 @@ class DraftPublication:
     def preview(self) -> ShardSnapshot:
         with writing(self._place.parent):
             self._draft().settle()
-        found = self._draft().census()
-        head = Head("", "", 0, found.pages, found.chunks, "", languages=found.languages)
+        census = self._draft().census()
+        head = Head("", "", 0, census.pages, census.chunks, "", languages=census.languages)
         return ShardSnapshot(head, self._draft())
-
-    def _check_next(self, head: Head) -> None:
-        """Raises `IndexLocked` if the head does not follow the live one."""
-        live = self.previous.head.generation if self.previous else 0
-        if head.generation != live + 1:
-            raise IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
 
     def _seal(self) -> None:
         self._draft().seal()
-        self._opened = None
+        self._shard = None
 
     def _close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
+        if self._shard is not None:
+            self._shard.close()
 
     def _draft(self) -> ShardDraft:
         """Return the private copy, made at the first write: a publication that writes nothing copies nothing."""
-        if self._opened is None:
-            self._opened = self._new_draft()
-        return self._opened
+        if self._shard is None:
+            self._shard = self._new_draft()
+        return self._shard
 
     def _new_draft(self) -> ShardDraft:
         from chapterverse.store.draft import ShardDraft
-        from chapterverse.store.manifest import Manifest
 
         size = self._embedder.size
         if not self.previous or self.previous.head.embedder.fingerprint != self._embedder.fingerprint:
@@ -104,6 +100,23 @@ class DraftPublication:
         while batch := list(islice(points, _REWRITE_BATCH)):
             draft.write(batch)
         return draft
+
+
+def open_live(scope: Scope, live: Callable[[], T], load: Callable[[T], ShardSnapshot]) -> ShardSnapshot:
+    """Return what `load` opens of the record that names the live generation.
+
+    Raises:
+        IndexCorrupt: it is damaged.
+    """
+    for _ in range(3):
+        record = live()
+        try:
+            return load(record)
+        except IndexCorrupt:
+            # The generation may have been removed between reading its name and opening it: look again.
+            if live() == record:
+                raise
+    raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
 
 
 @contextlib.contextmanager

@@ -23,8 +23,8 @@ from pathlib import Path
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
-from chapterverse.store.heads import HEAD, folder_name, live_name, read_head, write_head
+from chapterverse.store.drafting import DraftPublication, ShardSnapshot, open_live, writing
+from chapterverse.store.heads import HEAD, check_next, folder_name, live_name, read_head, write_head
 
 _LOCK = "publish.lock"
 #: How long a lock may be held by somebody who only looks (`publishing`).
@@ -42,11 +42,11 @@ class EdgeStore:
         self.root = root
 
     def heads(self) -> list[Head]:
-        found: list[Head] = []
+        heads: list[Head] = []
         for file in self.root.glob(f"*/*/{HEAD}"):
             with contextlib.suppress(IndexMissing):
-                found.append(read_head(file)[0])
-        return sorted(found, key=lambda h: h.scope)
+                heads.append(read_head(file)[0])
+        return sorted(heads, key=lambda h: h.scope)
 
     def head(self, scope: Scope) -> Head | None:
         with contextlib.suppress(IndexMissing):
@@ -56,23 +56,16 @@ class EdgeStore:
     def snapshot(self, scope: Scope) -> ShardSnapshot:
         from chapterverse.store.shard import Shard
 
-        folder = self._folder(scope)
-        for _ in range(3):
-            head, name = self._live(scope)
-            try:
-                return ShardSnapshot(head, Shard.load(folder / name, head.embedder.size))
-            except IndexCorrupt:
-                # The generation may have been retired between reading its name and opening it: look again.
-                if self._live(scope)[1] == name:
-                    raise
-        raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
+        def load(live: tuple[Head, str]) -> ShardSnapshot:
+            head, name = live
+            return ShardSnapshot(head, Shard.load(self._folder(scope) / name, head.embedder.size))
+
+        return open_live(scope, lambda: self._live(scope), load)
 
     def intact(self, scope: Scope) -> bool:
-        from chapterverse.store.manifest import Manifest
-
         try:
             folder = self._folder(scope) / self._live(scope)[1]
-            Manifest.load(folder).check(folder)
+            files.Manifest.load(folder).check(folder)
         except IndexMissing:
             return True
         except (IndexCorrupt, FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
@@ -98,7 +91,7 @@ class EdgeStore:
         with contextlib.ExitStack() as lock:
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-                lock.enter_context(_locked(folder / _LOCK, scope))
+                lock.enter_context(_lock(folder / _LOCK, scope))
                 _sweep(folder)
             publication = EdgePublication(folder, self._previous(scope), embedder)
             try:
@@ -110,13 +103,13 @@ class EdgeStore:
         folder = self._folder(scope)
         if not folder.is_dir():
             return 0
-        with writing(folder), _locked(folder / _LOCK, scope):
+        with writing(folder), _lock(folder / _LOCK, scope):
             # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
             live = folder / (read_head(folder / HEAD)[1] if (folder / HEAD).exists() else "")
-            lost = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
-            for path in lost:
+            garbage = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
+            for path in garbage:
                 _remove(path)
-            return len(lost)
+            return len(garbage)
 
     def _previous(self, scope: Scope) -> ShardSnapshot | None:
         # What is damaged can't be continued, only replaced as a whole.
@@ -147,7 +140,7 @@ class EdgePublication(DraftPublication):
         """Do nothing: the lock holds as long as this process lives."""
 
     def commit(self, head: Head) -> None:
-        self._check_next(head)
+        check_next(head, self.previous.head if self.previous else None)
         with writing(self._folder):
             self._seal()
             files.sync(self._place)
@@ -199,7 +192,7 @@ def _remove(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path, scope: Scope) -> Iterator[None]:
+def _lock(path: Path, scope: Scope) -> Iterator[None]:
     with path.open("w") as file:
         for tries_left in reversed(range(_LOCK_TRIES)):
             try:

@@ -1,12 +1,16 @@
-"""A generation's folder as files: copied with its holes, listed with their sizes, made to survive a power cut."""
+"""A generation's folder as files: copied with its holes, listed in its manifest, made to survive a power cut."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from chapterverse.errors import IndexCorrupt
 
 #: Bytes that are copied at once, or left out where they are zeros: a file system in memory (tmpfs) makes data of every
 #: hole that somebody has read through a map.
@@ -18,6 +22,44 @@ _RESERVE = 64 << 20
 _SCRATCH = ".atomicwrite"
 #: What every engine that opens the shard writes anew, with the same meaning.
 _REWRITTEN = {"edge_config.json", "segment.json"}
+
+_MANIFEST = "manifest.json"
+#: Places of replaced points that a shard may hold beside those of its own number of chunks.
+_SPARE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The description of one folder.
+
+    Attributes:
+        files: the size of every file that readers don't rewrite, by its path in the folder.
+        slots: places of points, those of replaced and deleted ones included: the engine never uses one twice.
+    """
+
+    files: Mapping[str, int]
+    slots: int
+
+    @classmethod
+    def of(cls, folder: Path, slots: int) -> Manifest:
+        """Return the description of a folder as it is now."""
+        return cls(sizes(folder), slots)
+
+    @classmethod
+    def load(cls, folder: Path) -> Manifest:
+        return cls(**json.loads((folder / _MANIFEST).read_bytes()))
+
+    def save(self, folder: Path) -> None:
+        (folder / _MANIFEST).write_text(json.dumps(asdict(self), indent=1, sort_keys=True), encoding="utf-8")
+
+    def check(self, folder: Path) -> None:
+        """Raises `IndexCorrupt` if a file is missing, cut short or strange."""
+        if sizes(folder) != self.files:
+            raise IndexCorrupt(f"Files in {folder} are missing or cut short: build it again.")
+
+    def worn(self, chunks: int) -> bool:
+        """Return whether most of a shard with so many chunks is places of points that are gone."""
+        return self.slots > 2 * chunks + _SPARE
 
 
 def copy(source: Path, target: Path) -> None:
@@ -45,13 +87,14 @@ def need(folder: Path, size: int) -> None:
 
 
 def sizes(root: Path) -> dict[str, int]:
-    """Return the size of every file by its path below `root`, but for those that readers rewrite."""
-    found: dict[str, int] = {}
+    """Return the size of every file by its path below `root`, but for the manifest and those that readers rewrite."""
+    by_path: dict[str, int] = {}
     for folder, names in folders(root):
         for name in names:
             if name not in _REWRITTEN:
-                found[(folder / name).as_posix()] = (root / folder / name).stat().st_size
-    return found
+                by_path[(folder / name).as_posix()] = (root / folder / name).stat().st_size
+    by_path.pop(_MANIFEST, None)
+    return by_path
 
 
 def sync(root: Path) -> None:

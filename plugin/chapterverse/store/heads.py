@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch, IndexMissing
+from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.model import FORMAT, EmbedderCard, Head
 
 HEAD = "head.json"
@@ -71,6 +71,17 @@ def head_of(fields: Mapping[str, Any]) -> Head:
 
 def encode(head: Head, **more: Any) -> bytes:
     return json.dumps({**more, "head": asdict(head)}, ensure_ascii=False, indent=1, sort_keys=True).encode()
+
+
+def check_next(head: Head, previous: Head | None) -> None:
+    """Raise `IndexLocked` if a head does not follow the one that was live when its publication began."""
+    if head.generation != (previous.generation if previous else 0) + 1:
+        raise overtaken(head)
+
+
+def overtaken(head: Head) -> IndexLocked:
+    """Return the error of a publication that another one was faster than."""
+    return IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
 
 
 def read_head(path: Path) -> tuple[Head, str]:

@@ -36,7 +36,7 @@ _HOLE = bytes(_STEP)
 #: Deflating must save a quarter, or the block is faster as it is: text does, vectors don't.
 _WORTH = 0.75
 _LARGEST = 1 << 40
-#: Folders in each other; the engine makes six. Whoever removes a tree goes down into it, and Python only so far.
+#: Folders in each other; the engine makes six. Removing a tree goes down into it, and Python only so far.
 _DEEPEST = 16
 
 
@@ -147,7 +147,7 @@ class _Source:
     def _more(self) -> bool:
         chunk = next(self._chunks, b"")
         self._size += len(chunk)
-        # Whoever sends more than was promised is not listened to until the disk is full.
+        # A sender of more than was promised must not fill the disk.
         if self._size > self._packed.size:
             _damaged()
         self._digest.update(chunk)
@@ -190,7 +190,7 @@ def _unpack_block(source: _Source, file: BinaryIO) -> None:
         _damaged()
     data = source.take(stored)
     if stored < length:
-        data = _inflated(data, length)
+        data = _inflate(data, length)
     file.seek(offset)
     # An unbuffered file may write less than it was given.
     view = memoryview(data)
@@ -198,7 +198,7 @@ def _unpack_block(source: _Source, file: BinaryIO) -> None:
         view = view[file.write(view) :]
 
 
-def _inflated(data: bytes, length: int) -> bytes:
+def _inflate(data: bytes, length: int) -> bytes:
     inflater = zlib.decompressobj()
     try:
         inflated = inflater.decompress(data, length + 1)

@@ -1,6 +1,6 @@
 """The room that the engine takes in advance: cut off when a folder is sealed, given back to a copy that is written.
 
-The engine makes files as large as they may become, 160 MB for one chunk, nearly all of it holes. Whoever opens them
+The engine makes files as large as they may become, 160 MB for one chunk, nearly all of it holes. A reader
 pays for that: the engine touches most pages, and memory that backs a file system (tmpfs) is allocated for each of
 them. These are the files (qdrant-edge-py 0.9.0), each beside what says how much of it is in use:
 
@@ -52,7 +52,7 @@ def restore(shard: Path) -> None:
 def release(folder: Path, names: Iterable[str]) -> None:
     """Free what is allocated for flags that don't exist: an opening engine reads them as well.
 
-    They are nothing but zeros to whoever reads them, before and afterwards, also while others have the files open.
+    A reader sees nothing but zeros there, before and afterwards, also while others have the files open.
 
     Args:
         names: files below the folder, of which those of flags are looked at.
@@ -89,10 +89,10 @@ def _trim_values(folder: Path, page_size: int, block_size: int) -> None:
 
 
 def _trim_vectors(folder: Path, of_file: int, size: int) -> None:
-    left = _number(folder / "status.dat", 8)
+    remaining = _number(folder / "status.dat", 8)
     for number in range(len(list(folder.glob("chunk_*.mmap")))):
-        _cut(folder / f"chunk_{number}.mmap", max(0, min(of_file, left)) * size)
-        left -= of_file
+        _cut(folder / f"chunk_{number}.mmap", max(0, min(of_file, remaining)) * size)
+        remaining -= of_file
 
 
 def _cut(path: Path, used: int) -> None:

@@ -16,15 +16,18 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chapterverse.errors import ChapterVerseError
-from chapterverse.store import temporary
+from chapterverse.errors import ChapterVerseError, ConfigurationError
 
 _ENDING = ".lease"
+#: Linux alone tells one boot from another; elsewhere the system empties temporary space when it starts.
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACE = Path("/proc/self/ns/pid")
 #: Characters of the machine's name, and of a time in seconds behind it.
 _NAME, _TIME = 64, 20
@@ -48,9 +51,9 @@ class Presence:
         """
         with contextlib.ExitStack() as stack:
             handle = None
-            # What an operator must mend is told by whoever needs the folder.
+            # The code that needs the folder tells the operator what to mend.
             with contextlib.suppress(OSError, ChapterVerseError):
-                handle = stack.enter_context(_locked(_path(token))) if _machine() else None
+                handle = stack.enter_context(_lock(_path(token))) if _machine() else None
             yield cls(handle)
 
     @contextlib.contextmanager
@@ -84,9 +87,35 @@ def gone(token: str) -> float | None:
     return None
 
 
+def shared_folder() -> Path:
+    """Return the folder in temporary space that all processes of one user share, and nobody else writes to.
+
+    It need not be there yet; after a boot it is another one.
+    """
+    return Path(tempfile.gettempdir()) / f"chapterverse-{os.getuid()}-{_boot()[:8] or '0'}"
+
+
+def _boot() -> str:
+    """Return what tells this boot of this machine from every other; "" where the system doesn't say."""
+    with contextlib.suppress(OSError):
+        return _BOOT_ID.read_text("ascii").strip()
+    return ""
+
+
+def secure(folder: Path) -> None:
+    """Make the folder; raises `ConfigurationError` if anybody else could have put something there."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise ConfigurationError(
+            f"The temporary folder {folder} is another user's, or others may write there: remove it, or set "
+            "TMPDIR to a folder of your own."
+        )
+
+
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    temporary.secure(path.parent)
+def _lock(path: Path) -> Iterator[int]:
+    secure(path.parent)
     _clear(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -108,7 +137,7 @@ def _clear(folder: Path) -> None:
 
 
 def _path(token: str) -> Path:
-    return temporary.root() / f"{hashlib.sha256(token.encode()).hexdigest()}{_ENDING}"
+    return shared_folder() / f"{hashlib.sha256(token.encode()).hexdigest()}{_ENDING}"
 
 
 def _machine() -> str:
@@ -116,7 +145,7 @@ def _machine() -> str:
     if sys.platform != "linux":
         return ""
     with contextlib.suppress(OSError):
-        namespace, boot = _NAMESPACE.readlink(), temporary.boot()
+        namespace, boot = _NAMESPACE.readlink(), _boot()
         return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest() if boot else ""
     return ""
 

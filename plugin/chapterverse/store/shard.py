@@ -16,6 +16,9 @@ import re
 import shutil
 import tempfile
 import weakref
+from array import array
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +30,8 @@ from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, Ind
 from chapterverse.filters import NOTHING, And, Filter, In
 from chapterverse.model import Chunk, Point, SparseVector
 from chapterverse.store import files, preallocation
-from chapterverse.store.document_frequencies import Terms
-from chapterverse.store.manifest import Manifest
+from chapterverse.store.files import Manifest
+from chapterverse.store.points import best, is_storable
 from chapterverse.store.protocols import Hit
 
 _Key = TypeVar("_Key")
@@ -37,12 +40,9 @@ _Value = TypeVar("_Value")
 SHARD, TERMS = "shard", "terms.bin"
 
 _SCROLL = 1000
-#: Points that each half of `Held` keeps, about 10 kB each, so 50 MB; pages likewise, of so many chunks at the most.
+#: Points that each half of a `TwoGenerationCache` keeps, about 10 kB each, so 50 MB; pages likewise, of so many chunks
+#: at the most.
 _POINTS, _PAGES, _PAGE = 2500, 125, 50
-#: Results beyond the wanted ones, so that a tie at the edge is seen.
-_TIE_MARGIN = 16
-_INTEGERS = range(-(2**63), 2**63)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 #: More than the values that any field has.
 _VALUES = 2**31
 
@@ -72,10 +72,10 @@ class TwoGenerationCache(Generic[_Key, _Value]):
         self._older: dict[_Key, _Value] = {}
 
     def get(self, key: _Key) -> _Value | None:
-        found = self._newer.get(key)
-        if found is None and (found := self._older.get(key)) is not None:
-            self[key] = found
-        return found
+        value = self._newer.get(key)
+        if value is None and (value := self._older.get(key)) is not None:
+            self[key] = value
+        return value
 
     def __setitem__(self, key: _Key, value: _Value) -> None:
         if len(self._newer) >= self._size:
@@ -84,6 +84,49 @@ class TwoGenerationCache(Generic[_Key, _Value]):
 
     def clear(self) -> None:
         self._older, self._newer = {}, {}
+
+
+class Terms:
+    """In how many chunks each term occurs, which the engine knows and doesn't tell.
+
+    Two sorted arrays: 8 bytes a term on disk, one binary search to look one up.
+    """
+
+    def __init__(self, terms: array[int], counts: array[int]) -> None:
+        self._terms = terms
+        self._counts = counts
+
+    @classmethod
+    def empty(cls) -> Terms:
+        return cls(array("I"), array("I"))
+
+    @classmethod
+    def load(cls, path: Path) -> Terms:
+        """Read them. Raises `IndexCorrupt` if the file is damaged."""
+        both = array("I")
+        raw = path.read_bytes()
+        if len(raw) % (2 * both.itemsize):
+            raise IndexCorrupt(f"{path} is damaged: remove the index and build it again.")
+        both.frombytes(raw)
+        half = len(both) // 2
+        return cls(both[:half], both[half:])
+
+    def save(self, path: Path) -> None:
+        path.write_bytes(self._terms.tobytes() + self._counts.tobytes())
+
+    def changed(self, added: Counter[int]) -> Terms:
+        """Return them with these numbers of chunks added, which may be negative."""
+        counts = Counter(dict(zip(self._terms, self._counts, strict=True)))
+        counts.update(added)
+        pairs = sorted((term, count) for term, count in counts.items() if count)
+        return Terms(array("I", (t for t, _ in pairs)), array("I", (c for _, c in pairs)))
+
+    def counts(self, terms: Iterable[int]) -> list[int]:
+        return [self._count(term) for term in terms]
+
+    def _count(self, term: int) -> int:
+        at = bisect_left(self._terms, term)
+        return self._counts[at] if at < len(self._terms) and self._terms[at] == term else 0
 
 
 class Shard:
@@ -153,7 +196,7 @@ class Shard:
         if chunks is None:
             ids = [r.id for r in self._scroll(In(field, (place,)), payload=False, vectors=False)]
             with engine_at(self._folder):
-                points = self._fetched(ids)
+                points = self._fetch(ids)
             chunks = tuple(sorted((points[i.int][0] for i in ids), key=lambda c: c.chunk_index))
             if len(chunks) <= _PAGE:
                 self._pages[field, place] = chunks
@@ -175,12 +218,20 @@ class Shard:
 
     def _search(self, query: Any, limit: int, filters: Filter | None) -> list[Hit]:
         """Return the best hits; the engine only ranks, and what they hold is fetched for those that are wanted."""
-        with engine_at(self._folder):
-            best = self._ranked(query, limit, _where(filters))
-            points = self._fetched([i for _, i in best])
-            return [Hit(points[i.int][0], -low, points[i.int][1]) for low, i in best]
+        where = _where(filters)
 
-    def _fetched(self, ids: Sequence[Any]) -> dict[int, tuple[Chunk, SparseVector]]:
+        def ask(most: int) -> list[tuple[float, Any]]:
+            # The engine makes each id anew whenever it is asked for it.
+            return [
+                (-r.score, r.id) for r in self._engine.query(edge.QueryRequest(query=query, limit=most, filter=where))
+            ]
+
+        with engine_at(self._folder):
+            ranked = best(ask, lambda result: result, limit)
+            points = self._fetch([i for _, i in ranked])
+            return [Hit(points[i.int][0], -low, points[i.int][1]) for low, i in ranked]
+
+    def _fetch(self, ids: Sequence[Any]) -> dict[int, tuple[Chunk, SparseVector]]:
         """Return points by their ids as numbers; the engine is asked for those that are not at hand."""
         points = {i.int: point for i in ids if (point := self._points.get(i.int))}
         missing = [i for i in ids if i.int not in points]
@@ -188,16 +239,6 @@ class Shard:
             number = record.id.int
             points[number] = self._points[number] = Chunk.from_payload(record.payload), sparse(record.vector)
         return points
-
-    def _ranked(self, query: Any, limit: int, where: Any) -> list[tuple[float, Any]]:
-        """Return scores, negated, and ids, best first; ties are cut by id, for the engine's own order is a whim."""
-        asked = limit + _TIE_MARGIN
-        while True:
-            found = self._engine.query(edge.QueryRequest(query=query, limit=asked, filter=where))
-            if len(found) < asked or found[-1].score != found[limit - 1].score:
-                # The engine makes each id anew whenever it is asked for it.
-                return sorted((-r.score, r.id) for r in found)[:limit]
-            asked *= 4
 
     def _scroll(self, filters: Filter | None, *, payload: bool | list[str], vectors: bool) -> Iterator[Any]:
         where, after = _where(filters), None
@@ -244,15 +285,9 @@ def _where(filters: Filter | None) -> Any:
 def _condition(filters: Filter) -> Any:
     if isinstance(filters, In):
         # The stubs want lists of one type; a value that can't be stored can't be found either.
-        anything: list[Any] = [value for value in filters.values if _storable(value)]
+        anything: list[Any] = [value for value in filters.values if is_storable(value)]
         return edge.FieldCondition(filters.field, match=edge.MatchAny(anything))
     if isinstance(filters, And):
         return edge.Filter(must=[_condition(part) for part in filters.parts])
     # To the engine an empty list is no condition at all.
     return edge.Filter(should=[_condition(part) for part in filters.parts or (NOTHING,)])
-
-
-def _storable(value: str | int) -> bool:
-    if isinstance(value, int):
-        return value in _INTEGERS
-    return value.isascii() or not _SURROGATE.search(value)

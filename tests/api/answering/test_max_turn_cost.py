@@ -13,11 +13,13 @@ from chapterverse_api.answering.models import (
     MeteredGenerator,
     MeteredReranker,
     MeteredWriter,
+    ModelCall,
     max_search_cost,
     max_turn_cost,
 )
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.budget.prices import Price, Prices
+from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Span, Usage
@@ -44,7 +46,7 @@ def test_what_was_not_set_aside_loses_its_middle() -> None:
             return ""
 
     repeating, turn_budget = Repeating(), TurnBudget()
-    writer = MeteredWriter(repeating, Price(1), turn_budget)
+    writer = MeteredWriter(repeating, ModelCall(CircuitBreaker("generator"), Price(1), turn_budget))
     writer.write("", [ChatMessage("user", "é" * 8000)], tokens=1, deadline=Deadline())
     assert repeating.told == "é" * 8000
     writer.write("", [ChatMessage("user", "first" + "é" * 9000 + "last")], tokens=1, deadline=Deadline())
@@ -64,7 +66,8 @@ def test_a_long_question_is_never_searched_for_more_than_was_set_aside() -> None
     for question in ("a", "─" * 1300, "job " + "─" * 3880, "x" * 4000):
         for text in ("", "x" * 1000, "x" * 3400, "─" * 9000):
             turn_budget = TurnBudget()
-            MeteredReranker(Ranking(), prices.reranker, turn_budget).rerank(question, [text] * 100)
+            call = ModelCall(CircuitBreaker("reranker"), prices.reranker, turn_budget)
+            MeteredReranker(Ranking(), call).rerank(question, [text] * 100)
             assert 0 < turn_budget.micros <= max_search_cost(question, prices).full
             assert (
                 turn_budget.micros <= max_turn_cost(ChatQuery.model_construct(query=question), prices, keeps=False).full
@@ -94,7 +97,9 @@ def test_where_nobody_tells_what_was_billed_there_may_have_been_thoughts(
             return (Span("Here."),)
 
     turn_budget = TurnBudget()
-    metered = MeteredGenerator(Saying(), Price(written=1), turn_budget, thoughts=2000)
+    metered = MeteredGenerator(
+        Saying(), ModelCall(CircuitBreaker("generator"), Price(written=1), turn_budget, thoughts=2000)
+    )
     list(metered.generate(task(usage=Usage())))
     assert turn_budget.micros == written
 

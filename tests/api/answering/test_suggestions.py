@@ -11,7 +11,7 @@ from api import quill
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import Budget
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.sqlite import SqliteLedger
+from chapterverse.ledger.table import LedgerTable
 from chapterverse.settings import Settings
 from chapterverse_api.answering.context import from_index
 from chapterverse_api.answering.suggestions import LONGEST, MOST, shown, suggestions, telling
@@ -137,7 +137,7 @@ def test_a_late_answer_waits_for_none(service: Service) -> None:
 def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
     with QdrantServer() as server:
         store = store_on(server, tries=1)
-        ledger = SqliteLedger(tmp_path / "ledger.sqlite")
+        ledger = LedgerTable.on_sqlite(tmp_path / "ledger.sqlite")
         target = Target(quill.SCOPE, store, ledger, None, Budget(), quill.BASE)
         sync.index([quill.source("rotation.md", ROTATION)], target)
         # What a snapshot found once it knows, so each turn has one of its own.

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from chapterverse.database import Statements
 from chapterverse_api.records import RecordsFault, StoredRating, StoredTurn
-from chapterverse_api.records.postgres import PostgresDatabase
-from chapterverse_api.records.table import Statements, Table
+from chapterverse_api.records.table import Table, postgres_database
 from fakes.postgres import USER, PostgresServer, server
 from fakes.relay import Relay
 
@@ -27,7 +27,7 @@ def address() -> str:
 
 @pytest.fixture
 def records(address: str) -> Table:
-    return Table(PostgresDatabase(address), 30)
+    return Table(postgres_database(address), 30)
 
 
 def name_of(address: str) -> str:
@@ -67,7 +67,7 @@ def test_a_connection_that_was_dropped_at_rest_is_made_anew(address: str, record
 
 
 def test_a_connection_that_breaks_while_it_is_used_is_told_and_nothing_is_kept(address: str, records: Table) -> None:
-    database = PostgresDatabase(address)
+    database = postgres_database(address)
     tries = []
 
     def ended(db: Statements) -> None:
@@ -87,7 +87,7 @@ def test_a_connection_that_breaks_while_it_is_used_is_told_and_nothing_is_kept(a
 def test_a_server_that_is_killed_and_comes_back() -> None:
     mortal = PostgresServer()
     try:
-        records = Table(PostgresDatabase(mortal.database()), 30)
+        records = Table(postgres_database(mortal.database()), 30)
         records.append("a", TURN)
         mortal.kill()
         with pytest.raises(RecordsFault) as caught:
@@ -109,7 +109,7 @@ def test_a_server_that_is_killed_and_comes_back() -> None:
 )
 def test_a_server_that_is_not_there_is_told_without_its_address(uri: str) -> None:
     with pytest.raises(RecordsFault) as caught:
-        Table(PostgresDatabase(uri), 30).thread("a")
+        Table(postgres_database(uri), 30).thread("a")
     assert str(caught.value) == GONE
     assert caught.value.__suppress_context__
 
@@ -154,7 +154,7 @@ def test_what_an_earlier_release_did_not_make_is_made(
     records.append("a", TURN)
     with psycopg.connect(address) as db:
         db.execute("DROP TABLE feedback")
-    upgraded = Table(PostgresDatabase(address), 30)
+    upgraded = Table(postgres_database(address), 30)
     use(upgraded)
     assert len(upgraded.thread("a").turns) == 1
     upgraded.rate(StoredRating("t1", "up"))
@@ -166,7 +166,7 @@ def test_many_that_come_first_make_one_table(address: str) -> None:
 
     def first(number: int) -> None:
         try:
-            Table(PostgresDatabase(address), 30).append("a", StoredTurn(f"t{number}", "q", "a", "answered"))
+            Table(postgres_database(address), 30).append("a", StoredTurn(f"t{number}", "q", "a", "answered"))
         except RecordsFault as error:
             failures.append(error)
 
@@ -176,11 +176,11 @@ def test_many_that_come_first_make_one_table(address: str) -> None:
     for writer in writers:
         writer.join()
     assert failures == []
-    assert len(Table(PostgresDatabase(address), 30).thread("a").turns) == 6
+    assert len(Table(postgres_database(address), 30).thread("a").turns) == 6
 
 
 def test_one_database_serves_many_threads(address: str) -> None:
-    records = Table(PostgresDatabase(address), 30)
+    records = Table(postgres_database(address), 30)
     records.append("a", TURN)
     readers = [threading.Thread(target=lambda: [records.thread("a") for _ in range(20)]) for _ in range(8)]
     for reader in readers:
@@ -206,7 +206,7 @@ def messages(sent: bytes) -> Iterator[bytes]:
 def test_nothing_outlives_a_transaction(address: str) -> None:
     with Relay(server().port) as relay:
         uri = address.replace(f":{server().port}/", f":{relay.port}/") + "?sslmode=disable&gssencmode=disable"
-        records = Table(PostgresDatabase(uri), 30)
+        records = Table(postgres_database(uri), 30)
         for number in range(8):
             records.append("a", StoredTurn(f"t{number}", "q", "a", "answered"))
             records.thread("a")

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.ledger.sqlite import SqliteLedger
+from chapterverse.ledger.table import LedgerTable
 from chapterverse.model import Scope
 from chapterverse_api.records import RecordsFault, StoredRating, StoredThread, StoredTurn
-from chapterverse_api.records.sqlite import SqliteDatabase
-from chapterverse_api.records.table import Table
+from chapterverse_api.records.table import Table, sqlite_database
 
 TURN = StoredTurn("t1", "What of Bananarama?", "Nothing of Bananarama.", "answered")
 
 
 def table(path: Path, patience: float = 2.0) -> Table:
-    return Table(SqliteDatabase(path, patience), 30)
+    return Table(sqlite_database(path, patience), 30)
 
 
 def test_reading_leaves_no_trace(tmp_path: Path) -> None:
@@ -59,9 +58,9 @@ def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> None:
 
 def test_it_may_share_a_file_with_the_ledger(tmp_path: Path) -> None:
     path = tmp_path / "both.sqlite"
-    SqliteLedger(path).save(Scope("docs"), 1, [], [])
+    LedgerTable.on_sqlite(path).save(Scope("docs"), 1, [], [])
     table(path).append("a", TURN)
-    assert SqliteLedger(path).generation(Scope("docs")) == 1
+    assert LedgerTable.on_sqlite(path).generation(Scope("docs")) == 1
     assert len(table(path).thread("a").turns) == 1
 
 

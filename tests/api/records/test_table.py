@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
 from chapterverse_api.records import TURNS, CitedSource, Records, StoredRating, StoredThread, StoredTurn, open_records
-from chapterverse_api.records.postgres import PostgresDatabase
-from chapterverse_api.records.sqlite import SqliteDatabase
-from chapterverse_api.records.table import LONGEST, SWEPT, Database, Statements, Table
+from chapterverse_api.records.table import LONGEST, SWEPT, Table, postgres_database, sqlite_database
 from fakes import postgres
 
 DATABASES: dict[str, Callable[[Path], str]] = {
@@ -48,7 +47,7 @@ def records(address: str) -> Records:
 @pytest.fixture
 def database(address: str) -> Database:
     kind, _, place = address.partition(":")
-    return SqliteDatabase(Path(place)) if kind == "sqlite" else PostgresDatabase(address)
+    return sqlite_database(Path(place)) if kind == "sqlite" else postgres_database(address)
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from chapterverse.net import JsonClient, bearer
-from chapterverse.providers.cohere_access import access
-from chapterverse.providers.cohere_errors import CohereErrors
+from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
 from chapterverse_api.retrieval.rerankers.response import checked, rank
 

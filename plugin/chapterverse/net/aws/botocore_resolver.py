@@ -48,12 +48,12 @@ def credentials(title: str) -> Any:
         return None
 
 
-def keys(found: Any) -> AccessKeys | None:
+def keys(source: Any) -> AccessKeys | None:
     """Return the keys of botocore's credentials, renewed where they end soon; None where that failed."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        frozen = found.get_frozen_credentials()
+        frozen = source.get_frozen_credentials()
     except (BotoCoreError, ClientError):
         return None
     return AccessKeys(frozen.access_key, frozen.secret_key, frozen.token or "")

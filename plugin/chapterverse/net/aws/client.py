@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from chapterverse.errors import ProviderError
-from chapterverse.net.abort import Abort
 from chapterverse.net.address import Address
 from chapterverse.net.aws.credentials import Credentials
 from chapterverse.net.aws.endpoints import title
 from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, signed
-from chapterverse.net.body import read
-from chapterverse.net.connections import Connections, Exchange, Request
-from chapterverse.net.headers import lowered
+from chapterverse.net.client import Received, Reply
+from chapterverse.net.connections import Abort, Connections, Exchange, Request
+from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Stream
 
 _CONNECT_SECONDS = 3.0
-#: Tries of one request, and the longest pause before the second; it doubles each time and is drawn at random below:
 #: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
-_TRIES = 4
-_PAUSE = 0.1
+_RETRY = RetryPolicy(tries=4, first=0.1, spread=(0.0, 1.0))
 
 _FAILED = {429, 500, 502, 503, 504}
 #: What services that answer 400 to everything call a moment's trouble.
@@ -68,29 +64,6 @@ class ApiCall:
         return self.sha256 or sha256(self.body if isinstance(self.body, bytes) else self.body.read_bytes()).hexdigest()
 
 
-class RawResponse(Protocol):
-    """What a service answered; headers by their names in lower case."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-    @property
-    def raw(self) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ApiResponse:
-    """A whole answer. Implements `ChatMessage`."""
-
-    status: int
-    headers: Mapping[str, str]
-    raw: bytes = field(repr=False)
-
-
-S = TypeVar("S", ApiResponse, Stream)
-
-
 class Client:
     """Asks one service. Safe to share between threads.
 
@@ -104,7 +77,7 @@ class Client:
         service: str,
         region: str,
         address: Address,
-        code: Callable[[RawResponse], str],
+        code: Callable[[Reply | Stream], str],
         *,
         stall: float,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -118,7 +91,7 @@ class Client:
         self._connections = Connections(address, _CONNECT_SECONDS)
         self._skew = timedelta()
 
-    def ask(self, call: ApiCall, seconds: float) -> ApiResponse:
+    def ask(self, call: ApiCall, seconds: float) -> Reply:
         """Return the answer, errors included.
 
         Args:
@@ -128,52 +101,46 @@ class Client:
             ConfigurationError: there are no credentials.
             ProviderError: no complete answer came within the time.
         """
-        return self._tried(call, seconds, self._whole)
+        return self._try(call, seconds, lambda exchange, request: Reply.read(exchange, self._connections, request))
 
     def open(self, call: ApiCall, seconds: float) -> Stream:
         """Return the answer as a stream, which the caller has to finish or abandon; else as `ask`."""
-        return self._tried(call, seconds, lambda exchange, request: Stream(exchange, self._connections, request))
+        return self._try(call, seconds, lambda exchange, request: Stream(exchange, self._connections, request))
 
-    def _whole(self, exchange: Exchange, request: Request) -> ApiResponse:
-        response = exchange.response
-        answer = ApiResponse(response.status, lowered(response), read(response, self._connections.host))
-        self._connections.give_back(exchange, request)
-        return answer
-
-    def _tried(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], S]) -> S:
-        deadline = time.monotonic() + seconds
-        for failed in range(_TRIES):
-            pause = random.uniform(0, _PAUSE * 2**failed)  # noqa: S311 no secret
-            is_last = failed == _TRIES - 1 or time.monotonic() + pause >= deadline
+    def _try(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], Received]) -> Received:
+        started, retry = time.monotonic(), replace(_RETRY, seconds=seconds)
+        for failed in count(1):
             try:
-                said = self._timely(call, deadline, use)
+                answer = self._send_in_time(call, started + seconds, use)
             except ProviderError:
-                if is_last or time.monotonic() + pause >= deadline:
+                pause = retry.pause(failed, time.monotonic() - started)
+                if pause is None:
                     raise
             else:
-                if is_last or not self._passes(said):
-                    return said
+                pause = retry.pause(failed, time.monotonic() - started)
+                if pause is None or not self._passes(answer):
+                    return answer
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
-    def _passes(self, said: RawResponse) -> bool:
-        return said.status in _FAILED or (said.status >= 400 and self.code(said) in _PASSING)
+    def _passes(self, answer: Reply | Stream) -> bool:
+        return answer.status in _FAILED or (answer.status >= 400 and self.code(answer) in _PASSING)
 
-    def _timely(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], S]) -> S:
+    def _send_in_time(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
         """Send a request; where the service only minds the time of it, once more by the service's own clock."""
-        said = self._sent(call, deadline, use)
-        off = self._off(said)
+        answer = self._send(call, deadline, use)
+        off = self._off(answer)
         if abs(off) < _SKEW:
-            return said
+            return answer
         self._skew += off
-        return self._sent(call, deadline, use)
+        return self._send(call, deadline, use)
 
-    def _off(self, said: RawResponse) -> timedelta:
+    def _off(self, answer: Reply | Stream) -> timedelta:
         """Return by how much the service's clock is ahead of ours, 0 where that is not what it minds."""
-        if said.status not in (400, 401, 403) or self.code(said) not in _SKEWED:
+        if answer.status not in (400, 401, 403) or self.code(answer) not in _SKEWED:
             return timedelta()
         try:
-            return parsedate_to_datetime(said.headers["date"]) - self._now()
+            return parsedate_to_datetime(answer.headers["date"]) - self._now()
         # A date without a zone can't be compared with one that has it.
         except (KeyError, ValueError, TypeError, OverflowError):
             return timedelta()
@@ -181,7 +148,7 @@ class Client:
     def _now(self) -> datetime:
         return self._clock() + self._skew
 
-    def _sent(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], S]) -> S:
+    def _send(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
         address, digest = self._address, call.digest
         query = query_string(call.query)
         unsigned = Unsigned(

@@ -19,7 +19,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.net import JsonClient
 from chapterverse.net.aws import botocore_resolver
 from chapterverse.net.aws.signing import AccessKeys
-from chapterverse.net.headers import plain
+from chapterverse.net.messages import plain
 
 #: Seconds before their end at which keys are renewed. Containers give new ones some minutes before the old ones end.
 _EARLY = 5 * 60
@@ -41,9 +41,9 @@ class Credentials:
         self._title = title
         self._clock = clock
         self._lock = Lock()
-        self._given: AccessKeys | None = None
+        self._container_keys: AccessKeys | None = None
         self._ends = 0.0
-        self._resolved: Any = None
+        self._source: Any = None
 
     def keys(self) -> AccessKeys:
         """Return the keys to sign with.
@@ -55,29 +55,29 @@ class Credentials:
         if access and secret:
             return self._sound(AccessKeys(access, secret, os.environ.get("AWS_SESSION_TOKEN", "")))
         if access or secret:
-            self._lacking()
+            self._raise_missing()
         with self._lock:
             url = _container()
             return self._sound(self._of_container(url) if url else self._of_botocore())
 
     def _of_container(self, url: str) -> AccessKeys:
-        if self._given and self._clock() < self._ends - _EARLY:
-            return self._given
+        if self._container_keys and self._clock() < self._ends - _EARLY:
+            return self._container_keys
         try:
-            self._given, self._ends = _fetched(url)
+            self._container_keys, self._ends = _fetch(url)
         except (ChapterVerseError, OSError, ValueError, KeyError, TypeError, AttributeError):
             # What doesn't answer now may do so before the keys end.
-            if self._given is None or self._clock() >= self._ends:
+            if self._container_keys is None or self._clock() >= self._ends:
                 raise ConfigurationError(
                     f"The container gives no AWS credentials for {self._title}: check the role of the task or function."
                 ) from None
-        return self._given
+        return self._container_keys
 
     def _of_botocore(self) -> AccessKeys:
-        if self._resolved is None:
-            self._resolved = botocore_resolver.credentials(self._title)
+        if self._source is None:
+            self._source = botocore_resolver.credentials(self._title)
         # botocore renews by itself what it gives.
-        return (self._resolved and botocore_resolver.keys(self._resolved)) or self._lacking()
+        return (self._source and botocore_resolver.keys(self._source)) or self._raise_missing()
 
     def _sound(self, keys: AccessKeys) -> AccessKeys:
         # Told here, as the HTTP layer would quote what it can't send.
@@ -87,7 +87,7 @@ class Credentials:
             )
         return keys
 
-    def _lacking(self) -> NoReturn:
+    def _raise_missing(self) -> NoReturn:
         raise ConfigurationError(
             f"There are no AWS credentials for {self._title}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
             "AWS_PROFILE, or give the machine a role."
@@ -107,13 +107,13 @@ def _container() -> str:
     return url
 
 
-def _fetched(url: str) -> tuple[AccessKeys, float]:
+def _fetch(url: str) -> tuple[AccessKeys, float]:
     """Return what the container gives, and when that ends in seconds of the epoch."""
     parts = urlsplit(url)
     client = JsonClient(f"{parts.scheme}://{parts.netloc}", _authorization(), total_seconds=_SECONDS)
-    found = client.get(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}").body
-    ends = datetime.fromisoformat(found["Expiration"]).timestamp()
-    return AccessKeys(str(found["AccessKeyId"]), str(found["SecretAccessKey"]), str(found.get("Token") or "")), ends
+    reply = client.get(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}").body
+    ends = datetime.fromisoformat(reply["Expiration"]).timestamp()
+    return AccessKeys(str(reply["AccessKeyId"]), str(reply["SecretAccessKey"]), str(reply.get("Token") or "")), ends
 
 
 def _authorization() -> dict[str, str]:

@@ -35,12 +35,12 @@ def region_for(service: str, region: str = "") -> str:
     Raises:
         ConfigurationError: there is none, or it is no name of one.
     """
-    named = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or botocore_resolver.region()
-    if not named:
+    name = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or botocore_resolver.region()
+    if not name:
         raise ConfigurationError(f"{title(service)} needs a region: set AWS_REGION in the environment.")
-    if not _REGION.fullmatch(named):
+    if not _REGION.fullmatch(name):
         raise ConfigurationError("AWS_REGION is no name of a region: write it as us-east-1.")
-    return named
+    return name
 
 
 def custom_endpoint(service: str) -> Address | None:

@@ -88,13 +88,13 @@ def resolved(settings: Settings, warn: Callable[[str], object]) -> Settings:
     Raises:
         ConfigurationError: as `fetch` says.
     """
-    held = fetch(settings.secrets_arn)
-    for warning in held.warnings:
+    secrets = fetch(settings.secrets_arn)
+    for warning in secrets.warnings:
         warn(warning)
-    return settings.with_secrets(held.values)
+    return settings.with_secrets(secrets.values)
 
 
-def fetch(named: str) -> SecretValues:
+def fetch(setting: str) -> SecretValues:
     """Return what the secrets hold that `named` names, in the form of `CHAPTERVERSE_SECRETS_ARN`.
 
     Raises:
@@ -102,24 +102,24 @@ def fetch(named: str) -> SecretValues:
     """
     values: dict[str, str] = {}
     warnings: list[str] = []
-    for place in _places(named):
-        found = _read(place)
-        known = {name: value for name, value in found.items() if name in secret_fields()}
-        values = {**known, **values}
-        if others := len(found) - len(known):
+    for location in _locations(setting):
+        fields = _read(location)
+        chosen_fields = {name: value for name, value in fields.items() if name in secret_fields()}
+        values = {**chosen_fields, **values}
+        if others := len(fields) - len(chosen_fields):
             warnings.append(
-                f"{place.label} holds {others} {'name' if others == 1 else 'names'} besides those of secrets, which "
+                f"{location.label} holds {others} {'name' if others == 1 else 'names'} besides those of secrets, which "
                 f"{'is' if others == 1 else 'are'} left out: it may hold {', '.join(sorted(secret_fields()))}."
             )
     return SecretValues(values, tuple(warnings))
 
 
-def _places(named: str) -> list[_SecretLocation]:
-    names = [name.strip() for name in named.split(",") if name.strip()]
-    return [_place(name, number) for number, name in enumerate(names, 1)]
+def _locations(setting: str) -> list[_SecretLocation]:
+    names = [name.strip() for name in setting.split(",") if name.strip()]
+    return [_location(name, number) for number, name in enumerate(names, 1)]
 
 
-def _place(name: str, number: int) -> _SecretLocation:
+def _location(name: str, number: int) -> _SecretLocation:
     if arn := _ARN.fullmatch(name):
         service, region = (arn[1], arn[2]) if arn[1] else (arn[3], arn[4])
         return _SecretLocation(service, region, name, f"The secret {arn[5]} of CHAPTERVERSE_SECRETS_ARN")
@@ -136,25 +136,25 @@ def _read(place: _SecretLocation) -> dict[str, str]:
     if isinstance(text, AwsFault):
         reason = _REASONS.get(text.code)
         raise ConfigurationError(f"{place.label} {reason}." if reason else f"{place.label}: {text}")
-    found = _parsed(text)
-    if found is None:
+    fields = _parse(text)
+    if fields is None:
         raise ConfigurationError(
             f'{place.label} is no JSON object of strings: store it as {{"COHERE_API_KEY": "…"}}, names of variables '
             "and their values."
         )
-    return found
+    return fields
 
 
 # What goes wrong below is returned: an error that is raised while another is handled holds that one, and what it holds.
 
 
-def _parsed(text: str) -> dict[str, str] | None:
+def _parse(text: str) -> dict[str, str] | None:
     try:
-        found = json.loads(text)
+        fields = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    sound = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
-    return found if sound else None
+    sound = isinstance(fields, dict) and all(isinstance(value, str) for value in fields.values())
+    return fields if sound else None
 
 
 def _object(value: object) -> Mapping[str, object]:

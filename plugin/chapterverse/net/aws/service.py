@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, ProviderError
-from chapterverse.net.aws.client import ApiCall, Client, RawResponse
+from chapterverse.net.aws.client import ApiCall, Client
 from chapterverse.net.aws.endpoints import endpoint, region_for, title
-from chapterverse.net.body import encoded, parsed
+from chapterverse.net.client import Reply
+from chapterverse.net.messages import encoded
+from chapterverse.net.stream import Stream
 
 #: Versions of the JSON protocol.
 _VERSIONS = {"dynamodb": "1.0", "secretsmanager": "1.1", "ssm": "1.1"}
@@ -87,22 +89,24 @@ class AwsService:
                 f"{title(self._service)} can't be reached, or did not answer in time: check the network, AWS_REGION "
                 "and AWS_ENDPOINT_URL."
             ) from None
-        said = parsed(answer.raw)
-        fields = said if isinstance(said, dict) else {}
-        if answer.status == 200 and isinstance(said, dict):
-            return said
+        fields = _fields(answer)
+        if answer.status == 200 and isinstance(answer.body, dict):
+            return fields
         code = _code(answer)
         operation = target.rpartition(".")[2]
         meaning = _meaning(code, answer.status, str(fields.get("message") or fields.get("Message")), operation)
         raise AwsFault(f"{title(self._service)} {meaning}.", code=code, body=fields)
 
 
-def _code(answer: RawResponse) -> str:
+def _fields(answer: Reply | Stream) -> dict[str, Any]:
+    return answer.body if isinstance(answer.body, dict) else {}
+
+
+def _code(answer: Reply | Stream) -> str:
     """Return the service's name for what is wrong, without the namespace before it."""
-    said = parsed(answer.raw)
-    fields = said if isinstance(said, dict) else {}
-    named = fields.get("__type") or fields.get("code") or answer.headers.get("x-amzn-errortype", "")
-    code = str(named).partition(":")[0].rpartition("#")[2]
+    fields = _fields(answer)
+    name = fields.get("__type") or fields.get("code") or answer.headers.get("x-amzn-errortype", "")
+    code = str(name).partition(":")[0].rpartition("#")[2]
     return code if _CODE.fullmatch(code) else ""
 
 

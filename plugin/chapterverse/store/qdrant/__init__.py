@@ -23,12 +23,11 @@ from chapterverse.store.qdrant.garbage import collect, total, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.store.qdrant.publication import QdrantPublication
 from chapterverse.store.qdrant.record import QdrantHead, key_of
-from chapterverse.store.qdrant.retry import ONCE, QdrantRetry
-from chapterverse.store.qdrant.server import NoCollection, QdrantServer
+from chapterverse.store.qdrant.server import ONCE, NoCollection, QdrantRetry, QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import QdrantWriter
 
-__all__ = ["Patience", "Place", "QdrantPublication", "QdrantSnapshot", "QdrantStore", "Times"]
+__all__ = ["LeaseTimes", "QdrantAddress", "QdrantPublication", "QdrantRetry", "QdrantSnapshot", "QdrantStore"]
 
 
 class QdrantStore:
@@ -44,7 +43,7 @@ class QdrantStore:
 
     @classmethod
     def open(cls, place: str, settings: Settings) -> QdrantStore:
-        """Return the store at `URL?option=value&…` (see `Place`); nothing is sent yet.
+        """Return the store at `URL?option=value&…` (see `QdrantAddress`); nothing is sent yet.
 
         Raises:
             ConfigurationError: the address or an option is wrong, or the key would travel in the clear.
@@ -91,7 +90,7 @@ class QdrantStore:
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[QdrantPublication]:
         writer = self._writer()
-        with QdrantLease.held(writer, scope, self._times) as lease:
+        with QdrantLease.hold(writer, scope, self._times) as lease:
             undo(writer, lease.record)
             server = QdrantServer(self.place, self._tries)
             previous = _previous(server, lease.record)
@@ -108,14 +107,14 @@ class QdrantStore:
         if self._record(scope) is None:
             return 0
         writer = self._writer()
-        with QdrantLease.held(writer, scope, self._times) as lease:
+        with QdrantLease.hold(writer, scope, self._times) as lease:
             record = lease.record
             before = total(writer, record)
             undo(writer, record)
             collect(writer, self._server, record, ())
-            lost = before - total(writer, record)
+            count = before - total(writer, record)
             lease.change(record.epoch, retired=[], draft="")
-            return lost
+            return count
 
     def _writer(self) -> QdrantWriter:
         writer = QdrantWriter(self.place, self._tries)
@@ -124,10 +123,10 @@ class QdrantStore:
 
     def _record(self, scope: Scope) -> QdrantHead | None:
         try:
-            found = self._server.retrieve(self.place.heads, [key_of(scope)], vectors=False)
+            points = self._server.retrieve(self.place.heads, [key_of(scope)], vectors=False)
         except NoCollection:
             return None
-        return QdrantHead.of(found[0]["payload"]) if found else None
+        return QdrantHead.of(points[0]["payload"]) if points else None
 
 
 def _previous(server: QdrantServer, record: QdrantHead) -> QdrantSnapshot | None:

@@ -55,12 +55,12 @@ class QdrantAddress:
             raise ConfigurationError(
                 "The store qdrant: has no address: use qdrant:https://HOST:6333 or set QDRANT_URL."
             )
-        made = cls(_with_port(address.rstrip("/")), settings.qdrant_api_key, **_options(options))  # type: ignore[arg-type]
-        if made.url.startswith("http:") and made.key and not _loopback(made.host):
+        result = cls(_with_port(address.rstrip("/")), settings.qdrant_api_key, **_options(options))  # type: ignore[arg-type]
+        if result.url.startswith("http:") and result.key and not _loopback(result.host):
             raise ConfigurationError(
-                f"The key would travel to {made.host} in the clear: use https://, or unset QDRANT_API_KEY."
+                f"The key would travel to {result.host} in the clear: use https://, or unset QDRANT_API_KEY."
             )
-        return made
+        return result
 
     @property
     def host(self) -> str:
@@ -79,9 +79,9 @@ class QdrantAddress:
 
 
 def _options(text: str) -> dict[str, str | int]:
-    given = dict(parse_qsl(text, keep_blank_values=True))
+    options = dict(parse_qsl(text, keep_blank_values=True))
     out: dict[str, str | int] = {}
-    for name, value in given.items():
+    for name, value in options.items():
         if name in {"shards", "replicas"} and value.isdecimal() and 1 <= int(value) <= _MOST_COPIES:
             out[name] = int(value)
         elif name == "quantization" and value in {"scalar", "none"}:

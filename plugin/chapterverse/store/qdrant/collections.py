@@ -42,7 +42,7 @@ def name_of(place: QdrantAddress, site: str, embedder: EmbedderCard) -> str:
 
 def ensure(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> Layout:
     """Make a collection of points with all its indexes, or what is lacking of it; return how it is laid out."""
-    info = _made(writer, name, _points_config(writer.place, embedder))
+    info = _describe(writer, name, _points_config(writer.place, embedder))
     _index(writer, name, _POINT_INDEXES, info.payload_schema)
     quantized = "scalar" if info.config.quantization_config else ""
     return Layout(name, info.config.params.shard_number or 1, quantized)
@@ -51,20 +51,20 @@ def ensure(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> Layout:
 def ensure_heads(writer: QdrantWriter) -> None:
     """Make the collection of heads: one shard, so that a conditional write sees every other one."""
     name = writer.place.heads
-    info = _made(writer, name, {"vectors": {}, **_copies(1, writer.place.replicas)})
+    info = _describe(writer, name, {"vectors": {}, **_copies(1, writer.place.replicas)})
     _index(writer, name, _HEAD_INDEXES, info.payload_schema)
 
 
-def _made(writer: QdrantWriter, name: str, config: Mapping[str, Any]) -> CollectionInfo:
+def _describe(writer: QdrantWriter, name: str, config: Mapping[str, Any]) -> CollectionInfo:
     with contextlib.suppress(NoCollection):
         return writer.describe(name)
     writer.create(name, config)
     return writer.describe(name)
 
 
-def _index(writer: QdrantWriter, name: str, wanted: Mapping[str, Mapping[str, Any]], there: Mapping[str, Any]) -> None:
+def _index(writer: QdrantWriter, name: str, wanted: Mapping[str, Mapping[str, Any]], old: Mapping[str, Any]) -> None:
     for field, schema in wanted.items():
-        if field not in there:
+        if field not in old:
             writer.index(name, field, schema)
 
 

@@ -6,17 +6,14 @@ matches no range, so "not died yet" is said by what must not be.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from chapterverse.filters import NOTHING, And, Filter, In
+from chapterverse.store.points import is_storable
 
 #: One filter as the server takes it in every request.
 Where: TypeAlias = Mapping[str, Any]
-
-_INTEGERS = range(-(2**63), 2**63)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def match(key: str, value: str | int) -> dict[str, Any]:
@@ -77,8 +74,8 @@ def _condition(filters: Filter) -> dict[str, Any]:
 
 def _storable(name: str, values: Sequence[str | int]) -> dict[str, Any]:
     # A value that can't be stored can't be found either, and the server refuses lists of two types.
-    texts = [v for v in values if isinstance(v, str) and (v.isascii() or not _SURROGATE.search(v))]
-    numbers = [v for v in values if isinstance(v, int) and v in _INTEGERS]
+    texts = [v for v in values if isinstance(v, str) and is_storable(v)]
+    numbers = [v for v in values if isinstance(v, int) and is_storable(v)]
     if texts and numbers:
         return {"should": [among(name, texts), among(name, numbers)]}
     return among(name, texts or numbers)

@@ -24,9 +24,9 @@ def undo(writer: QdrantWriter, record: QdrantHead) -> None:
             writer.delete_payload(collection, "died", died_after(key, record.epoch))
 
 
-def collect(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, kept: Iterable[Retired]) -> None:
+def collect(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, retired: Iterable[Retired]) -> None:
     """Forget the points that neither the live generation nor one of `kept` holds."""
-    key, generations = key_of(record.scope), [*kept]
+    key, generations = key_of(record.scope), [*retired]
     if record.head is not None:
         generations.append(Retired(record.epoch, record.layout.collection, 0))
     for collection in record.collections:
@@ -39,12 +39,12 @@ def collect(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, kept
 
 
 def total(writer: QdrantWriter, record: QdrantHead) -> int:
-    """Return how many points of a scope there are, whoever sees them."""
-    found = 0
+    """Return how many points of a scope there are, in whatever generation."""
+    count = 0
     for collection in record.collections:
         with contextlib.suppress(NoCollection):
-            found += writer.count(collection, of_head(key_of(record.scope)))
-    return found
+            count += writer.count(collection, of_head(key_of(record.scope)))
+    return count
 
 
 def _forget(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, collection: str) -> None:

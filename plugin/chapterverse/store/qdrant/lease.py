@@ -57,7 +57,7 @@ class QdrantLease:
         record: QdrantHead,
         token: str,
         presence: Presence,
-        taken: float,
+        since: float,
     ) -> None:
         self.record = record
         self._writer = writer
@@ -65,13 +65,13 @@ class QdrantLease:
         self._token = token
         self._presence = presence
         # When it was asked for, not when it was granted: it runs from there.
-        self._renewed = taken
+        self._renewed = since
         # A publication is renewed from one thread while another one writes.
         self._lock = threading.RLock()
 
     @classmethod
     @contextlib.contextmanager
-    def held(cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes) -> Iterator[QdrantLease]:
+    def hold(cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes) -> Iterator[QdrantLease]:
         """Take it, or raise `IndexLocked`; let it go at the end, or let it run out where the server can't be told."""
         token = secrets.token_hex(16)
         with Presence.of(token) as presence:
@@ -102,8 +102,8 @@ class QdrantLease:
         """
         longest = self._writer.longest + self._times.skew
         with self._lock:
-            left = self._renewed + self._times.lease - self._times.clock()
-            if not longest < left <= self._times.lease:
+            seconds_left = self._renewed + self._times.lease - self._times.clock()
+            if not longest < seconds_left <= self._times.lease:
                 self.confirm()
         # A publisher that is taken over before its lease ends gets as much time for what it sent.
         with self._presence.sending(longest):
@@ -116,7 +116,7 @@ class QdrantLease:
             self._set({"lease_until": int(now) + self._times.lease})
             self.record = _read(self._writer, self.record.scope)
             if self.record.lease != self._token:
-                raise self._lost()
+                raise self._overtaken()
             self._renewed = now
             return self.record
 
@@ -130,20 +130,20 @@ class QdrantLease:
             self._set({"epoch": epoch, **fields}, match("epoch", self.record.epoch))
             self.record = _read(self._writer, self.record.scope)
             if self.record.lease != self._token or self.record.epoch != epoch:
-                raise self._lost()
+                raise self._overtaken()
 
     @classmethod
     def _take(
         cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes, token: str, presence: Presence
     ) -> QdrantLease:
-        record, now = _found(writer, scope), int(times.clock())
+        record, now = _find(writer, scope), int(times.clock())
         if record.lease and record.lease_until > now:
-            left = gone(record.lease)
-            if left is None or left > 0:
-                raise _busy(scope, writer, record.lease_until - now, left)
+            remaining = gone(record.lease)
+            if remaining is None or remaining > 0:
+                raise _busy(scope, writer, record.lease_until - now, remaining)
         # As it was read: another publisher, or the owner who woke up, changes one of these.
-        seen = [match(f, getattr(record, f)) for f in ("lease", "lease_until", "epoch")]
-        _write(writer, scope, {"lease": token, "lease_until": now + times.lease}, *seen)
+        unchanged = [match(f, getattr(record, f)) for f in ("lease", "lease_until", "epoch")]
+        _write(writer, scope, {"lease": token, "lease_until": now + times.lease}, *unchanged)
         record = _read(writer, scope)
         if record.lease != token:
             raise _busy(scope, writer, times.lease)
@@ -152,18 +152,18 @@ class QdrantLease:
     def _set(self, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
         _write(self._writer, self.record.scope, payload, match("lease", self._token), *conditions)
 
-    def _lost(self) -> IndexLocked:
+    def _overtaken(self) -> IndexLocked:
         return IndexLocked(
             f"Another process took over publishing {self.record.scope}, for this one was silent too long: run it again."
         )
 
 
-def _found(writer: QdrantWriter, scope: Scope) -> QdrantHead:
+def _find(writer: QdrantWriter, scope: Scope) -> QdrantHead:
     """Return a scope's record, made if there is none."""
     with contextlib.suppress(NoCollection):
-        found = writer.payload(writer.place.heads, key_of(scope))
-        if found is not None:
-            return QdrantHead.of(found)
+        payload = writer.payload(writer.place.heads, key_of(scope))
+        if payload is not None:
+            return QdrantHead.of(payload)
     ensure_heads(writer)
     blank = {"id": key_of(scope), "vector": {}, "payload": QdrantHead(scope).payload()}
     writer.upsert(writer.place.heads, [blank], only_new=True)
@@ -171,10 +171,10 @@ def _found(writer: QdrantWriter, scope: Scope) -> QdrantHead:
 
 
 def _read(writer: QdrantWriter, scope: Scope) -> QdrantHead:
-    found = writer.payload(writer.place.heads, key_of(scope))
-    if found is None:
+    payload = writer.payload(writer.place.heads, key_of(scope))
+    if payload is None:
         raise IndexFault(f"The head of {scope} was removed from {writer.place.host} meanwhile: run it again.")
-    return QdrantHead.of(found)
+    return QdrantHead.of(payload)
 
 
 def _write(writer: QdrantWriter, scope: Scope, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
@@ -182,9 +182,9 @@ def _write(writer: QdrantWriter, scope: Scope, payload: Mapping[str, Any], *cond
     writer.set_payload(writer.place.heads, payload, where)
 
 
-def _busy(scope: Scope, writer: QdrantWriter, seconds: int, left: float | None = None) -> IndexLocked:
+def _busy(scope: Scope, writer: QdrantWriter, seconds: int, remaining: float | None = None) -> IndexLocked:
     """Return the error of a lease that lasts for so many seconds, or for what its dead holder sent."""
-    killed, seconds = left is not None, min(seconds, math.ceil(seconds if left is None else left))
+    killed, seconds = remaining is not None, min(seconds, math.ceil(seconds if remaining is None else remaining))
     return IndexLocked(
         f"Another process is publishing {scope} to {writer.place.host}: wait for it, then run again; "
         f"if it was killed, in {seconds} seconds.",

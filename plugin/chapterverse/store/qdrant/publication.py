@@ -8,21 +8,23 @@ written anew, in a collection of its own where the vectors are of another space.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
-from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
+from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.model import EmbedderCard, Head, Point
+from chapterverse.store.heads import check_next
+from chapterverse.store.points import check, slices
 from chapterverse.store.qdrant.collections import ensure, name_of
 from chapterverse.store.qdrant.filters import among, both, view
 from chapterverse.store.qdrant.garbage import collect, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
-from chapterverse.store.qdrant.points import point_id, stored
 from chapterverse.store.qdrant.record import Layout, QdrantHead, Retired, key_of
 from chapterverse.store.qdrant.server import QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import QdrantWriter
-from chapterverse.store.validation import check
 
 #: Points, and ids, of one request: about 2 MB with vectors of 1024 dimensions.
 _BATCH, _IDS = 100, 500
@@ -58,41 +60,39 @@ class QdrantPublication:
         batch = {p.chunk.chunk_id: p for p in points}
         for point in batch.values():
             check(point, self._embedder.size)
-        for ids in _slices(list(batch), _BATCH):
+        for ids in slices(list(batch), _BATCH):
             self._bury(ids)
-            made = [stored(batch[i], self._key, self._epoch) for i in ids]
-            self._writer.upsert(self._collection(), made)
+            stored_points = [_stored(batch[i], self._key, self._epoch) for i in ids]
+            self._writer.upsert(self._collection(), stored_points)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
-        for ids in _slices(list(dict.fromkeys(chunk_ids)), _IDS):
+        for ids in slices(list(dict.fromkeys(chunk_ids)), _IDS):
             self._bury(ids)
             # What this very publication wrote was never seen by anybody.
-            self._writer.delete_points(self._collection(), [point_id(i, self._key, self._epoch) for i in ids])
+            self._writer.delete_points(self._collection(), [_point_id(i, self._key, self._epoch) for i in ids])
 
     def preview(self) -> QdrantSnapshot:
         collection, where = self._collection(), view(self._key, self._epoch)
         chunks = self._writer.count(collection, where)
         names = ("source_file_path", "language")
         pages, languages = (self._writer.values(collection, name, where, max(1, chunks)) for name in names)
-        found = Head("", "", 0, len(pages), chunks, "", self._embedder, tuple(sorted(languages)))
-        return QdrantSnapshot(self._server, found, self._key, self._epoch, self._opened())
+        head = Head("", "", 0, len(pages), chunks, "", self._embedder, tuple(sorted(languages)))
+        return QdrantSnapshot(self._server, head, self._key, self._epoch, self._open())
 
     def commit(self, head: Head) -> None:
-        live = self.previous.head.generation if self.previous else 0
-        if head.generation != live + 1:
-            raise IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
-        layout = self._opened()
+        check_next(head, self.previous.head if self.previous else None)
+        layout = self._open()
         record = self._lease.confirm()
-        found = self._writer.count(layout.collection, view(self._key, self._epoch))
-        if found != head.chunks:
+        count = self._writer.count(layout.collection, view(self._key, self._epoch))
+        if count != head.chunks:
             raise IndexFault(
-                f"The server holds {found} chunks of {head.scope} where {head.chunks} were written:"
+                f"The server holds {count} chunks of {head.scope} where {head.chunks} were written:"
                 " nothing was published, run it again."
             )
-        retired = [asdict(r) for r in self._retired(record)]
+        retired = [asdict(r) for r in self._retire(record)]
         self._lease.change(self._epoch, head=asdict(head), layout=asdict(layout), retired=retired)
         self._committed = True
-        # Whoever looked a moment ago still reads; what was left over before them goes, and may also go next time.
+        # Those who looked a moment ago still read; older leftovers go now, or the next time.
         with contextlib.suppress(IndexFault, ConfigurationError):
             self._clean_up()
 
@@ -104,7 +104,7 @@ class QdrantPublication:
             # By the record as it is now: after a commit whose reply was lost there is nothing to take back.
             undo(self._writer, self._lease.confirm())
 
-    def _opened(self) -> Layout:
+    def _open(self) -> Layout:
         """Return where points go; prepared at the first write, for a publication that writes nothing needs nothing."""
         self._lease.keep()
         if self._layout is None:
@@ -128,7 +128,7 @@ class QdrantPublication:
         return self.previous is not None and self.previous.head.embedder.fingerprint == self._embedder.fingerprint
 
     def _collection(self) -> str:
-        return self._opened().collection
+        return self._open().collection
 
     def _bury(self, chunk_ids: Sequence[str]) -> None:
         """Let the live points of these chunks die with the next generation."""
@@ -137,7 +137,7 @@ class QdrantPublication:
             living = both(view(self._key, self._epoch - 1), among("chunk_id", chunk_ids))
             self._writer.set_payload(collection, {"died": self._epoch}, living)
 
-    def _retired(self, record: QdrantHead) -> list[Retired]:
+    def _retire(self, record: QdrantHead) -> list[Retired]:
         """Return the generations that are retired once the next one is live."""
         if record.head is None:
             return []
@@ -146,11 +146,22 @@ class QdrantPublication:
 
     def _clean_up(self) -> None:
         record, now = self._lease.record, self._times.clock()
-        kept = [r for r in record.retired if r.until > now]
-        collect(self._writer, self._server, record, kept)
-        if record.draft or len(kept) < len(record.retired):
-            self._lease.change(record.epoch, retired=[asdict(r) for r in kept], draft="")
+        readable = [r for r in record.retired if r.until > now]
+        collect(self._writer, self._server, record, readable)
+        if record.draft or len(readable) < len(record.retired):
+            self._lease.change(record.epoch, retired=[asdict(r) for r in readable], draft="")
 
 
-def _slices(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (values[at : at + size] for at in range(0, len(values), size))
+def _point_id(chunk_id: str, key: str, born: int) -> str:
+    """Return the id of a chunk's point of one generation: UUIDv5 of both, so that writing it twice writes it once."""
+    return str(uuid.uuid5(uuid.UUID(chunk_id), f"{key} {born}"))
+
+
+def _stored(point: Point, key: str, born: int) -> dict[str, Any]:
+    """Return a point with the scope that it belongs to (`head`) and the generation that brings it (`born`)."""
+    lexical = {"indices": list(point.lexical.indices), "values": list(point.lexical.values)}
+    vectors: dict[str, Any] = {"lexical": lexical}
+    if point.dense is not None:
+        vectors["dense"] = list(point.dense)
+    payload = {**point.chunk.payload(), "head": key, "born": born}
+    return {"id": _point_id(point.chunk.chunk_id, key, born), "vector": vectors, "payload": payload}

@@ -22,7 +22,7 @@ class Layout:
     Attributes:
         collection: its name; "" where nothing was published yet.
         shards: with more than one, a term's statistics are of a part only.
-        quantization: as in `Place`.
+        quantization: as in `QdrantAddress`.
     """
 
     collection: str = ""

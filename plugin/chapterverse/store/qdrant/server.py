@@ -8,18 +8,43 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 from urllib.parse import quote
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, IndexUnavailable, ProviderError
 from chapterverse.net import JsonClient, Reply
+from chapterverse.net.retry import RetryPolicy
 from chapterverse.store.protocols import Asking
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
-from chapterverse.store.qdrant.retry import ONCE, RETRIED, QdrantRetry
 
-#: Points of one request without and with what they hold, so that no reply grows over what `rest` accepts.
+#: Points of one request without and with what they hold, so that no reply grows over what `net` accepts.
 PAGE, SLICE = 1000, 128
+
+
+#: Statuses of a server that may answer later.
+RETRIED = frozenset({408, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class QdrantRetry(RetryPolicy):
+    """How a publisher tries again. No further try begins after `seconds`, which a lease outlives.
+
+    Attributes:
+        request: seconds that one try may take; connecting has its own, shorter bound.
+    """
+
+    seconds: float = 15.0
+    first: float = 0.25
+    longest: float = 8.0
+    spread: tuple[float, float] = (0.5, 1.0)
+    request: int = 10
+
+
+#: How a reader does: a person is waiting, so there is no further try.
+ONCE = QdrantRetry(tries=1)
 
 
 class NoCollection(IndexMissing):
@@ -39,25 +64,25 @@ class QdrantServer:
         ConfigurationError: it refused the key.
     """
 
-    def __init__(self, place: QdrantAddress, patience: QdrantRetry = ONCE) -> None:
+    def __init__(self, place: QdrantAddress, retry: QdrantRetry = ONCE) -> None:
         self.place = place
         self.asking: Asking = nullcontext
-        self._patience = patience
+        self._retry = retry
         headers = {"api-key": place.key} if place.key else {}
-        self._client = JsonClient(place.url, headers, total_seconds=patience.request)
+        self._client = JsonClient(place.url, headers, total_seconds=retry.request)
 
     def count(self, collection: str, where: Where) -> int:
-        found = self._post(collection, "points/count", {"filter": where, "exact": True})
-        return int(self._of_kind(self._field(found, "count"), int))
+        result = self._post(collection, "points/count", {"filter": where, "exact": True})
+        return int(self._of_kind(self._field(result, "count"), int))
 
     def query(self, collection: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return self._scored(self._post(collection, "points/query", body))
+        return self._with_scores(self._post(collection, "points/query", body))
 
     def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
-        found = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
-        if len(found) != len(bodies):
+        result = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
+        if len(result) != len(bodies):
             raise rejection(self.place, 200)
-        return [self._scored(one) for one in found]
+        return [self._with_scores(one) for one in result]
 
     def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
         """Return those of these points that exist, with their payloads."""
@@ -79,53 +104,55 @@ class QdrantServer:
         if where is not None:
             body["filter"] = where
         while True:
-            found = self._post(collection, "points/scroll", body)
-            yield from self._points(self._field(found, "points"))
-            if found.get("next_page_offset") is None:
+            result = self._post(collection, "points/scroll", body)
+            yield from self._points(self._field(result, "points"))
+            if result.get("next_page_offset") is None:
                 return
-            body = {**body, "offset": found["next_page_offset"]}
+            body = {**body, "offset": result["next_page_offset"]}
 
-    def _scored(self, found: Any) -> list[dict[str, Any]]:
-        points = self._points(self._field(found, "points"))
+    def _with_scores(self, result: Any) -> list[dict[str, Any]]:
+        points = self._points(self._field(result, "points"))
         return [{**point, "score": float(self._of_kind(point.get("score"), float | int))} for point in points]
 
-    def _points(self, found: Any) -> list[dict[str, Any]]:
-        return [point for point in self._of_kind(found, list) if self._field(point, "id")]
+    def _points(self, result: Any) -> list[dict[str, Any]]:
+        return [point for point in self._of_kind(result, list) if self._field(point, "id")]
 
-    def _field(self, found: Any, name: str) -> Any:
-        return self._of_kind(found, dict).get(name)
+    def _field(self, result: Any, name: str) -> Any:
+        return self._of_kind(result, dict).get(name)
 
-    def _of_kind(self, found: Any, kind: Any) -> Any:
-        if not isinstance(found, kind):
+    def _of_kind(self, result: Any, kind: Any) -> Any:
+        if not isinstance(result, kind):
             raise rejection(self.place, 200)
-        return found
+        return result
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
         where = f"/collections/{quote(collection, safe='')}/{path}"
-        return self._checked(lambda: self._client.post(where, body), collection)
+        return self._ask(lambda: self._client.post(where, body), collection)
 
-    def _checked(self, send: Callable[[], Reply], collection: str) -> Any:
-        started, failed = time.monotonic(), 0
-        while True:
-            pause = 0.0
+    def _ask(self, send: Callable[[], Reply], collection: str) -> Any:
+        started = time.monotonic()
+        for failed in count(1):
+            asked = None
             try:
                 with self.asking():
-                    reply = _sent(send)
-                    pause = reply.pause or 0.0
+                    reply = _reply_to(send)
+                    asked = reply.pause
                     failure = _failure(reply, self.place, collection)
                     if isinstance(failure, IndexUnavailable):
                         raise failure
             except IndexUnavailable:
-                failed += 1
-                if not self._patience.wait(failed, started, pause):
+                pause = self._retry.pause(failed, time.monotonic() - started, asked)
+                if pause is None:
                     raise
+                self._retry.sleep(pause)
                 continue
             if failure:
                 raise failure
             return reply.body["result"]
+        raise AssertionError("the last try returns or raises")
 
 
-def _sent(send: Callable[[], Reply]) -> Reply:
+def _reply_to(send: Callable[[], Reply]) -> Reply:
     try:
         return send()
     except ProviderError as error:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
+from chapterverse.store.points import best, slices
 from chapterverse.store.protocols import Hit
 from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
 from chapterverse.store.qdrant.record import Layout, key_of
 from chapterverse.store.qdrant.server import SLICE, NoCollection, QdrantServer
 
-_T = TypeVar("_T")
-
-#: Results beyond the wanted ones, so that a tie at the edge is seen.
-_TIE_MARGIN = 16
 #: Values of one "any of", and single-term queries of one batch.
 _VALUES, _TERMS = 500, 64
 #: Distinct values of one reply: a megabyte or two of addresses.
@@ -39,7 +36,7 @@ class QdrantSnapshot:
         self._view = view(key, epoch)
         # A generation never changes, so what was asked once is known.
         self._frequencies: dict[int, int] = {}
-        self._known: dict[str, tuple[str | int, ...]] = {}
+        self._values: dict[str, tuple[str | int, ...]] = {}
 
     @classmethod
     def live(cls, server: QdrantServer, head: Head, epoch: int, layout: Layout) -> QdrantSnapshot:
@@ -71,52 +68,47 @@ class QdrantSnapshot:
     def document_frequencies(self, indices: Sequence[int]) -> list[int]:
         unknown = sorted({i for i in indices if i in _INDICES} - self._frequencies.keys())
         size = _TERMS if self._layout.shards == 1 else 1
-        for terms in _slices(unknown, size):
-            self._frequencies.update(self._counted(terms))
+        for terms in slices(unknown, size):
+            self._frequencies.update(self._count(terms))
         return [self._frequencies.get(i, 0) for i in indices]
 
     def values(self, field: str) -> tuple[str | int, ...]:
-        if field not in self._known:
-            self._known[field] = tuple(sorted(self._asked(field)))
-        return self._known[field]
+        if field not in self._values:
+            self._values[field] = tuple(sorted(self._fetch_values(field)))
+        return self._values[field]
 
     def page(self, place: str, field: str = "source_file_path") -> list[Chunk]:
         where = both(self._view, among(field, [place]))
-        found = self._server.scroll(self.collection, where, True, False)
-        return sorted((_chunk(p) for p in found), key=lambda c: c.chunk_index)
+        points = self._server.scroll(self.collection, where, True, False)
+        return sorted((_chunk(p) for p in points), key=lambda c: c.chunk_index)
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
         ids = self._ids(None if file_paths is None else sorted(set(file_paths)))
-        for some in _slices(ids, SLICE):
-            found = {_chunk_id(p): p for p in self._retrieve([point for _, point in some])}
+        for some in slices(ids, SLICE):
+            points = {_chunk_id(p): p for p in self._retrieve([point_id for _, point_id in some])}
             for chunk_id, _ in some:
-                yield _point(found[chunk_id])
+                yield _point(points[chunk_id])
 
     def vectors(self, embed_hashes: Collection[str]) -> dict[str, tuple[float, ...] | None]:
-        wanted: bool | list[str] = ["dense"] if self.head.embedder.size else False
+        with_vectors: bool | list[str] = ["dense"] if self.head.embedder.size else False
         out: dict[str, tuple[float, ...] | None] = {}
-        for some in _slices(sorted(embed_hashes), _VALUES):
+        for some in slices(sorted(embed_hashes), _VALUES):
             where = both(self._view, among("embed_hash", some))
-            for p in self._server.scroll(self.collection, where, ["embed_hash"], wanted):
-                out[p["payload"]["embed_hash"]] = _dense(p) if wanted else None
+            for p in self._server.scroll(self.collection, where, ["embed_hash"], with_vectors):
+                out[p["payload"]["embed_hash"]] = _dense(p) if with_vectors else None
         return out
 
     def _search(self, body: Mapping[str, Any], limit: int) -> list[Hit]:
         """Return the best hits; the server only ranks, and what they hold is fetched for those that are wanted."""
-        best = self._ranked(body, limit)
-        found = {p["id"]: p for p in self._retrieve([p["id"] for p in best], ["lexical"])}
-        return [Hit(_chunk(found[p["id"]]), p["score"], _sparse(found[p["id"]])) for p in best]
 
-    def _ranked(self, body: Mapping[str, Any], limit: int) -> list[dict[str, Any]]:
-        """Return ids and scores, best first; ties are cut by chunk id, for the server's own order of them is a whim."""
-        asked = limit + _TIE_MARGIN
-        while True:
-            found = self._server.query(self.collection, {**body, "limit": asked})
-            if len(found) < asked or found[-1]["score"] != found[limit - 1]["score"]:
-                return sorted(found, key=lambda p: (-p["score"], _chunk_id(p)))[:limit]
-            asked *= 4
+        def ask(most: int) -> list[dict[str, Any]]:
+            return self._server.query(self.collection, {**body, "limit": most})
 
-    def _counted(self, terms: Sequence[int]) -> dict[int, int]:
+        ranked = best(ask, lambda p: (-p["score"], _chunk_id(p)), limit)
+        points = {p["id"]: p for p in self._retrieve([p["id"] for p in ranked], ["lexical"])}
+        return [Hit(_chunk(points[p["id"]]), p["score"], _sparse(points[p["id"]])) for p in ranked]
+
+    def _count(self, terms: Sequence[int]) -> dict[int, int]:
         """Return in how many chunks each term occurs.
 
         The best hit of a query of one term scores idf * weight, and idf tells the frequency; that costs one hit a term.
@@ -125,14 +117,14 @@ class QdrantSnapshot:
         """
         if self._layout.shards > 1:
             return {term: self._hits(term) for term in terms}
-        asked = self._server.query_batch(self.collection, [single(self._view, term) for term in terms])
-        return {term: self._decoded(term, found) for term, found in zip(terms, asked, strict=True)}
+        results = self._server.query_batch(self.collection, [single(self._view, term) for term in terms])
+        return {term: self._decode(term, points) for term, points in zip(terms, results, strict=True)}
 
-    def _decoded(self, term: int, found: Sequence[Mapping[str, Any]]) -> int:
-        if not found:
+    def _decode(self, term: int, points: Sequence[Mapping[str, Any]]) -> int:
+        if not points:
             return 0
-        best = _sparse(found[0])
-        idf = found[0]["score"] / best.values[best.indices.index(term)]
+        weights = _sparse(points[0])
+        idf = points[0]["score"] / weights.values[weights.indices.index(term)]
         # idf = ln((N - df + .5) / (df + .5) + 1) = ln((N + 1) / (df + .5))
         frequency = (self.head.chunks + 1) / math.exp(idf) - 0.5
         whole = round(frequency)
@@ -141,28 +133,28 @@ class QdrantSnapshot:
     def _hits(self, term: int) -> int:
         return len(self._server.query(self.collection, every(self._view, term, max(1, self.head.chunks))))
 
-    def _asked(self, field: str) -> set[Any]:
+    def _fetch_values(self, field: str) -> set[Any]:
         """Return the values of a field, by one request where there are not too many for one reply."""
-        found = self._server.facet(self.collection, self._view, field, _MOST_VALUES)
-        if len(found) < _MOST_VALUES:
-            return set(found)
+        values = self._server.facet(self.collection, self._view, field, _MOST_VALUES)
+        if len(values) < _MOST_VALUES:
+            return set(values)
         payloads = (_payload(p) for p in self._server.scroll(self.collection, self._view, [field], False))
-        held = (payload[field] for payload in payloads if field in payload)
-        return {value for one in held for value in (one if isinstance(one, list) else [one])}
+        fields = (payload[field] for payload in payloads if field in payload)
+        return {value for one in fields for value in (one if isinstance(one, list) else [one])}
 
     def _ids(self, file_paths: Sequence[str] | None) -> list[tuple[str, str]]:
         """Return chunk ids and point ids, by chunk id."""
         wheres: list[Where] = [self._view]
         if file_paths is not None:
-            wheres = [both(self._view, among("source_file_path", some)) for some in _slices(file_paths, _VALUES)]
-        found = (p for where in wheres for p in self._server.scroll(self.collection, where, ["chunk_id"], False))
-        return sorted((_chunk_id(p), p["id"]) for p in found)
+            wheres = [both(self._view, among("source_file_path", some)) for some in slices(file_paths, _VALUES)]
+        points = (p for where in wheres for p in self._server.scroll(self.collection, where, ["chunk_id"], False))
+        return sorted((_chunk_id(p), p["id"]) for p in points)
 
     def _retrieve(self, ids: Sequence[str], vectors: bool | list[str] = True) -> list[dict[str, Any]]:
-        found = [p for some in _slices(ids, SLICE) for p in self._server.retrieve(self.collection, some, vectors)]
-        if len(found) != len(ids):
+        points = [p for some in slices(ids, SLICE) for p in self._server.retrieve(self.collection, some, vectors)]
+        if len(points) != len(ids):
             raise IndexFault("The generation that was being read is gone by now: ask again.")
-        return found
+        return points
 
 
 def lexical(where: Where, vector: SparseVector, filters: Filter | None) -> dict[str, Any]:
@@ -201,43 +193,6 @@ def every(where: Where, term: int, most: int) -> dict[str, Any]:
     return {**lexical(where, SparseVector((term,), (1.0,)), None), "limit": most, "with_payload": False}
 
 
-def _slices(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
-    return (values[at : at + size] for at in range(0, len(values), size))
-
-
-def _chunk(point: Mapping[str, Any]) -> Chunk:
-    with _ours():
-        return Chunk.from_payload(point["payload"])
-
-
-def _payload(point: Mapping[str, Any]) -> Mapping[str, Any]:
-    with _ours():
-        return dict(point["payload"])
-
-
-def _chunk_id(point: Mapping[str, Any]) -> str:
-    with _ours():
-        return str(point["payload"]["chunk_id"])
-
-
-def _sparse(point: Mapping[str, Any]) -> SparseVector:
-    with _ours():
-        made = point["vector"]["lexical"]
-        # The server gives them in no certain order.
-        pairs = sorted(zip(made["indices"], made["values"], strict=True))
-        return SparseVector(tuple(i for i, _ in pairs), tuple(v for _, v in pairs))
-
-
-def _dense(point: Mapping[str, Any]) -> tuple[float, ...] | None:
-    with _ours():
-        found = point["vector"].get("dense")
-        return None if found is None else tuple(found)
-
-
-def _point(found: Mapping[str, Any]) -> Point:
-    return Point(_chunk(found), _sparse(found), _dense(found))
-
-
 @contextlib.contextmanager
 def _ours() -> Iterator[None]:
     """Say in one sentence that a point is not as we write them."""
@@ -245,3 +200,36 @@ def _ours() -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError):
         raise IndexCorrupt("A point on the server is no chunk of this index: index the site again.") from None
+
+
+@_ours()
+def _chunk(point: Mapping[str, Any]) -> Chunk:
+    return Chunk.from_payload(point["payload"])
+
+
+@_ours()
+def _payload(point: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(point["payload"])
+
+
+@_ours()
+def _chunk_id(point: Mapping[str, Any]) -> str:
+    return str(point["payload"]["chunk_id"])
+
+
+@_ours()
+def _sparse(point: Mapping[str, Any]) -> SparseVector:
+    vector = point["vector"]["lexical"]
+    # The server gives them in no certain order.
+    pairs = sorted(zip(vector["indices"], vector["values"], strict=True))
+    return SparseVector(tuple(i for i, _ in pairs), tuple(v for _, v in pairs))
+
+
+@_ours()
+def _dense(point: Mapping[str, Any]) -> tuple[float, ...] | None:
+    vector = point["vector"].get("dense")
+    return None if vector is None else tuple(vector)
+
+
+def _point(point: Mapping[str, Any]) -> Point:
+    return Point(_chunk(point), _sparse(point), _dense(point))

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
-from chapterverse.store.qdrant.retry import RETRIED, QdrantRetry
-from chapterverse.store.qdrant.server import rejection
+from chapterverse.store.qdrant.server import RETRIED, QdrantRetry, rejection
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -35,110 +35,108 @@ class QdrantWriter:
 
     Raises (all methods):
         IndexMissing: the collection is not there.
-        IndexFault: the server can't be reached, or failed for longer than `patience` lasts.
+        IndexFault: the server can't be reached, or failed for longer than `retry` lasts.
         ConfigurationError: it refused the key.
     """
 
-    def __init__(self, place: QdrantAddress, patience: QdrantRetry) -> None:
+    def __init__(self, place: QdrantAddress, retry: QdrantRetry) -> None:
         """Prepare, without connecting. Raises `ConfigurationError` where the client is not installed."""
         self.place = place
         self.fence: Callable[[], AbstractContextManager[None]] = nullcontext
-        self._patience = patience
-        self._client = _client(place, patience)
+        self._retry = retry
+        self._client = _client(place, retry)
 
     @property
     def longest(self) -> float:
         """Seconds that one try may take."""
-        return self._patience.request + CONNECT_SECONDS
+        return self._retry.request + CONNECT_SECONDS
 
     def hurry(self) -> None:
         """Try once from now on: what is still to be done may as well be done by the next publication."""
-        self._patience = replace(self._patience, tries=1)
+        self._retry = replace(self._retry, tries=1)
 
     def check_version(self) -> None:
         """Raises `IndexFault` if the server is too old to rank as it must."""
-        said = self._tried(lambda client: client.info().version)
-        number = re.match(r"(\d+)\.(\d+)", said)
+        version = self._try(lambda client: client.info().version)
+        number = re.match(r"(\d+)\.(\d+)", version)
         if number and (int(number[1]), int(number[2])) < LEAST_VERSION:
             raise IndexFault(
                 f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {LEAST_NAME} or later."
             )
 
     def exists(self, collection: str) -> bool:
-        return self._tried(lambda client: client.collection_exists(collection))
+        return self._try(lambda client: client.collection_exists(collection))
 
     def create(self, collection: str, config: Mapping[str, Any]) -> None:
         """Create a collection; it is no failure if another publisher was faster."""
         from qdrant_client.http import models
 
-        made = models.CreateCollection.model_validate(config)
+        model = models.CreateCollection.model_validate(config)
         try:
-            self._tried(
-                lambda client: client.http.collections_api.create_collection(collection, create_collection=made)
-            )
+            self._try(lambda client: client.http.collections_api.create_collection(collection, create_collection=model))
         except IndexFault:
             if not self.exists(collection):
                 raise
 
     def drop(self, collection: str) -> None:
-        self._tried(lambda client: client.delete_collection(collection), fenced=True)
+        self._try(lambda client: client.delete_collection(collection), fenced=True)
 
     def describe(self, collection: str) -> CollectionInfo:
-        return self._tried(lambda client: client.get_collection(collection), collection)
+        return self._try(lambda client: client.get_collection(collection), collection)
 
     def index(self, collection: str, field: str, schema: Mapping[str, Any]) -> None:
         from qdrant_client.http import models
 
-        made = models.CreateFieldIndex.model_validate({"field_name": field, "field_schema": schema})
-        self._tried(lambda client: client.create_payload_index(collection, field, made.field_schema), collection)
+        model = models.CreateFieldIndex.model_validate({"field_name": field, "field_schema": schema})
+        self._try(lambda client: client.create_payload_index(collection, field, model.field_schema), collection)
 
     def upsert(self, collection: str, points: Sequence[Mapping[str, Any]], *, only_new: bool = False) -> None:
         from qdrant_client.http import models
 
-        made = [models.PointStruct(**p) for p in points]
+        structs = [models.PointStruct(**p) for p in points]
         mode = models.UpdateMode.INSERT_ONLY if only_new else None
-        self._written(lambda client: client.upsert(collection, made, ordering=_strong(), update_mode=mode), collection)
+        self._write(lambda client: client.upsert(collection, structs, ordering=_strong(), update_mode=mode), collection)
 
     def set_payload(self, collection: str, payload: Mapping[str, Any], where: Where) -> None:
-        values, chosen = dict(payload), _filter(where)
-        self._written(lambda client: client.set_payload(collection, values, chosen, ordering=_strong()), collection)
+        values, selector = dict(payload), _filter(where)
+        self._write(lambda client: client.set_payload(collection, values, selector, ordering=_strong()), collection)
 
     def delete_payload(self, collection: str, key: str, where: Where) -> None:
-        chosen = _filter(where)
-        self._written(lambda client: client.delete_payload(collection, [key], chosen, ordering=_strong()), collection)
+        selector = _filter(where)
+        self._write(lambda client: client.delete_payload(collection, [key], selector, ordering=_strong()), collection)
 
     def delete(self, collection: str, where: Where) -> None:
-        chosen = _filter(where)
-        self._written(lambda client: client.delete(collection, chosen, ordering=_strong()), collection)
+        selector = _filter(where)
+        self._write(lambda client: client.delete(collection, selector, ordering=_strong()), collection)
 
     def delete_points(self, collection: str, ids: Sequence[str]) -> None:
-        self._written(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
+        self._write(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
 
     def payload(self, collection: str, point: str) -> Mapping[str, Any] | None:
         """Return what a majority of replicas holds of a point; None where it is not there."""
         from qdrant_client.http import models
 
         majority = models.ReadConsistencyType.MAJORITY
-        found = self._tried(lambda client: client.retrieve(collection, [point], consistency=majority), collection)
-        return (found[0].payload or {}) if found else None
+        records = self._try(lambda client: client.retrieve(collection, [point], consistency=majority), collection)
+        return (records[0].payload or {}) if records else None
 
     def count(self, collection: str, where: Where) -> int:
-        chosen = _filter(where)
-        return self._tried(lambda client: client.count(collection, chosen, exact=True), collection).count
+        selector = _filter(where)
+        return self._try(lambda client: client.count(collection, selector, exact=True), collection).count
 
     def values(self, collection: str, key: str, where: Where, most: int) -> set[str]:
         """Return the distinct values of an indexed field."""
-        chosen = _filter(where)
-        found = self._tried(lambda client: client.facet(collection, key, chosen, limit=most, exact=True), collection)
-        return {str(hit.value) for hit in found.hits}
+        selector = _filter(where)
+        facets = self._try(lambda client: client.facet(collection, key, selector, limit=most, exact=True), collection)
+        return {str(hit.value) for hit in facets.hits}
 
-    def _written(self, send: Callable[[QdrantClient], object], collection: str) -> None:
+    def _write(self, send: Callable[[QdrantClient], object], collection: str) -> None:
         """Try a write; one to the heads needs no fence, for there every write has its conditions."""
-        self._tried(send, collection, fenced=collection != self.place.heads)
+        self._try(send, collection, fenced=collection != self.place.heads)
 
-    def _tried(self, send: Callable[[QdrantClient], _T], collection: str = "", *, fenced: bool = False) -> _T:
-        started, failed = time.monotonic(), 0
-        while True:
+    def _try(self, send: Callable[[QdrantClient], _T], collection: str = "", *, fenced: bool = False) -> _T:
+        started = time.monotonic()
+        for failed in count(1):
             try:
                 with self.fence() if fenced else nullcontext():
                     return send(self._client)
@@ -146,33 +144,40 @@ class QdrantWriter:
                 # Of the fence; the client raises none of ours.
                 raise
             except Exception as error:
-                failed += 1
-                failure, asked = self._failure(error, collection)
-                if asked is None or not self._patience.wait(failed, started, asked):
+                failure, passes, asked = self._failure(error, collection)
+                pause = self._retry.pause(failed, time.monotonic() - started, asked)
+                if not passes or pause is None:
                     raise failure from error
+                self._retry.sleep(pause)
+        raise AssertionError("the last try returns or raises")
 
-    def _failure(self, error: Exception, collection: str) -> tuple[Exception, float | None]:
-        """Return what to say, and the seconds that the server asks for; None where another try is of no use."""
+    def _failure(self, error: Exception, collection: str) -> tuple[Exception, bool, float | None]:
+        """Return what to say, whether another try is of use, and the seconds that the server asks for."""
         from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         host = self.place.host
         if isinstance(error, ResourceExhaustedResponse):
-            return IndexFault(f"{host} allows no more requests for now: try again later."), float(error.retry_after_s)
+            refusal = IndexFault(f"{host} allows no more requests for now: try again later.")
+            return refusal, True, float(error.retry_after_s)
         if isinstance(error, UnexpectedResponse):
             status = error.status_code or 0
-            return rejection(self.place, status, collection), 0.0 if status in RETRIED else None
+            return rejection(self.place, status, collection), status in RETRIED, None
         if isinstance(error, ResponseHandlingException | QdrantException):
-            return IndexFault(
-                f"{host} could not be reached or broke off: readers see no change, or all of it; run it again."
-            ), 0.0
+            return (
+                IndexFault(
+                    f"{host} could not be reached or broke off: readers see no change, or all of it; run it again."
+                ),
+                True,
+                None,
+            )
         # The client parses whatever comes, and stumbles over what is no reply in these ways.
         if isinstance(error, ValueError | TypeError | AssertionError | AttributeError):
-            return rejection(self.place, 200), 0.0
-        return error, None
+            return rejection(self.place, 200), True, None
+        return error, False, None
 
 
-def _client(place: QdrantAddress, patience: QdrantRetry) -> QdrantClient:
+def _client(place: QdrantAddress, retry: QdrantRetry) -> QdrantClient:
     try:
         from qdrant_client import QdrantClient
     except ImportError as error:
@@ -187,7 +192,7 @@ def _client(place: QdrantAddress, patience: QdrantRetry) -> QdrantClient:
         url=place.url,
         # As a header: given as `api_key` the client would warn of every server on loopback.
         headers={"api-key": place.key} if place.key else None,
-        timeout=patience.request,
+        timeout=retry.request,
         check_compatibility=False,
         event_hooks={"request": [shorten]},
     )

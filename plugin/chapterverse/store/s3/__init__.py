@@ -20,16 +20,16 @@ from pathlib import Path
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.drafting import ShardSnapshot
+from chapterverse.store.drafting import ShardSnapshot, open_live
 from chapterverse.store.heads import folder_name
 from chapterverse.store.pack import unpack
 from chapterverse.store.protocols import Asking
 from chapterverse.store.s3 import lease
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.errors import S3Rejection, Unchanged
 from chapterverse.store.s3.publication import HEAD, CurrentHead, S3Publication, ScopePrefix
 from chapterverse.store.s3.record import S3Head, void
+from chapterverse.store.s3.responses import S3Rejection, Unchanged
 
 _LEASE = "publish.lease"
 _GRACE_SECONDS = 15 * 60
@@ -58,7 +58,7 @@ class S3Store:
         self._cache = cache or Cache()
         self._grace = grace
         self._lease_seconds = lease_seconds
-        self._known: dict[str, tuple[str, S3Head]] = {}
+        self._records: dict[str, tuple[str, S3Head]] = {}
 
     @classmethod
     def open(cls, uri: str) -> S3Store:
@@ -77,12 +77,12 @@ class S3Store:
         return float(self._lease_seconds)
 
     def heads(self) -> list[Head]:
-        found: list[Head] = []
-        for listed in self._bucket.list():
-            if listed.key.count("/") == 2 and listed.key.endswith(f"/{HEAD}"):
+        heads: list[Head] = []
+        for object_ in self._bucket.list():
+            if object_.key.count("/") == 2 and object_.key.endswith(f"/{HEAD}"):
                 with contextlib.suppress(IndexMissing):
-                    found.append(self._record(listed.key, listed.etag).head)
-        return sorted(found, key=lambda h: h.scope)
+                    heads.append(self._record(object_.key, object_.etag).head)
+        return sorted(heads, key=lambda h: h.scope)
 
     def head(self, scope: Scope) -> Head | None:
         with contextlib.suppress(IndexMissing):
@@ -90,26 +90,18 @@ class S3Store:
         return None
 
     def snapshot(self, scope: Scope) -> ShardSnapshot:
-        for _ in range(3):
-            record = self._live(scope)
-            try:
-                return self._opened(scope, record)
-            except IndexCorrupt:
-                # The artefact may have been removed between reading its name and fetching it: look again.
-                if self._live(scope).artefact == record.artefact:
-                    raise
-        raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
+        return open_live(scope, lambda: self._live(scope), lambda record: self._open(scope, record))
 
     def kept(self) -> list[ShardSnapshot]:
         from chapterverse.store.shard import Shard
 
-        found = []
+        snapshots = []
         for document in self._cache.recalled(str(self._bucket)):
             with contextlib.suppress(ChapterVerseError):
                 record = S3Head.decoded(document, "The cache")
                 place = self._cached(record.head.scope, record)
-                found.append(ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size)))
-        return found
+                snapshots.append(ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size)))
+        return snapshots
 
     def intact(self, scope: Scope) -> bool:
         try:
@@ -118,18 +110,18 @@ class S3Store:
             return True
         except IndexCorrupt:
             return False
-        return self._bucket.stat(self._shelf(scope).key(artefact.name)) == artefact.packed
+        return self._bucket.stat(self._prefix(scope).key(artefact.name)) == artefact.packed
 
     def publishing(self, scope: Scope) -> bool:
-        return lease.held(self._bucket, self._shelf(scope).key(_LEASE))
+        return lease.is_held(self._bucket, self._prefix(scope).key(_LEASE))
 
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[S3Publication]:
-        shelf = self._shelf(scope)
-        with self._leased(scope) as held, self._desk() as scratch_dir:
-            standing = self._standing(scope)
-            previous = self._previous(shelf, standing, scratch_dir)
-            publication = S3Publication(shelf, held, standing, scratch_dir, previous, embedder)
+        prefix = self._prefix(scope)
+        with self._lease(scope) as claim, self._scratch_dir() as scratch_dir:
+            current = self._current_head(scope)
+            previous = self._previous(prefix, current, scratch_dir)
+            publication = S3Publication(prefix, claim, current, scratch_dir, previous, embedder)
             try:
                 yield publication
             finally:
@@ -138,60 +130,60 @@ class S3Store:
                     self._keep(scope, publication.committed, publication.draft)
 
     def sweep(self, scope: Scope) -> int:
-        shelf = self._shelf(scope)
-        with self._leased(scope):
+        prefix = self._prefix(scope)
+        with self._lease(scope):
             # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
             with contextlib.suppress(IndexMissing):
                 self._live(scope)
-            standing = self._standing(scope)
-            record = standing.record
+            current = self._current_head(scope)
+            record = current.record
             live = record.artefact.name if record else ""
-            lost = [name for name in shelf.artefacts(older=0) if name != live]
-            if not lost:
+            garbage = [name for name in prefix.artefacts(older=0) if name != live]
+            if not garbage:
                 return 0
-            # Whoever has read this head, and uploaded one of these to move it there, is refused from now on.
+            # A publisher that has read this head, and uploaded one of these to move it there, is refused from now on.
             body = replace(record, retired={}).encoded() if record else void()
             try:
-                self._bucket.write(shelf.head, body, standing.etag)
+                self._bucket.write(prefix.head, body, current.etag)
             except S3Rejection:
                 raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
-            for name in lost:
-                self._bucket.remove(shelf.key(name))
-            return len(lost)
+            for name in garbage:
+                self._bucket.remove(prefix.key(name))
+            return len(garbage)
 
     def _live(self, scope: Scope) -> S3Head:
         try:
-            return self._record(self._shelf(scope).head)
+            return self._record(self._prefix(scope).head)
         except IndexMissing:
             raise IndexMissing(f"Nothing was published for {scope} yet: index the site first.") from None
 
     def _record(self, key: str, etag: str = "") -> S3Head:
         """Return what a head object says; one that is known to be unchanged is not fetched."""
-        known_etag, known = self._known.get(key, ("", None))
-        if known is not None and etag == known_etag:
-            return known
+        etag_before, record_before = self._records.get(key, ("", None))
+        if record_before is not None and etag == etag_before:
+            return record_before
         try:
-            found = self._bucket.read(key, known_etag)
+            document = self._bucket.read(key, etag_before)
         except Unchanged:
-            assert known is not None
-            return known
-        if found is None:
+            assert record_before is not None
+            return record_before
+        if document is None:
             raise IndexMissing("Nothing was published there yet.")
-        record = S3Head.decoded(found.body, f"{self._bucket}/{key}")
-        self._known[key] = found.etag, record
+        record = S3Head.decoded(document.body, f"{self._bucket}/{key}")
+        self._records[key] = document.etag, record
         return record
 
-    def _standing(self, scope: Scope) -> CurrentHead:
+    def _current_head(self, scope: Scope) -> CurrentHead:
         """Return what is there to be replaced; what is damaged can't be continued, only replaced as a whole."""
-        key = self._shelf(scope).head
-        found = self._bucket.read(key)
-        if found is None:
+        key = self._prefix(scope).head
+        document = self._bucket.read(key)
+        if document is None:
             return CurrentHead(None, None)
         with contextlib.suppress(IndexMissing, IndexCorrupt):
-            return CurrentHead(found.etag, S3Head.decoded(found.body, f"{self._bucket}/{key}"))
-        return CurrentHead(found.etag, None)
+            return CurrentHead(document.etag, S3Head.decoded(document.body, f"{self._bucket}/{key}"))
+        return CurrentHead(document.etag, None)
 
-    def _opened(self, scope: Scope, record: S3Head) -> ShardSnapshot:
+    def _open(self, scope: Scope, record: S3Head) -> ShardSnapshot:
         from chapterverse.store.shard import Shard
 
         place = self._cached(scope, record)
@@ -200,36 +192,36 @@ class S3Store:
                 return ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size))
             except IndexCorrupt:
                 shutil.rmtree(place, ignore_errors=True)
-        with self._desk() as scratch_dir:
+        with self._scratch_dir() as scratch_dir:
             folder = scratch_dir / "live"
             # Opened before it has a name, so that nobody removes it in between.
-            snapshot = self._fetched(self._shelf(scope), record, folder)
+            snapshot = self._fetch(self._prefix(scope), record, folder)
             self._keep(scope, record, folder)
             return snapshot
 
-    def _previous(self, shelf: ScopePrefix, standing: CurrentHead, scratch_dir: Path) -> ShardSnapshot | None:
+    def _previous(self, prefix: ScopePrefix, current: CurrentHead, scratch_dir: Path) -> ShardSnapshot | None:
         """Return what is live, from a copy that nobody had before: damage to the cache must not be published."""
-        if standing.record is None:
+        if current.record is None:
             return None
         folder = scratch_dir / "live"
         # A download may be cut short; an index that is replaced for that would be embedded again as a whole.
         for _ in range(2):
             with contextlib.suppress(IndexCorrupt):
-                return self._fetched(shelf, standing.record, folder)
+                return self._fetch(prefix, current.record, folder)
             shutil.rmtree(folder, ignore_errors=True)
         return None
 
-    def _fetched(self, shelf: ScopePrefix, record: S3Head, folder: Path) -> ShardSnapshot:
+    def _fetch(self, prefix: ScopePrefix, record: S3Head, folder: Path) -> ShardSnapshot:
         """Download an artefact and open it. No error names the folder, which has another name at every try."""
         from chapterverse.store.shard import Shard
 
         head, name, packed = record.head, record.artefact.name, record.artefact.packed
         try:
             files.need(folder.parent, _EXPANSION * packed.size)
-            unpack(self._bucket.stream(shelf.key(name), packed.size), folder, packed)
+            unpack(self._bucket.stream(prefix.key(name), packed.size), folder, packed)
             return ShardSnapshot(head, Shard.load(folder, head.embedder.size))
         except IndexCorrupt:
-            raise IndexCorrupt(f"{self._bucket}/{shelf.key(name)} is missing or damaged: build it again.") from None
+            raise IndexCorrupt(f"{self._bucket}/{prefix.key(name)} is missing or damaged: build it again.") from None
         except IndexFault as fault:
             if str(folder) not in str(fault):
                 raise
@@ -248,11 +240,11 @@ class S3Store:
 
     def _name(self, scope: Scope) -> str:
         """Return what the cache calls a scope, by which those of all stores differ."""
-        place = f"{self._bucket}/{self._shelf(scope).place}"
+        place = f"{self._bucket}/{self._prefix(scope).place}"
         return hashlib.sha256(place.encode()).hexdigest()[:16]
 
     @contextlib.contextmanager
-    def _desk(self) -> Iterator[Path]:
+    def _scratch_dir(self) -> Iterator[Path]:
         with contextlib.ExitStack() as stack:
             try:
                 scratch_dir = stack.enter_context(self._cache.scratch_dir())
@@ -260,10 +252,10 @@ class S3Store:
                 raise _no_room(self._cache.root, error) from None
             yield scratch_dir
 
-    def _leased(self, scope: Scope) -> contextlib.AbstractContextManager[lease.S3Lease]:
-        return lease.leased(self._bucket, self._shelf(scope).key(_LEASE), scope, self._lease_seconds)
+    def _lease(self, scope: Scope) -> contextlib.AbstractContextManager[lease.S3Lease]:
+        return lease.hold(self._bucket, self._prefix(scope).key(_LEASE), scope, self._lease_seconds)
 
-    def _shelf(self, scope: Scope) -> ScopePrefix:
+    def _prefix(self, scope: Scope) -> ScopePrefix:
         place = f"{folder_name(scope.site)}/{folder_name(scope.version)}"
         return ScopePrefix(self._bucket, place, self._grace)
 

@@ -15,13 +15,23 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexUnavailable, ProviderError
 from chapterverse.net.address import Address
-from chapterverse.net.aws.client import ApiCall, ApiResponse, Client
+from chapterverse.net.aws.client import ApiCall, Client
 from chapterverse.net.aws.endpoints import custom_endpoint, region_for, suffix
 from chapterverse.net.aws.signing import encoded
+from chapterverse.net.client import Reply
 from chapterverse.store.pack import Packed
 from chapterverse.store.protocols import Asking
-from chapterverse.store.s3.errors import Conflict, Missing, S3Rejection, odd, rejection, unconditional, unreachable
-from chapterverse.store.s3.responses import error_code, listed
+from chapterverse.store.s3.responses import (
+    Conflict,
+    Missing,
+    S3Rejection,
+    error_code,
+    listed,
+    odd,
+    rejection,
+    unconditional,
+    unreachable,
+)
 
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; the older rules allowed more.
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
@@ -30,7 +40,6 @@ _HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 _LONGEST_PREFIX = 700
 #: The most that one request may write: https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html
 _LARGEST_OBJECT = 5 << 30
-_LARGEST_DOCUMENT = 4 << 20
 #: Seconds for a small request with its retries, for a whole artefact, and without a byte before a try is given up.
 _SECONDS, _TRANSFER_SECONDS, _STALL = 10.0, 3600.0, 15.0
 #: Seconds before a write is tried again that came upon another one, and times a broken download is resumed.
@@ -84,14 +93,14 @@ class Bucket:
     def __str__(self) -> str:
         return f"s3://{self.name}/{self.prefix}".rstrip("/")
 
-    def read(self, key: str, known: str = "") -> S3Object | None:
+    def read(self, key: str, etag: str = "") -> S3Object | None:
         """Return a document, None if there is none.
 
         Raises:
             Unchanged: its etag is still `known`.
         """
         with contextlib.suppress(Missing):
-            answer = self._ask("GET", key, headers={"If-None-Match": known} if known else {})
+            answer = self._ask("GET", key, headers={"If-None-Match": etag} if etag else {})
             with self._translating_errors():
                 return S3Object(answer.raw, answer.headers["etag"], _age(answer.headers))
         return None
@@ -100,7 +109,8 @@ class Bucket:
         """Write a document where the etag is still `replacing`, or None where nothing is yet; return the new etag.
 
         Raises:
-            Refused: something else is there. As requests are repeated when an answer is lost, it may be this very body.
+            S3Rejection: something else is there; it may be this very body, as requests are repeated when an answer is
+                lost.
         """
         condition = {"If-Match": replacing} if replacing else _NOTHING_YET
         for pause in _CONFLICT_PAUSES:
@@ -171,8 +181,8 @@ class Bucket:
         while True:
             answer = self._ask("GET", None, query={**query, "continuation-token": more} if more else query)
             with self._translating_errors():
-                found, after = listed(answer.raw)
-                objects = [self._listed(entry, answer.headers) for entry in found]
+                entries, after = listed(answer.raw)
+                objects = [self._entry(entry, answer.headers) for entry in entries]
             yield from objects
             # A service that never comes to an end is not followed.
             if not after or after == more:
@@ -201,7 +211,7 @@ class Bucket:
         with self._translating_errors():
             return answer.headers["etag"]
 
-    def _ask(self, method: str, key: str | None, **parts: Any) -> ApiResponse:
+    def _ask(self, method: str, key: str | None, **parts: Any) -> Reply:
         """Return the answer to a request for an object, None for the bucket itself; raises what it refuses by."""
         call = ApiCall(method, self._path(key), **parts)
         try:
@@ -219,14 +229,14 @@ class Bucket:
     def _path(self, key: str | None) -> str:
         return "/" if key is None else f"/{encoded(self.prefix + key, safe='/')}"
 
-    def _listed(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> Listed:
+    def _entry(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> Listed:
         written = datetime.fromisoformat(entry["LastModified"])
         return Listed(entry["Key"].removeprefix(self.prefix), entry["ETag"], _seconds(written, _date(headers)))
 
     @cached_property
     def _client(self) -> Client:
         region = region_for("s3")
-        return Client("s3", region, address(self.name, region), lambda said: error_code(said.raw), stall=_STALL)
+        return Client("s3", region, address(self.name, region), lambda answer: error_code(answer.raw), stall=_STALL)
 
     @contextlib.contextmanager
     def _translating_errors(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
     ROOT/SCOPE/SHA256/   an unpacked artefact, complete from the moment it has this name
     ROOT/SCOPE.head      the store that it is of, and the head that named it
-    ROOT/*.new           a scratch_dir: what one process works on; its lock tells whether that process still lives
+    ROOT/*.new           a scratch folder: what one process works on; its lock tells whether that process still lives
 
 What is under a hash is never written to by us, and was found to have that hash when it was unpacked. Nothing is made to
 survive a power cut, which takes longer than all the rest: the next boot of the machine begins with another root.
@@ -19,9 +19,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chapterverse.store import temporary
+from chapterverse.store.presence import secure, shared_folder
 
-#: Seconds in which a scratch_dir may have been made and not locked yet.
+#: Seconds in which a scratch folder may have been made and not locked yet.
 _YOUNG = 60
 
 
@@ -29,18 +29,18 @@ class Cache:
     """The folder; made when something is first put there."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or temporary.root()
+        self.root = root or shared_folder()
 
     def place(self, scope: str, sha256: str) -> Path:
         """Return where an artefact of a scope is, or would be."""
         if self.root.exists():
-            temporary.secure(self.root)
+            secure(self.root)
         return self.root / scope / sha256
 
     def put(self, folder: Path, place: Path) -> None:
-        """Move an unpacked artefact from a scratch_dir to its place; the scope's older ones make room.
+        """Move an unpacked artefact from a scratch folder to its place; the scope's older ones make room.
 
-        Whoever has opened those keeps them: the system removes a file when its last reader is gone.
+        Those who have opened them keep them: the system removes a file when its last reader is gone.
         """
         place.parent.mkdir(exist_ok=True)
         # Another process may have been faster; then its copy is as good.
@@ -68,7 +68,7 @@ class Cache:
     @contextlib.contextmanager
     def scratch_dir(self) -> Iterator[Path]:
         """Give a private folder, removed at the end; those of killed processes are removed as well."""
-        temporary.secure(self.root)
+        secure(self.root)
         _clear(self.root)
         scratch_dir = Path(tempfile.mkdtemp(suffix=".new", dir=self.root))
         handle = os.open(scratch_dir, os.O_RDONLY)
@@ -84,11 +84,11 @@ def _clear(root: Path) -> None:
     for scratch_dir in root.glob("*.new"):
         # A release that unpacked folders of any depth may have left some that can't be removed.
         with contextlib.suppress(OSError, RecursionError):
-            if time.time() - scratch_dir.stat().st_mtime > _YOUNG and not _locked(scratch_dir):
+            if time.time() - scratch_dir.stat().st_mtime > _YOUNG and not _is_locked(scratch_dir):
                 shutil.rmtree(scratch_dir, ignore_errors=True)
 
 
-def _locked(scratch_dir: Path) -> bool:
+def _is_locked(scratch_dir: Path) -> bool:
     handle = os.open(scratch_dir, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,7 +19,7 @@ from chapterverse.errors import ChapterVerseError, IndexLocked
 from chapterverse.model import Scope
 from chapterverse.store.presence import Presence, gone
 from chapterverse.store.s3.bucket import Bucket, S3Object
-from chapterverse.store.s3.errors import S3Rejection
+from chapterverse.store.s3.responses import S3Rejection
 
 #: Seconds after which a holder that says nothing may be taken over: how long a deploy waits after one was killed.
 SECONDS = 20
@@ -36,19 +36,19 @@ class S3Lease:
         self._holder = holder
         self._etag: str | None = None
         self._renewed = 0.0
-        self._lost = False
+        self._is_overtaken = False
         self._turn = threading.Lock()
 
     def acquire(self) -> None:
         """Raises `IndexLocked` if somebody holds it."""
-        found = self._bucket.read(self._key)
-        if found and (left := _left(found)):
-            raise self._taken(left)
-        self._etag = found.etag if found else None
+        current = self._bucket.read(self._key)
+        if current and (remaining := _seconds_left(current)):
+            raise self._busy(remaining)
+        self._etag = current.etag if current else None
         try:
             self._write(self._body(self._seconds))
         except IndexLocked:
-            raise self._taken(self._seconds) from None
+            raise self._busy(self._seconds) from None
 
     def renew(self) -> None:
         """Say that the holder is at work, if it has not just said so.
@@ -57,14 +57,14 @@ class S3Lease:
             IndexLocked: another publisher took over.
         """
         with self._turn:
-            if self._lost:
+            if self._is_overtaken:
                 raise self._overtaken()
             if time.monotonic() - self._renewed < self._seconds / 4:
                 return
             try:
                 self._write(self._body(self._seconds))
             except IndexLocked:
-                self._lost = True
+                self._is_overtaken = True
                 raise
             except ChapterVerseError:
                 # The next renewal may come through, and if none does the head still decides.
@@ -73,18 +73,18 @@ class S3Lease:
     def release(self) -> None:
         """Leave it expired; deleting it could delete a successor's."""
         with self._turn, contextlib.suppress(ChapterVerseError):
-            if not self._lost:
+            if not self._is_overtaken:
                 self._write(self._body(0))
 
     def _write(self, body: bytes) -> None:
         try:
             self._etag = self._bucket.write(self._key, body, self._etag)
         except S3Rejection:
-            found = self._bucket.read(self._key)
+            current = self._bucket.read(self._key)
             # A request whose answer was lost is repeated, and then refused because of itself.
-            if found is None or found.body != body:
+            if current is None or current.body != body:
                 raise self._overtaken() from None
-            self._etag = found.etag
+            self._etag = current.etag
         self._renewed = time.monotonic()
 
     def _body(self, seconds: int) -> bytes:
@@ -92,11 +92,11 @@ class S3Lease:
         claim = {"holder": self._holder, "seconds": seconds, "nonce": secrets.token_hex(8)}
         return json.dumps(claim).encode()
 
-    def _taken(self, left: float) -> IndexLocked:
+    def _busy(self, remaining: float) -> IndexLocked:
         return IndexLocked(
             f"Another process is publishing {self._scope} to {self._bucket}: wait for it, then run again; "
-            f"if it was killed, in {math.ceil(left)} seconds.",
-            seconds=left,
+            f"if it was killed, in {math.ceil(remaining)} seconds.",
+            seconds=remaining,
         )
 
     def _overtaken(self) -> IndexLocked:
@@ -106,14 +106,14 @@ class S3Lease:
         )
 
 
-def held(bucket: Bucket, key: str) -> bool:
+def is_held(bucket: Bucket, key: str) -> bool:
     """Return whether somebody holds the lease."""
-    found = bucket.read(key)
-    return found is not None and _left(found) > 0
+    current = bucket.read(key)
+    return current is not None and _seconds_left(current) > 0
 
 
 @contextlib.contextmanager
-def leased(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3Lease]:
+def hold(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3Lease]:
     """Hold it; raises `IndexLocked` if somebody does, `ConfigurationError` if the service can't hold anything."""
     holder = secrets.token_hex(16)
     with Presence.of(holder):
@@ -126,14 +126,14 @@ def leased(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3L
             lease.release()
 
 
-def _left(found: S3Object) -> float:
+def _seconds_left(current: S3Object) -> float:
     """Return for how many seconds the lease lasts yet; 0 where nobody holds it any more."""
     try:
-        claim = json.loads(found.body)
+        claim = json.loads(current.body)
         holder, seconds = str(claim["holder"]), float(claim["seconds"])
     except (ValueError, TypeError, KeyError, RecursionError):
         # Whatever wrote this may be at work as well, but not for longer than one of us.
         holder, seconds = "", SECONDS
     # Nobody may lock the others out for good.
-    left = min(seconds, 10 * SECONDS) - found.age
-    return left if left > 0 and gone(holder) is None else 0.0
+    remaining = min(seconds, 10 * SECONDS) - current.age
+    return remaining if remaining > 0 and gone(holder) is None else 0.0

@@ -11,15 +11,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from chapterverse.errors import ChapterVerseError, IndexLocked
+from chapterverse.errors import ChapterVerseError
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.store import files
 from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
+from chapterverse.store.heads import check_next, overtaken
 from chapterverse.store.pack import pack
 from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.errors import Conflict, S3Rejection
 from chapterverse.store.s3.lease import S3Lease
 from chapterverse.store.s3.record import Artefact, S3Head
+from chapterverse.store.s3.responses import Conflict, S3Rejection
 
 HEAD = "head.json"
 
@@ -46,8 +47,8 @@ class ScopePrefix:
 
     def artefacts(self, older: float) -> list[str]:
         """Return the names of the artefacts that were uploaded at least so many seconds ago."""
-        found = [(o.key.removeprefix(f"{self.place}/"), o.age) for o in self.bucket.list(f"{self.place}/")]
-        return [name for name, age in found if Artefact.is_name(name) and age >= older]
+        objects = [(o.key.removeprefix(f"{self.place}/"), o.age) for o in self.bucket.list(f"{self.place}/")]
+        return [name for name, age in objects if Artefact.is_name(name) and age >= older]
 
     def collect(self, keep: Collection[str]) -> None:
         """Remove what no head reaches, and what a killed or beaten publisher left, after the grace.
@@ -74,23 +75,23 @@ class CurrentHead:
 
 
 class S3Publication(DraftPublication):
-    """A private copy of the live shard on a scratch_dir. Implements `chapterverse.store.Publication`."""
+    """A private copy of the live shard in a scratch folder. Implements `chapterverse.store.Publication`."""
 
     def __init__(
         self,
-        shelf: ScopePrefix,
+        prefix: ScopePrefix,
         lease: S3Lease,
-        standing: CurrentHead,
+        current: CurrentHead,
         scratch_dir: Path,
         previous: ShardSnapshot | None,
         embedder: EmbedderCard,
     ) -> None:
         super().__init__(scratch_dir / "draft", scratch_dir / "live", previous, embedder)
         self.committed: S3Head | None = None
-        self._shelf = shelf
+        self._prefix = prefix
         self._lease = lease
-        self._standing = standing
-        self._desk = scratch_dir
+        self._current = current
+        self._scratch_dir = scratch_dir
 
     @property
     def draft(self) -> Path:
@@ -100,41 +101,38 @@ class S3Publication(DraftPublication):
         self._lease.renew()
 
     def commit(self, head: Head) -> None:
-        self._check_next(head)
+        check_next(head, self.previous.head if self.previous else None)
         self._lease.renew()
-        with writing(self._desk):
+        with writing(self._scratch_dir):
             self._seal()
-            packed_as = self._desk / "pack"
-            files.need(self._desk, files.allocated(self._place))
+            packed_as = self._scratch_dir / "pack"
+            files.need(self._scratch_dir, files.allocated(self._place))
             with packed_as.open("wb") as file:
                 packed = pack(self._place, file)
         artefact = Artefact(Artefact.new_name(head.generation), packed)
-        now = self._shelf.bucket.upload(self._shelf.key(artefact.name), packed_as, packed)
-        old = self._standing.record
-        record = S3Head(head, artefact, old.succeeded(now, self._shelf.grace) if old else {})
+        now = self._prefix.bucket.upload(self._prefix.key(artefact.name), packed_as, packed)
+        old = self._current.record
+        record = S3Head(head, artefact, old.succeeded(now, self._prefix.grace) if old else {})
         self._move(record)
         self.committed = record
         # It is published; what can't be removed now is removed the next time.
         with contextlib.suppress(ChapterVerseError):
-            self._shelf.collect({artefact.name, *record.retired})
+            self._prefix.collect({artefact.name, *record.retired})
 
     def close(self) -> None:
         self._close()
 
     def _move(self, record: S3Head) -> None:
-        shelf, name = self._shelf, record.artefact.name
+        prefix, name = self._prefix, record.artefact.name
         try:
-            shelf.bucket.write(shelf.head, record.encoded(), self._standing.etag)
+            prefix.bucket.write(prefix.head, record.encoded(), self._current.etag)
         except S3Rejection as refusal:
-            found = shelf.bucket.read(shelf.head)
+            document = prefix.bucket.read(prefix.head)
             # A request whose answer was lost is repeated, and then refused because of itself.
-            if found is not None and name.encode() in found.body:
+            if document is not None and name.encode() in document.body:
                 return
             # In a conflict the write may still come through, and name the artefact.
             if not isinstance(refusal, Conflict):
                 with contextlib.suppress(ChapterVerseError):
-                    shelf.bucket.remove(shelf.key(name))
-            head = record.head
-            raise IndexLocked(
-                f"Generation {head.generation} of {head.scope} was published meanwhile: run it again."
-            ) from None
+                    prefix.bucket.remove(prefix.key(name))
+            raise overtaken(record.head) from None

@@ -48,7 +48,7 @@ class S3Head:
     retired: Mapping[str, datetime] = field(default_factory=dict)
 
     def encoded(self) -> bytes:
-        """Return the document; no two are equal, so that writing one anew refuses whoever has read the old."""
+        """Return the document; no two are equal, so that writing one anew refuses those who have read the old."""
         return encode(
             self.head,
             artefact={"name": self.artefact.name, **asdict(self.artefact.packed)},
@@ -69,8 +69,8 @@ class S3Head:
             raise IndexMissing("Nothing was published there yet.")
         head, document = decode(raw, place)
         try:
-            made = document["artefact"]
-            artefact = Artefact(made["name"], Packed(made["size"], made["sha256"]))
+            fields = document["artefact"]
+            artefact = Artefact(fields["name"], Packed(fields["size"], fields["sha256"]))
             retired = {name: datetime.fromisoformat(since) for name, since in document["retired"].items()}
             aware = all(since.tzinfo for since in retired.values())
         except (KeyError, TypeError, ValueError, AttributeError):

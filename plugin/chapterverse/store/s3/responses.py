@@ -1,11 +1,21 @@
-"""What S3 says in XML. It is read with suspicion: an endpoint is whatever an operator, or a network, makes it."""
+"""What S3 says: documents in XML, and errors in one sentence each, of what is wrong and what to do.
+
+It is read with suspicion: an endpoint is whatever an operator, or a network, makes it. Nothing of a request or of an
+answer is repeated but the bucket's name and S3's own short code: an address may hold a password, and an answer
+anything.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, IndexUnavailable
+from chapterverse.net.client import Reply
+from chapterverse.net.stream import Stream
 
 #: A listing is four deep.
 _DEEPEST = 16
@@ -50,11 +60,11 @@ def listed(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
     root = parsed(raw)
     if root.tag != "ListBucketResult":
         raise OddAnswerError
-    found = [{field.tag: field.text or "" for field in entry} for entry in root.findall("Contents")]
+    objects = [{field.tag: field.text or "" for field in entry} for entry in root.findall("Contents")]
     if root.findtext("EncodingType") == "url":
-        found = [{**entry, "Key": unquote(entry["Key"])} for entry in found if "Key" in entry]
+        objects = [{**entry, "Key": unquote(entry["Key"])} for entry in objects if "Key" in entry]
     more = root.findtext("NextContinuationToken", "") if root.findtext("IsTruncated") == "true" else ""
-    return [*found], more
+    return [*objects], more
 
 
 class _Plain(TreeBuilder):
@@ -76,3 +86,89 @@ class _Plain(TreeBuilder):
     def end(self, tag: str, /) -> Element:
         self._depth -= 1
         return super().end(tag.rpartition("}")[2])
+
+
+class Missing(IndexFault):
+    """There is no such object."""
+
+
+class Unchanged(IndexFault):
+    """The object is still what the caller has."""
+
+
+class S3Rejection(IndexFault):
+    """The condition of a write does not hold."""
+
+
+class Conflict(S3Rejection):
+    """Another write to the same object is on its way; whether the condition holds is not known yet."""
+
+
+_ANSWERS: dict[str, type[IndexFault]] = {
+    "NoSuchKey": Missing, "404": Missing, "InvalidRange": Missing, "416": Missing,
+    "304": Unchanged, "NotModified": Unchanged,
+    "PreconditionFailed": S3Rejection, "412": S3Rejection,
+    "ConditionalRequestConflict": Conflict, "OperationAborted": Conflict, "409": Conflict,
+}  # fmt: skip
+_NO_BUCKET = {"NoSuchBucket", "InvalidBucketName"}
+_BAD_KEY = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
+_DENIED = {"AccessDenied", "AllAccessDisabled", "AccountProblem", "Forbidden", "403"}
+_BUSY = {"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "Throttling", "ThrottlingException",
+         "TooManyRequests", "RequestLimitExceeded", "429", "500", "502", "503", "504"}  # fmt: skip
+_ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
+_LACKING = {"NotImplemented", "501"}
+_CODE = re.compile(r"[A-Za-z0-9.]{1,64}")
+_REGION = re.compile(r"[a-z0-9-]{1,40}")
+
+
+def rejection(answer: Reply | Stream, bucket: str) -> ChapterVerseError:
+    """Return the error that an answer is."""
+    if answer.status < 300:
+        return odd(bucket)
+    # An answer to HEAD has no body, and so no code.
+    code = error_code(answer.raw) or str(answer.status)
+    if code in _ANSWERS:
+        return _ANSWERS[code](f"s3://{bucket} answered {code}: run it again.")
+    if code in _NO_BUCKET:
+        return ConfigurationError(f"There is no bucket {bucket!r}: create it, or correct the address of the store.")
+    if code in _BAD_KEY:
+        return ConfigurationError(f"S3 does not accept the AWS credentials for s3://{bucket} ({code}): renew them.")
+    region = answer.headers.get("x-amz-bucket-region", "")
+    if code in _ELSEWHERE or (code == "400" and region):
+        own = f"AWS_REGION={region}" if _REGION.fullmatch(region) else "AWS_REGION to its own"
+        return ConfigurationError(f"s3://{bucket} is in another region: set {own}.")
+    if code in _DENIED:
+        return ConfigurationError(
+            f"S3 denies access to s3://{bucket}: allow s3:ListBucket and s3:GetObject to read, and s3:PutObject and "
+            "s3:DeleteObject to publish."
+        )
+    if code in _BUSY:
+        return IndexUnavailable(
+            f"s3://{bucket} is too busy to answer ({code}), also after retries: run it again later."
+        )
+    if code == "RequestTimeTooSkewed":
+        return IndexFault("S3 refuses requests by a clock that is wrong by minutes: set the clock of this machine.")
+    if code in _LACKING:
+        return unconditional(bucket)
+    name = code if _CODE.fullmatch(code) else "an unknown code"
+    return IndexFault(f"s3://{bucket} refused a request ({name}): see the error codes of S3.")
+
+
+def unreachable(bucket: str) -> IndexUnavailable:
+    """Return the error of all that happens between the two machines, an answer that breaks off included."""
+    return IndexUnavailable(
+        f"s3://{bucket} can't be reached: check the network, AWS_ENDPOINT_URL and AWS_REGION, then run again."
+    )
+
+
+def odd(bucket: str) -> IndexFault:
+    """Return the error of an answer that S3 would not give."""
+    return IndexFault(f"s3://{bucket} answered with something that S3 never says: check AWS_ENDPOINT_URL.")
+
+
+def unconditional(bucket: str) -> ConfigurationError:
+    """Return the error of a service that writes whatever the condition says."""
+    return ConfigurationError(
+        f"The service of s3://{bucket} has no conditional writes (If-Match, If-None-Match), without which two builds "
+        "could break each other's index: use Amazon S3 or a service that has them."
+    )

@@ -1,4 +1,4 @@
-"""Translates Cohere's errors for the operator, and reads the limits of a trial key from its replies."""
+"""Cohere's address and key, its errors in our words, and the limits of a trial key."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chapterverse.errors import KeyRefused, ProviderError
+from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import asked_pause, is_unbilled
+from chapterverse.net.address import unversioned
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.errors import TextRejected
+from chapterverse.providers.errors import refusal
+from chapterverse.settings import Settings
 
 _REASONS = {
     400: "refused the request as malformed",
@@ -21,14 +23,23 @@ _REASONS = {
     429: "has a rate limit that was reached: try again later",
 }
 
-#: How a service says that it doesn't know a key, or that the key may not do this.
-_KEY_REFUSED = {401, 403}
-
-#: What passes: a timeout, a conflict, a rate limit, and everything from 500 on.
-_PASSING = {408, 409, 429}
-
 #: Headers by which Cohere tells a trial key's limits: calls in a month, and in a minute.
 _LIMITS = ("x-endpoint-monthly-call-limit", "x-trial-endpoint-call-limit")
+
+
+def access(settings: Settings, part: str) -> tuple[str, str]:
+    """Return Cohere's address and the key.
+
+    Args:
+        part: who asks, for the message: "embedder", "reranker" or "generator".
+
+    Raises:
+        ConfigurationError: there is no key.
+    """
+    key = settings.cohere_api_key.strip()
+    if not key:
+        raise ConfigurationError(f"The {part} cohere needs a key: set COHERE_API_KEY in the environment.")
+    return unversioned(settings.cohere_url), key
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +61,19 @@ class CohereErrors:
 
         Cohere's own message is left out: it may quote what was sent, and ours are printed and logged.
         """
-        meaning = self._meaning(status, body, headers)
-        meaning.unbilled = is_unbilled(status)
-        return meaning
-
-    def _meaning(self, status: int, body: Any, headers: Mapping[str, str]) -> ProviderError:
         if 200 <= status < 300:
             return ProviderError("Cohere answered with something that is no reply.", retryable=True)
-        said = str(body).lower()
-        if status == 429 and (self.trial or "trial key" in said):
-            return self._trial_is_over(said, headers)
-        reason = _REASONS.get(status, f"failed with status {status}")
-        message = f"Cohere {reason}."
-        if status in _PASSING or status >= 500:
-            return BusyError(message, pause=asked_pause(headers))
-        if status in _KEY_REFUSED:
-            return KeyRefused(message)
-        return TextRejected(message) if status == 400 else ProviderError(message)
+        text = str(body).lower()
+        if status == 429 and (self.trial or "trial key" in text):
+            failure = self._trial_is_over(text, headers)
+            failure.unbilled = is_unbilled(status)
+            return failure
+        message = f"Cohere {_REASONS.get(status, f'failed with status {status}')}."
+        return refusal(message, status, asked_pause(headers))
 
-    def _trial_is_over(self, said: str, headers: Mapping[str, str]) -> ProviderError:
+    def _trial_is_over(self, text: str, headers: Mapping[str, str]) -> ProviderError:
         month, minute = (f"{self.trial[name]} calls" if name in self.trial else "calls" for name in _LIMITS)
-        if re.search(r"/ ?month|per month", said):
+        if re.search(r"/ ?month|per month", text):
             return ProviderError(
                 f"Cohere's trial key has used up its {month} of this month: use a production key, or wait for the next."
             )

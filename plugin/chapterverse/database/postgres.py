@@ -1,0 +1,226 @@
+"""A Postgres database, Neon and other poolers included. Implements `chapterverse.database.Database`.
+
+No sentence says anything of the address, nor what libpq says of it: where a password with an `@` or a `/` was not
+percent-encoded, libpq takes a piece of it for the host, the port or the database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from chapterverse.database.statements import Faults, Prepare, Row, Statements, fault
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+T = TypeVar("T")
+
+#: Of a failed connection there is no SQLSTATE, only libpq's text: what is found in it, and the failure's name.
+_REFUSALS = (
+    ('authentication|no password supplied|pg_hba.conf|role ".*" (does not exist|is not permitted)', "user"),
+    ("SSL|TLS|certificate", "tls"),
+    ('database ".*" does not exist|no such database|permission denied for database', "database"),
+    ("resolve host|translate host name", "host"),
+    (r'invalid \w+ value|parameter "?\w+|unsupported startup parameter', "option"),
+)
+#: lock_not_available, serialization_failure, deadlock_detected.
+_BUSY = {"55P03", "40001", "40P01"}
+_SLOW, _NOT_ALLOWED = "57014", "42501"
+#: Connection exceptions, shutdowns, time limits that end a session.
+_LOST = ("08", "57P", "25P03", "25P04")
+
+
+class PostgresDatabase:
+    """Tables in the first schema of the connection's search path; nothing is connected before `run`.
+
+    Nothing outlives its transaction, as a pooler in transaction mode demands.
+
+    Args:
+        connect_seconds: for reaching the server.
+        silence_seconds: after which a server is given up that fell silent; the address may overrule both.
+        limits: seconds for a transaction's statements by the names of Postgres's settings, such as "lock_timeout".
+        pauses: seconds between the tries to connect: a database that sleeps or starts is there by then.
+        idle: connections that are kept open while nobody uses them.
+
+    Raises:
+        ChapterVerseError: the fault "address", or "missing" where psycopg is not installed.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        prepare: Prepare,
+        faults: Faults,
+        *,
+        connect_seconds: int,
+        silence_seconds: int,
+        limits: Mapping[str, float],
+        pauses: Sequence[float] = (),
+        idle: int = 0,
+    ) -> None:
+        try:
+            import psycopg
+            from psycopg.conninfo import conninfo_to_dict
+        except ImportError as error:
+            raise fault(faults, "missing") from error
+        defaults = {
+            "connect_timeout": connect_seconds,
+            "client_encoding": "UTF8",
+            "fallback_application_name": "chapterverse",
+            "keepalives_idle": 20,
+            "keepalives_interval": 5,
+            "keepalives_count": 2,
+            "tcp_user_timeout": 1000 * silence_seconds,
+        }
+        try:
+            self._address: dict[str, Any] = {**defaults, **conninfo_to_dict(uri)}
+        except (psycopg.Error, UnicodeError):
+            # The cause quotes the address.
+            raise fault(faults, "address") from None
+        self._prepare = prepare
+        self._faults = faults
+        self._limits = limits
+        self._pauses = pauses
+        self._most_idle = idle
+        self._idle: deque[Connection] = deque()
+        # Nobody else closes them when this is dropped.
+        weakref.finalize(self, _close, self._idle)
+        self._is_ready = False
+
+    def run(self, work: Callable[[Statements], T], *, otherwise: T | None = None, reading: bool = False) -> T:
+        import psycopg
+
+        idle = self._idle_connection()
+        db, is_done = idle or self._connect(), False
+        try:
+            with db.transaction():
+                # "true" ends a setting with the transaction.
+                for name, seconds in self._limits.items():
+                    db.execute("SELECT set_config(%s, %s, true)", (name, str(max(1, round(1000 * seconds)))))
+                statements = _PostgresStatements(db)
+                is_ready = self._is_ready or self._prepare(statements, otherwise is None)
+                result = work(statements) if is_ready else cast(T, otherwise)
+                is_done = True
+        except BaseException as error:
+            nobody_knows = is_done and db.closed
+            db.close()
+            if not isinstance(error, psycopg.Error | UnicodeError):
+                raise
+            self._is_ready = False
+            name, state = _failure(error)
+            # Servers and poolers drop connections that rest; whether one lives is known when it is used.
+            if idle and name == "lost":
+                return self.run(work, otherwise=otherwise, reading=reading)
+            raise fault(self._faults, "commit" if nobody_knows else name, detail=_detail(error), state=state) from error
+        # One that makes each connection anew also looks anew whether the tables are there.
+        self._is_ready = is_ready and self._most_idle > 0
+        if len(self._idle) < self._most_idle:
+            self._idle.append(db)
+        else:
+            db.close()
+        return result
+
+    def _idle_connection(self) -> Connection | None:
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        return None
+
+    def _connect(self) -> Connection:
+        import psycopg
+
+        for pause in (*self._pauses, None):
+            try:
+                # A pooler may give every transaction another session, where no prepared statement would be found.
+                db = psycopg.connect(**self._address, prepare_threshold=None, autocommit=True)
+                db.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+                return db
+            except (psycopg.Error, ValueError) as error:
+                text = str(error)
+                name = next((name for pattern, name in _REFUSALS if re.search(pattern, text)), "unreachable")
+                if pause is None or name != "unreachable":
+                    raise fault(self._faults, name) from None
+            time.sleep(pause)
+        raise AssertionError("the last try returns or raises")
+
+
+class _PostgresStatements:
+    identity = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+    code_points = 'COLLATE "C"'
+    time = "TIMESTAMPTZ(0)"
+    time_text = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
+    items = "json_array_elements(?::json)"
+    item = "value ->> {}"
+    skipping = "FOR UPDATE SKIP LOCKED"
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        return self._db.execute(_marked(sql), values).fetchall()
+
+    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
+        return self._db.cursor().stream(_marked(sql), values)
+
+    def change(self, sql: str, values: Sequence[object] = ()) -> int:
+        return self._db.execute(_marked(sql), values).rowcount
+
+    def tables(self, *names: str) -> int:
+        # Not by `to_regclass`, which remembers within a transaction what was not there.
+        return len(
+            self.rows("SELECT 1 FROM pg_class WHERE relname = ANY(?) AND pg_table_is_visible(oid)", (list(names),))
+        )
+
+    def lock(self, name: str) -> None:
+        self.rows("SELECT pg_advisory_xact_lock(hashtext(?))", (name,))
+
+    def version(self, name: str) -> int:
+        if not self.tables(name):
+            return 0
+        return int(self.rows(f"SELECT coalesce(max(version), 0) FROM {name}")[0][0])  # noqa: S608
+
+    def migrated(self, name: str, number: int) -> None:
+        self.change(
+            f"CREATE TABLE IF NOT EXISTS {name}"
+            " (version INTEGER PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
+        )
+        self.change(f"INSERT INTO {name} (version) VALUES (?)", (number,))  # noqa: S608
+
+
+def _marked(sql: str) -> bytes:
+    return sql.replace("?", "%s").encode()
+
+
+def _failure(error: Exception) -> tuple[str, str]:
+    """Return the name of a failure in `Faults`, and its SQLSTATE."""
+    import psycopg
+
+    state = getattr(error, "sqlstate", None) or ""
+    if state in _BUSY:
+        return "busy", state
+    if state == _SLOW:
+        return "slow", state
+    if state.startswith(_LOST) or (isinstance(error, psycopg.OperationalError) and not state):
+        return "lost", state
+    if not state:
+        return "text", state
+    return ("damaged" if state.startswith("42") and state != _NOT_ALLOWED else "unusable"), state
+
+
+def _detail(error: Exception) -> str:
+    """Return the server's own words, which name tables and users, never the address."""
+    import psycopg
+
+    return (error.diag.message_primary if isinstance(error, psycopg.Error) else None) or ""
+
+
+def _close(connections: deque[Connection]) -> None:
+    for db in connections:
+        db.close()

@@ -1,0 +1,238 @@
+"""The ledger in two tables, on SQLite or Postgres. Implements `chapterverse.ledger.Ledger`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, fields
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+from chapterverse.database import Database, Faults, Statements
+from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
+from chapterverse.ledger.protocols import LedgerRow
+from chapterverse.model import Scope, sound
+
+#: Each entry brings the schema from its own position to the next.
+_MIGRATIONS = (
+    (
+        """
+        CREATE TABLE document_metadata (
+            id {identity},
+            site TEXT NOT NULL,
+            version TEXT NOT NULL,
+            file_path VARCHAR(512) {code_points} NOT NULL CHECK (length(file_path) BETWEEN 1 AND 512),
+            content_hash CHAR(64) NOT NULL CHECK (length(content_hash) = 64),
+            last_indexed_at {time} NOT NULL,
+            chunk_count INTEGER NOT NULL CHECK (chunk_count >= 0),
+            pipeline VARCHAR(64) NOT NULL,
+            generation BIGINT NOT NULL,
+            UNIQUE (site, version, file_path)
+        )
+        """,
+        "CREATE INDEX document_metadata_file_path ON document_metadata (file_path)",
+        "CREATE INDEX document_metadata_last_indexed_at ON document_metadata (last_indexed_at DESC)",
+        """
+        CREATE TABLE ledger_generation (
+            site TEXT NOT NULL,
+            version TEXT NOT NULL,
+            generation BIGINT NOT NULL,
+            token TEXT NOT NULL,
+            PRIMARY KEY (site, version)
+        )
+        """,
+    ),
+)
+_VERSIONS = "ledger_migrations"
+
+_COLUMNS = [field.name for field in fields(LedgerRow)]
+#: Of the columns that are no text.
+_TYPES = {"chunk_count": "INTEGER", "generation": "BIGINT", "last_indexed_at": "{time}"}
+_INSERT = f"""
+    INSERT INTO document_metadata (site, version, {", ".join(_COLUMNS)})
+    SELECT ?, ?, {{fields}} FROM {{items}} WHERE true ON CONFLICT (site, version, file_path)
+    DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "file_path")}
+"""  # noqa: S608  (constants)
+_DELETE = """
+    DELETE FROM document_metadata WHERE site = ? AND version = ? AND file_path IN (SELECT {item} FROM {items})
+"""
+#: Rows that are sent at once: few round trips, and little memory on either side.
+_BATCH = 5000
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+#: The columns' widths. The databases' own constraints repeat them for others who write to them.
+_RULES: Mapping[str, Callable[[Any], bool]] = {
+    "file_path": lambda v: isinstance(v, str) and 1 <= len(v) <= 512 and sound(v) == v,
+    "content_hash": lambda v: isinstance(v, str) and len(v) == 64 and v.isalnum() and v.isascii(),
+    "chunk_count": lambda v: isinstance(v, int) and 0 <= v < 2**31,
+    "pipeline": lambda v: isinstance(v, str) and len(v) <= 64 and sound(v) == v,
+    "generation": lambda v: isinstance(v, int) and 0 <= v < 2**63,
+    "last_indexed_at": lambda v: isinstance(v, str) and _TIME.fullmatch(v) is not None,
+}
+
+_OF_SQLITE: Faults = {
+    "busy": IndexLocked("Another process is writing to the ledger {place}: wait for it, then run again."),
+    "unusable": IndexFault("The ledger {place} can't be used ({detail})."),
+    "damaged": IndexCorrupt("The ledger {place} is damaged ({detail}): remove it to start afresh."),
+    "text": IndexFault("The ledger {place} can't store the text of a name or a path."),
+}
+_OF_POSTGRES: Faults = {
+    "missing": ConfigurationError('A Postgres ledger needs psycopg: pip install "chapterverse[postgres]".'),
+    "address": ConfigurationError(
+        "The address of the Postgres ledger can't be read: write postgresql://USER:PASSWORD@HOST/NAME, the password "
+        "percent-encoded."
+    ),
+    "option": ConfigurationError("The address of the Postgres ledger has an option that is not accepted: correct it."),
+    "user": IndexFault("The Postgres ledger refuses the user or the password: correct CHAPTERVERSE_LEDGER."),
+    "tls": IndexFault(
+        "The Postgres ledger can't be reached with the TLS that sslmode asks for: correct one of the two."
+    ),
+    "database": IndexFault(
+        "The server of the Postgres ledger has no such database, or keeps it closed: create it first."
+    ),
+    "host": IndexFault("The host of the Postgres ledger can't be found: correct CHAPTERVERSE_LEDGER."),
+    "unreachable": IndexFault(
+        "The Postgres ledger can't be reached: see that its server runs, and correct its address."
+    ),
+    "lost": IndexFault("The connection to the Postgres ledger broke off: nothing was written."),
+    "commit": IndexFault("The connection to the Postgres ledger broke off at the last moment: run again."),
+    "busy": IndexLocked("Another process is writing to the Postgres ledger: wait for it, then run again."),
+    "damaged": IndexCorrupt("The tables of the Postgres ledger are not ours ({detail}): give it a schema of its own."),
+    "text": IndexFault(
+        "The Postgres ledger can't be used (the text of a name or a path can't be stored): nothing was written."
+    ),
+    **dict.fromkeys(
+        ("slow", "unusable"), IndexFault("The Postgres ledger can't be used ({detail}): nothing was written.")
+    ),
+}
+
+#: Seconds between the tries to connect to Postgres.
+PAUSES = (0.5, 1.0, 2.0)
+
+
+class LedgerTable:
+    """A ledger in a database. Every call is one connection and one transaction; none is open while pages are embedded.
+
+    Raises, from every method:
+        IndexCorrupt: what is there is damaged, or not ours.
+        IndexFault: it can't be reached, opened or written; nothing was written.
+        IndexLocked: another process writes to it for too long.
+        IndexMismatch: a newer release wrote it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def on_sqlite(cls, path: Path, patience: float = 10.0) -> Self:
+        """Return the ledger in a file of its own.
+
+        Args:
+            patience: seconds to wait while another process writes.
+        """
+        from chapterverse.database.sqlite import SqliteDatabase
+
+        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _OF_SQLITE, patience, mode=0o644))
+
+    @classmethod
+    def on_postgres(cls, uri: str, patience: float = 10.0, pauses: Sequence[float] = PAUSES) -> Self:
+        """Return the ledger at an address, not connected yet.
+
+        Args:
+            patience: as for `on_sqlite`.
+            pauses: seconds to wait between the tries to connect.
+
+        Raises:
+            ConfigurationError: the address can't be read, or psycopg is missing.
+        """
+        from chapterverse.database.postgres import PostgresDatabase
+
+        return cls(
+            PostgresDatabase(
+                uri,
+                partial(_prepare, "The Postgres ledger"),
+                _OF_POSTGRES,
+                connect_seconds=10,
+                silence_seconds=30,
+                limits={"lock_timeout": patience},
+                pauses=pauses,
+            )
+        )
+
+    def records(self, scope: Scope) -> dict[str, LedgerRow]:
+        def read(db: Statements) -> dict[str, LedgerRow]:
+            columns = ", ".join(_COLUMNS).replace("last_indexed_at", db.time_text.format("last_indexed_at"))
+            sql = f"SELECT {columns} FROM document_metadata WHERE site = ? AND version = ? ORDER BY file_path"  # noqa: S608
+            return {row[0]: LedgerRow(*row) for row in db.stream(sql, (scope.site, scope.version))}
+
+        return self._database.run(read, otherwise=dict[str, LedgerRow](), reading=True)
+
+    def generation(self, scope: Scope) -> int:
+        return self._head(scope)[0]
+
+    def token(self, scope: Scope) -> str:
+        return self._head(scope)[1]
+
+    def _head(self, scope: Scope) -> tuple[int, str]:
+        sql, key = "SELECT generation, token FROM ledger_generation WHERE site = ? AND version = ?", scope
+        rows = self._database.run(
+            lambda db: db.rows(sql, (key.site, key.version)), otherwise=list[tuple[Any, ...]](), reading=True
+        )
+        return next(((int(generation), str(token)) for generation, token in rows), (0, ""))
+
+    def save(
+        self, scope: Scope, generation: int, changed: Iterable[LedgerRow], removed: Iterable[str], token: str = ""
+    ) -> None:
+        key = (scope.site, scope.version)
+
+        def write(db: Statements) -> None:
+            # First, for on Postgres it locks the scope: two that save it at once do so one after the other.
+            db.change(
+                "INSERT INTO ledger_generation (site, version, generation, token) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (site, version) DO UPDATE SET generation = excluded.generation, token = excluded.token",
+                (*key, generation, token),
+            )
+            db.change(_DELETE.format(item=db.item.format(0), items=db.items), (*key, _json([path] for path in removed)))
+            types = [_TYPES.get(name, "TEXT").format(time=db.time) for name in _COLUMNS]
+            casts = [f"CAST({db.item.format(place)} AS {kind})" for place, kind in enumerate(types)]
+            insert, rows = _INSERT.format(fields=", ".join(casts), items=db.items), _check(changed)
+            # Of two rows with one path the last stays: Postgres refuses them in one statement.
+            while batch := {row.file_path: astuple(row) for row in islice(rows, _BATCH)}:
+                db.change(insert, (*key, _json(batch.values())))
+
+        self._database.run(write)
+
+
+def _prepare(place: str, db: Statements, make: bool) -> bool:
+    applied = db.version(_VERSIONS)
+    if applied > len(_MIGRATIONS):
+        raise IndexMismatch(f"{place} was written by a newer release: upgrade chapterverse.")
+    if applied == len(_MIGRATIONS) or not make:
+        return applied > 0
+    db.lock(f"chapterverse.{_VERSIONS}")
+    # Asked again, now that nobody else can be at it.
+    for number, statements in enumerate(_MIGRATIONS[db.version(_VERSIONS) :], db.version(_VERSIONS) + 1):
+        for statement in statements:
+            db.change(statement.format(identity=db.identity, code_points=db.code_points, time=db.time))
+        db.migrated(_VERSIONS, number)
+    return True
+
+
+def _json(values: Iterable[object]) -> str:
+    return json.dumps([*values], ensure_ascii=False)
+
+
+def _check(rows: Iterable[LedgerRow]) -> Iterator[LedgerRow]:
+    """Yield the rows, so that every ledger rejects the same ones in the same words.
+
+    Raises:
+        IndexFault: at the first one that is out of contract.
+    """
+    for row in rows:
+        for name, fits in _RULES.items():
+            if not fits(getattr(row, name)):
+                raise IndexFault(f"The {name} of {row.file_path!a:.80} is nothing that a ledger holds.")
+        yield row
