@@ -7,8 +7,9 @@ import pytest
 from playwright.sync_api import Dialog, Page, expect
 
 from widget.chat import ask, open_chat
+from widget.pages import answer
 from widget.pages import page as page_of
-from widget.standin import Site
+from widget.standin import Site, stream
 
 Browse = Callable[..., Page]
 FIELD = "Ask a question"
@@ -207,3 +208,23 @@ def test_a_page_of_its_own_holds_the_chat(browse: Browse, site: Site, standin_pa
     page.evaluate("document.querySelector('main').append(document.createElement('chapter-verse-ask'))")
     expect(chat.locator(".answered")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(1)
+
+
+def test_a_reader_takes_back_what_the_question_was_taken_for(browse: Browse, site: Site) -> None:
+    corrected = {"query": "How do I lock?", "reason": "corrected", "original": "How do I lcok?"}
+    site.replies.append(stream(answer("Run `uv lock`.", searched_as=corrected)))
+    page = browse()
+    turn = ask(page, "How do I lcok?")
+    expect(turn.locator(".searched")).to_contain_text("Showing results for How do I lock?")
+    led = {"query": "How do I lock?", "reason": "follow_up", "original": "and on Windows?"}
+    site.replies.append(stream(answer("So.", searched_as=led)))
+    turn.get_by_role("button", name="Search for How do I lcok?").click()
+    last = page.locator(".turn").nth(1)
+    expect(last.locator(".searched")).to_contain_text("Following up on How do I lock?")
+    assert site.asked[-1]["query"] == 'How do I "lcok?"'
+    assert site.asked[-1]["conversation_history"]
+    last.get_by_role("button", name="Ask without it").click()
+    expect(page.locator(".turn")).to_have_count(3)
+    page.locator(".turn").nth(2).locator(".answered").wait_for()
+    assert site.asked[-1]["query"] == "and on Windows?"
+    assert site.asked[-1]["conversation_history"] == []

@@ -101,8 +101,8 @@ export const createPanel = async (place, launcher, config) => {
       const answer = await chat(config, {
         query: text || undefined,
         selected_text: selection || undefined,
-        conversation_history: messages[1] ? (await import('./turns.js')).recent(messages) : [],
-        thread_id: session_id,
+        conversation_history: messages[1] && !question.alone ? (await import('./turns.js')).recent(messages) : [],
+        thread_id: question.alone ? undefined : session_id,
         ...(!scope.hidden && {
           page_url: (location.origin + location.pathname).slice(0, 2048),
           language: lang.slice(0, 35) || undefined,
@@ -217,7 +217,7 @@ export const createPanel = async (place, launcher, config) => {
       launcher.ariaExpanded = 'true';
       store('chapterverse_open', inline ? '' : '1');
       showScope();
-      if (now && panel.start({ text, selection })) return;
+      if (now && panel.start({ text, selection, alone: !selection })) return;
       if (selection?.trim()) {
         panel.selection = selection;
         await (await import('./turns.js')).quote(panel);

@@ -258,6 +258,17 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
     next[0] ? el('p', { className: 'status' }, strings.follow_ups) : [],
     next.map(text => el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text))));
   asked.append(edit);
+  const { searched_as: searched } = answer;
+  if (searched && /^(corrected|follow_up)$/.test(searched.reason)) {
+    const { reason } = searched;
+    const [query, original] = [`${searched.query}`, `${searched.original}`];
+    // The API leaves a word in quotation marks as it is.
+    const text = reason === 'follow_up' ? original : original.split(' ').map(word => (
+      query.split(' ').includes(word) ? word : `"${word}"`)).join(' ');
+    body.before(el('p', { className: 'status searched' }, strings[reason].replace('{query}', () => query), ' ',
+      el('button', { className: 'chip', onclick: () => panel.start({ text, alone: reason === 'follow_up' }) },
+        strings[reason === 'follow_up' ? 'alone' : 'original'].replace('{original}', () => original))));
+  }
   for (const code of body.querySelectorAll('.code')) {
     const button = el('button', { onclick: () => copy(`${code.querySelector('pre')?.textContent}`, button) }, strings.copy);
     code.append(button);

@@ -92,6 +92,7 @@ interface Answer extends Kept {
   response: string;
   nearest?: Section[];
   follow_ups?: string[];
+  searched_as?: { query: string; reason: 'corrected' | 'follow_up'; original: string } | null;
 }
 
 interface Message extends Kept {
@@ -111,6 +112,8 @@ interface Session {
 interface Question {
   text: string;
   selection?: string;
+  /** Asked without the conversation before it. */
+  alone?: boolean;
 }
 
 /** Body of `POST /v1/chat`. */
@@ -118,7 +121,7 @@ interface ChatQuery {
   query?: string;
   selected_text?: string;
   conversation_history: Pick<Message, 'role' | 'content' | 'timestamp' | 'signature'>[];
-  thread_id: string;
+  thread_id?: string;
   page_url?: string;
   language?: string;
   version?: string;
