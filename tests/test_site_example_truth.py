@@ -76,7 +76,8 @@ def sentences(node: ast.AST) -> Iterator[str]:
         yield "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values)
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value.replace("{}", "…")
+        # Templates name what is put in, JSON in a sentence doesn't look like that.
+        yield re.sub(r"\{\w*\}", "…", node.value)
     for child in ast.iter_child_nodes(node):
         yield from sentences(child)
 

@@ -67,7 +67,7 @@ def test_the_tables_ceiling_is_that_of_the_template() -> None:
     answers = f"{int(writes) // int(model)} answers of models, or {int(writes) // int(quote)} in quotes"
     assert f"| the table | {writes} writes a second by the template: {answers} |" in PAGE
     # A ceiling for a flood, in the template's own words.
-    assert f"{int(writes) // int(model)} answers of models a second at {model} writes each" in template
+    assert f"{int(writes) // int(model)} answers by models per second with {model} writes each" in template
     assert int(reads) >= int(writes)
 
 

@@ -5,7 +5,8 @@
     file     share of the words of the file's path that it holds
     phrase   share of the question's pairs of neighboring words, by idf, that stand side by side in the text too
     code     share of the text that is code
-    defines  1 for the beginning of a section whose heading is just what the question wants defined, else 0
+    defines  1 where the heading is just what the question wants defined, else 0
+    kind     1 for a kind of page that the question does not ask for, else 0
 
 A heading that the question says as a whole is what it asks for; a long one that it touches is not: so the share is of
 the heading's words and not of the question's. Their weights stand in `ranking`.
@@ -68,9 +69,21 @@ class Pair:
 
 
 class QueryFeatures:
-    """A question as chunks in one language are compared with it."""
+    """A question as chunks in one language are compared with it.
 
-    def __init__(self, question: str, language: str, idf: Mapping[int, float], defined: str = "") -> None:
+    Args:
+        defined: the subject that the question wants defined; empty where it wants something else.
+        lower_kinds: content types that the question does not ask for.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        language: str,
+        idf: Mapping[int, float],
+        defined: str = "",
+        lower_kinds: AbstractSet[str] = frozenset(),
+    ) -> None:
         words = list(lexical.words(question, language))
         self.language = language
         self.terms = frozenset(t for word in words for t in word.terms)
@@ -78,6 +91,7 @@ class QueryFeatures:
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
         self._defined = _words(defined, language)[1] if defined else frozenset[int]()
+        self._lower_kinds = lower_kinds
         # Chunks of a page have its title and file in common.
         self._shares: dict[str, float] = {}
 
@@ -94,10 +108,10 @@ class QueryFeatures:
             "phrase": self._phrase(chunk.text, held),
             "code": code_share(chunk.text),
             "defines": float(bool(self._defined) and self._defines(chunk)),
+            "kind": float(chunk.content_type in self._lower_kinds),
         }
 
     def _defines(self, chunk: Chunk) -> bool:
-        # The title of a page stands for its first chunk; a section's later chunks have its heading, too.
         heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
         return _words(heading, self.language)[1] == self._defined
 

@@ -44,8 +44,7 @@ def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
     asked = question.strip().rstrip("?!.。？！ ").replace("’", "'")
     if len(asked) > LONGEST or "\n" in asked:
         return None
-    tags = dict.fromkeys((*(tag.partition("-")[0].lower() for tag in languages), "en"))
-    patterns = _patterns()
+    tags, patterns = _tags(languages), _patterns()
     for kind in ("comparison", "definition"):
         for tag in tags:
             for pattern in patterns[kind].get(tag, ()):
@@ -54,6 +53,20 @@ def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
                     if all(subjects):
                         return Frame("comparison" if kind == "comparison" else "definition", subjects)
     return None
+
+
+def lower_kinds(question: str, languages: Iterable[str]) -> frozenset[str]:
+    """Return the content types that a question does not ask for, which rank below the documentation.
+
+    News are asked for by words such as "changelog" or a version, generated reference by the name alone.
+    """
+    patterns = _patterns()["news"]
+    dated = any(pattern.search(question[:LONGEST]) for tag in _tags(languages) for pattern in patterns.get(tag, ()))
+    return frozenset({*([] if dated else ["news"]), *([] if len(question.split()) == 1 else ["api"])})
+
+
+def _tags(languages: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys((*(tag.partition("-")[0].lower() for tag in languages), "en"))
 
 
 @cache

@@ -33,6 +33,7 @@ WEIGHTS = {
     "code": -0.05,
     "here": 0.1,
     "defines": 0.2,
+    "kind": -0.15,
 }
 #: The most that a value can reach, by which ranks are brought to 0..1.
 _MOST = 1 + sum(w for w in WEIGHTS.values() if w > 0)

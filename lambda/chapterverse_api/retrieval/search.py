@@ -22,7 +22,7 @@ from chapterverse_api.retrieval import memories, ranking
 from chapterverse_api.retrieval.answerability import Verdict, answer_features, answerability, verdict
 from chapterverse_api.retrieval.candidates import Candidate as Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.frames import Frame, frame_of
+from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.spelling import corrected
@@ -155,9 +155,9 @@ def retrieve(
     words, idf = read_question(asked, head.languages, snapshot)
     hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
     defined = frame.text if frame and frame.kind == "definition" else ""
-    wanted = {
-        language: QueryFeatures(asked, language, idf, defined) for language in {h.chunk.language for h in hits.values()}
-    }
+    lower = lower_kinds(meant, head.languages)
+    spoken = {h.chunk.language for h in hits.values()}
+    wanted = {language: QueryFeatures(asked, language, idf, defined, lower) for language in spoken}
     held = {i: h.lexical.among(idf) for i, h in hits.items()}
     fused = ranking.fuse(held, idf, by_meaning, head.fusion_weight if weight is None else weight)
     ranked = ranking.rank(hits, held, fused, wanted, here)

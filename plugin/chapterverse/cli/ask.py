@@ -215,9 +215,9 @@ def _conversation(file: Path) -> Any:
     try:
         messages = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"--history {file} can't be read as JSON: {error}") from None
+        raise InputError(f"{file} can't be read: {error}.") from None
     if not isinstance(messages, list):
-        raise InputError(f'--history {file} holds no JSON list: write [{{"role": "user", "content": …}}, …].')
+        raise InputError(f"{file} holds no JSON list of messages: write each with a role and its content.")
     return messages
 
 

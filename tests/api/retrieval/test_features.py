@@ -26,7 +26,7 @@ def features(question: str, of: Chunk) -> dict[str, float]:
     vector = lexical.document_vector(of.heading_path, of.text, of.language)
     asked = wanted(question, of.language)
     found = asked.features(of, vector.among(asked.terms).keys())
-    assert set(found) == {"title", "heading", "file", "phrase", "code", "defines"}
+    assert set(found) == {"title", "heading", "file", "phrase", "code", "defines", "kind"}
     assert all(0 <= value <= 1 for value in found.values())
     return found
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from chapterverse_api.retrieval.frames import Frame, frame_of
+from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,17 @@ def test_no_question_takes_long(question: str) -> None:
     started = time.process_time()
     frame_of(question, ["en", "de", "fr", "es", "pt", "it", "zh", "ja"])
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("question", "lower"),
+    [
+        ("how do I clear the cache", {"news", "api"}),
+        ("what changed in the cache", {"api"}),
+        ("cache in 2.1", {"api"}),
+        ("Was ist neu in der Suche", {"api"}),
+        ("quill.Cache", {"news"}),
+    ],
+)
+def test_news_and_stubs_rank_lower_unless_they_are_asked_for(question: str, lower: set[str]) -> None:
+    assert lower_kinds(question, ["en", "de"]) == lower
