@@ -21,7 +21,7 @@ def answer(context: AnswerContext, verified: Verified, degraded: str | None, tur
         segments.append(Segment(text=f"\n\n{phrases.of(context.language).cut}"))
     cited = {i for span in verified.spans for i in span.citations}
     sources = [s for s in context.sources if s.id in cited] + [s for s in context.sources if s.id not in cited]
-    whole = context.coverage(cited) >= WHOLE and not (context.other_language or verified.flagged or cut)
+    whole = context.coverage(cited) >= WHOLE and not (context.other_language or verified.partial or cut)
     status: Status = "answered" if whole else "partial"
     return turn.response(
         response="".join(segment.text for segment in segments),

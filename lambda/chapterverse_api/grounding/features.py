@@ -19,6 +19,8 @@ from chapterverse_api.grounding.reading import Alignment, Claim, Source, Text, U
 #: How rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
 Rarity = Callable[[int], float]
 
+#: How like two clauses are of which one says no and the other yes, before that alone speaks against a sentence.
+_SAME_CLAUSE = 0.85
 _T = TypeVar("_T")
 
 
@@ -29,11 +31,17 @@ def measure(claim: Claim, cited: Sequence[Source], others: Sequence[Source], rar
     values |= _literals(claim, cited, alignment)
     values |= _cues(claim, alignment)
     values |= _opposites(claim, cited, alignment)
-    values |= _order(claim, alignment)
     values |= _substitutions(claim, alignment, rarity)
     values |= _clauses(claim, alignment)
     values |= _edits(claim, alignment.best)
+    values["clash"] = _clash(values)
     return values
+
+
+def _clash(values: Mapping[str, float]) -> float:
+    """Count what hardly ever stands in a sentence that its sources say: on the labelled answers in 3 % of true ones."""
+    lacks = ("digits_missing", "name_missing", "capital_missing", "opposite")
+    return sum(values[name] > 0 for name in lacks) + float(values["parity"] >= _SAME_CLAUSE)
 
 
 def _coverage(
@@ -58,12 +66,6 @@ def _coverage(
         w * (1.0 if t in aligned else 0.7 if forms[t][:5] in starts or listed.get(forms[t]) in meanings else 0.0)
         for t, w in weights.items()
     )
-    pairs = list(zip(claim.sequence, claim.sequence[1:], strict=False))
-    held = _union([s.pairs for s in cited])
-    near = _union([s.near for s in cited])
-    near_units = frozenset(
-        (a, b) for u in found.units for i, a in enumerate(u.sequence) for b in u.sequence[i + 1 : i + 5]
-    )
     elsewhere = _union([s.terms for s in others])
     cover = sum(weights[t] for t in weights if t in aligned) / total
     rival = 0.0
@@ -72,7 +74,6 @@ def _coverage(
             units = claim.align([other]).units
             terms = _union([u.all for u in units])
             rival = max(rival, sum(weights[t] for t in weights if t in terms) / total)
-    n = max(1, len(pairs))
     words = max(1, len(claim.sequence))
     window = max((_window(claim, s) for s in cited), default=0.0)
     apart = [t for t in claim.sequence if t not in aligned]
@@ -85,16 +86,13 @@ def _coverage(
         "cover_aligned": cover,
         "cover_soft": soft_cover / total,
         "cover_best": sum(weights[t] for t in weights if t in best) / total,
-        "miss_most": max((weights[t] * rarity(t) for t in missing), default=0.0),
+        "miss_most": max((weights[t] * rarity(t) for t in missing), default=0.0) * len(weights) / total,
         "miss_rare": sum(map(rarity, strange)),
         "miss_soft": float(len(soft)),
         "miss_aligned": sum(map(rarity, unaligned)),
         "miss_run": float(_run(claim.sequence, everywhere)),
         "miss_run_aligned": float(_run(claim.sequence, aligned)),
         "miss_elsewhere": sum(rarity(t) for t in missing if t in elsewhere),
-        "pairs_source": sum(p in held for p in pairs) / n,
-        "pairs_near": sum(p in near for p in pairs) / n,
-        "pairs_apart": sum(a in aligned and b in aligned and (a, b) not in near_units for a, b in pairs) / n,
         "rival": rival - cover,
         "length": math.log1p(len(claim.sequence)),
         "sources": float(len(cited)),
@@ -172,6 +170,7 @@ def _literals(claim: Claim, cited: Sequence[Source], found: Alignment) -> dict[s
     flats = [s.flat for s in cited]
     units = [u.flat for u in found.units]
     held: set[tuple[str, str]] = {n for s in cited for n in s.numbers}
+    otherwise = [t for t in numbers if t.unit and not _counts(t, held, flats)]
     aligned: set[tuple[str, str]] = {n for u in found.units for n in u.numbers}
     names_apart = [t for t in names if not any(_stands(t.form, f) for f in units)]
     theirs = {t.form.lower() for u in found.units[:2] for t in u.literals if t.form.lower() not in claim.flat}
@@ -182,25 +181,13 @@ def _literals(claim: Claim, cited: Sequence[Source], found: Alignment) -> dict[s
         if not any(w.lower() in f for f in flats)
     ]
     names_missing = [t for t in names if not any(_stands(t.form, f) for f in flats)]
-    parts = 0.0
-    for token in names_missing:
-        words = re.findall(r"\w+", token.form.lower())
-        absent = [w for w in words if not any(re.search(rf"(?<!\w){re.escape(w)}(?!\w)", f) for f in flats)]
-        parts += len(absent) / max(1, len(words))
     digits = list(dict.fromkeys(claim.digits))
     present = _union([s.digits for s in cited])
-    here = {d for u in found.units for d in u.digits}
     return {
         "digits_missing": float(sum(d not in present for d in digits)),
-        "digits_apart": float(sum(d not in here for d in digits)),
-        "number_missing": float(sum(not _counts(t, held, flats) for t in numbers)),
-        "number_apart": float(len(apart)),
-        "number_next": float(_torn(claim, found.units)),
-        "number_bound": min((_bound(claim, t, found.units) for t in numbers), default=1.0),
+        "unit_missing": float(len(otherwise)),
         "name_missing": float(len(names_missing)),
-        "name_parts": parts,
         "name_apart": float(len(names_apart)),
-        "name_bound": min((_bound(claim, t, found.units) for t in names), default=1.0),
         "name_swapped": float(min(len(names_apart) + len(apart), len(theirs))),
         "capital_missing": float(len(capitals)),
         "literals": float(len(claim.literals)),
@@ -221,40 +208,6 @@ def _counts(token: Token, held: set[tuple[str, str]], flats: Sequence[str]) -> b
     if units:
         return not token.unit or "" in units
     return not token.unit and any(re.search(rf"(?<![\w.,-])v?{re.escape(token.form)}(?!\w|[.,]\d)", f) for f in flats)
-
-
-def _bound(claim: Claim, token: Token, units: Sequence[Unit]) -> float:
-    """Return how much of what stands around a number or name stands around it in the aligned place, too."""
-    form = token.form.lower()
-    places = [i for i, s in enumerate(claim.surfaces) if s == form or (len(form) > 2 and s in form.split())]
-    if not places:
-        return 1.0
-    around = set(claim.around(places[0], 3, 3))
-    if not around:
-        return 1.0
-    best = 0.0
-    for unit in units:
-        for i, surface in enumerate(unit.surfaces):
-            if surface == claim.surfaces[places[0]]:
-                context = set(unit.around(i, 5, 5)) | (unit.above if unit.kind == "row" else frozenset())
-                best = max(best, len(around & context) / len(around))
-    return best
-
-
-def _torn(claim: Claim, units: Sequence[Unit]) -> int:
-    """Count the numbers that are followed by a word that their place has, but not behind that number."""
-    torn = 0
-    for at, surface in enumerate(claim.surfaces[:-1]):
-        if not surface[0].isdigit() or not claim.terms[at + 1]:
-            continue
-        behind = claim.terms[at + 1][0]
-        places = [(u, i) for u in units for i, s in enumerate(u.surfaces) if s == surface]
-        holding = [u for u in units if behind in u.own]
-        if places and holding and not any(
-            any(behind in t[:1] for t in u.terms[i + 1 : i + 4]) or (u.kind == "row" and behind in u.all) for u, i in places
-        ):
-            torn += 1
-    return torn
 
 
 def _cues(claim: Claim, found: Alignment) -> dict[str, float]:
@@ -338,37 +291,6 @@ def _opposites(claim: Claim, cited: Sequence[Source], found: Alignment) -> dict[
     return {"opposite": apart, "opposite_near": near}
 
 
-def _order(claim: Claim, found: Alignment) -> dict[str, float]:
-    """Compare the order of the words that a sentence and its place share."""
-    if found.best is None:
-        return {"order": 1.0, "turned": 0.0, "roles": 0.0}
-    first: dict[int, int] = {}
-    for i, term in enumerate(found.best.sequence):
-        first.setdefault(term, i)
-    shared = [first[t] for t in claim.sequence if t in first][:60]
-    pairs = [(a, b) for i, a in enumerate(shared) for b in shared[i + 1 :] if a != b]
-    order = sum(a < b for a, b in pairs) / len(pairs) if pairs else 1.0
-    triples = sum(a > m > b and a - b <= 8 for a, m, b in zip(shared, shared[1:], shared[2:], strict=False))
-    return {"order": order, "turned": float(triples), "roles": _roles(claim, found.best)}
-
-
-def _roles(claim: Claim, unit: Unit) -> float:
-    """Return the most that two sides of a shared word have changed places."""
-    worst = 0.0
-    places: dict[int, int] = {}
-    for i, term in enumerate(unit.sequence):
-        places.setdefault(term, i)
-    for i, term in enumerate(claim.sequence[:60]):
-        if term not in places:
-            continue
-        j = places[term]
-        left, right = set(claim.sequence[max(0, i - 4) : i]), set(claim.sequence[i + 1 : i + 5])
-        before, behind = set(unit.sequence[max(0, j - 4) : j]), set(unit.sequence[j + 1 : j + 5])
-        crossed = min(len(left & behind), len(right & before)) - min(len(left & before), len(right & behind))
-        worst = max(worst, float(crossed))
-    return worst
-
-
 def _substitutions(claim: Claim, found: Alignment, rarity: Rarity) -> dict[str, float]:
     """Count the words that stand where their place has others, between the same neighbors or beside one of them."""
     both, side = 0.0, 0.0
@@ -433,30 +355,26 @@ def _clauses(claim: Claim, found: Alignment) -> dict[str, float]:
         "spread": float(len(where)),
         "rows": float(min(rows, 3)),
         "in_code": float("code" in kinds),
-        "item": float(claim.kind == "item"),
     }
 
 
+#: What goes into the model; what else is measured, `clash` and the verdict are made of.
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "coverage": ("cover_window", "cover_soft", "cover_source", "cover_aligned", "cover_best", "clause_least", "clause_mean", "length", "sources"),
+    "coverage": (
+        "cover_window", "cover_soft", "cover_source", "cover_aligned", "cover_best", "clause_least", "clause_mean",
+        "length", "sources",
+    ),
     "gaps": (
-        "miss_share", "miss_share_aligned", "miss_second", "miss_most", "miss_rare", "miss_soft", "miss_aligned", "miss_run", "miss_run_aligned", "miss_elsewhere",
-        "rival",
+        "miss_share", "miss_share_aligned", "miss_second", "miss_most", "miss_rare", "miss_soft", "miss_aligned",
+        "miss_run", "miss_run_aligned", "miss_elsewhere", "rival",
     ),
-    "neighbors": ("pairs_source", "pairs_near", "pairs_apart"),
-    "numbers": ("digits_missing", "digits_apart", "number_missing", "number_apart", "number_bound", "number_next"),
-    "names": (
-        "name_missing", "name_parts", "name_apart", "name_bound", "name_swapped", "capital_missing", "literals",
-    ),
-    "negation": ("more_negation", "less_negation", "more_soft", "less_soft", "parity", "parity_soft", "negations", "negation_odd"),
-    "opposites": ("opposite", "opposite_near", "more_time", "less_time", "more_bound", "less_bound"),
+    "names": ("name_apart", "name_swapped", "literals"),
     "quantifiers": (
         "more_all", "less_all", "more_only", "less_only", "more_may", "less_may", "more_must", "less_must",
     ),
-    "conditions": ("more_if", "less_if", "more_unless", "less_unless"),
-    "order": ("order", "turned", "roles", "more_instead", "less_instead"),
     "edits": ("along", "edit_replaced", "edit_added", "edit_removed", "edit_small"),
     "replaced words": ("replaced", "replaced_side", "left_out", "left_share"),
-    "places": ("clauses", "places", "spread", "rows", "in_code", "item"),
+    "places": ("clauses", "places", "spread", "rows", "in_code"),
+    "clash": ("clash",),
 }  # fmt: skip
 NAMES = tuple(name for group in GROUPS.values() for name in group)

@@ -46,10 +46,14 @@ class Model:
     common: Mapping[int, float]
 
     def score(self, values: Mapping[str, float]) -> float:
-        """Return the log odds that the sources say the sentence, before calibration."""
+        """Return the log odds that the sources say the sentence, before calibration.
+
+        A clash costs a fixed amount besides what was learned: there are too few of each kind to learn how much.
+        """
         row = [values[name] for name in self.names]
         linear = self.intercept + sum(w * v for w, v in zip(self.weights, row, strict=True))
-        return 0.5 * linear + 0.5 * (self.start + sum(_leaf(tree, row) for tree in self.trees))
+        learned = 0.5 * linear + 0.5 * (self.start + sum(_leaf(tree, row) for tree in self.trees))
+        return learned - min(values["clash"], 2.0)
 
     def probability(self, score: float) -> float:
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, self.slope * score + self.shift))))

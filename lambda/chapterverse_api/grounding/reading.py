@@ -189,17 +189,6 @@ class Source:
         self.terms = frozenset(self.index)
 
     @cached_property
-    def pairs(self) -> frozenset[tuple[int, int]]:
-        return frozenset(p for unit in self.units for p in zip(unit.sequence, unit.sequence[1:], strict=False))
-
-    @cached_property
-    def near(self) -> frozenset[tuple[int, int]]:
-        """Words that follow each other within three, in this order."""
-        return frozenset(
-            (a, b) for u in self.units for i, a in enumerate(u.sequence) for b in u.sequence[i + 1 : i + 4]
-        )
-
-    @cached_property
     def prefixes(self) -> frozenset[str]:
         return frozenset(s[:5] for unit in self.units for s in unit.surfaces if len(s) >= 5)
 
