@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 #: `[feature, threshold, below, above]`, or a leaf's value.
 Tree: TypeAlias = Any
 
+#: What a clash costs besides what was learned.
+CLASH = 3.0
 #: A term that is rarer in documentation of any kind than this share of its sections is not listed.
 RAREST = 0.004
 
@@ -53,7 +55,7 @@ class Model:
         row = [values[name] for name in self.names]
         linear = self.intercept + sum(w * v for w, v in zip(self.weights, row, strict=True))
         learned = 0.5 * linear + 0.5 * (self.start + sum(_leaf(tree, row) for tree in self.trees))
-        return learned - min(values["clash"], 2.0)
+        return learned - CLASH * min(values["clash"], 2.0)
 
     def probability(self, score: float) -> float:
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, self.slope * score + self.shift))))

@@ -26,7 +26,7 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _STRESS = re.compile(r"\*{1,3}|~~|(?<![^\W_])_{1,3}(?=\w)|(?<=\w)_{1,3}(?![^\W_])")
 _WORD = re.compile(r"\w+(?:[.:/@'’-]{1,3}\w+)*(?:\+\+|#)?|[;:,.!?()—–|。，；：]")
-_DIGITS = re.compile(r"\d+(?:\.\d+)*(?:,\d{3})*")
+_DIGITS = re.compile(r"(?<![\w.])\.\d+|\d+(?:\.\d+)*(?:,\d{3})*")
 _CLAUSE_WORDS = frozenset("and but so because while whereas which unless if when although though or then".split())
 _PAUSES = frozenset(";:,()—–|。，；：")
 _NOT_ONLY = frozenset(("only", "just", "merely", "longer", "matter", "more", "later"))
@@ -52,6 +52,14 @@ _OF_SOURCES = re.compile(
     r"(?:docs?|documentation|sources?|passages?|pages?|sections?)(?: (?:that|which))?"
     r"(?: (?:also|only|here))? (?:say|state|describe|show|explain|recommend|list|mention|suggest|note|give|name|cover)s?"
     r"(?: that)?\b|\baccording to the (?:docs|documentation|sources?)\b,?",
+    re.IGNORECASE,
+)
+
+
+# "No, vaults can't be shared" answers a question; its sentence denies no more than it does without.
+_ANSWER = re.compile(
+    r"\A\s*(?:(?:unfortunately|sadly|leider|malheureusement|lamentablemente),?\s)?"
+    r"(?:no|nope|not|yes|yeah|yep|nein|nicht|ja|doch|non|pas|oui|si|sí)(?:\s*[,;:.!]|\s+[-–—])\s",
     re.IGNORECASE,
 )
 
@@ -105,7 +113,8 @@ class Text:
     @cached_property
     def digits(self) -> list[str]:
         """Every number in it, those inside of names, versions and code, too."""
-        return [m.group().replace(",", "") for m in _DIGITS.finditer(self.counted)]
+        found = (m.group().replace(",", "") for m in _DIGITS.finditer(self.counted))
+        return [f"0{number}" if number.startswith(".") else number for number in found]
 
     @cached_property
     def clauses(self) -> list[tuple[int, int]]:
@@ -254,7 +263,7 @@ class Claim(Text):
     """A sentence with the weight of its terms."""
 
     def __init__(self, said: str, kind: str, language: str, idf: Mapping[int, float]) -> None:
-        super().__init__(_OF_SOURCES.sub(" ", said) if kind != "code" else said, language)
+        super().__init__(_OF_SOURCES.sub(" ", _ANSWER.sub("", said, count=1)) if kind != "code" else said, language)
         self.said, self.kind = said, kind
         self.weights = {t: idf.get(t, 1.0) for t in self.sequence}
         self.total = sum(self.weights.values())

@@ -22,7 +22,6 @@ _SAME = 0.6
 _AGAINST = ("opposite_near", "digits_missing", "name_swapped", "negation_odd")
 #: Where all that a line of code leaves to the reader may stand.
 _BLANK = re.compile(r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…")
-_COMMENT = re.compile(r"\s*(?:#|//|--\s|;\s)|\s*/\*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +87,9 @@ def _brief(claim: Claim, cited: Sequence[Source]) -> Verdict:
 
 
 def _code(claim: Claim, cited: Sequence[Source]) -> Verdict:
-    """Compare code line by line, in order and to the letter, but for comments and what the reader fills in."""
+    """Compare code line by line, in order and to the letter, but for what the reader fills in."""
     lines = [" ".join(line.split()) for line in claim.plain_lines]
-    lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line and not _COMMENT.match(line)]
+    lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line]
     for source in cited:
         if lines and _in_order(lines, source.lines):
             return Verdict("supports", _QUOTED)
@@ -102,14 +101,14 @@ def _in_order(lines: Sequence[str], held: Sequence[str]) -> bool:
     for line in lines:
         found = next((n for n in range(at, len(held)) if _same_line(line, held[n])), None)
         if found is None:
-            # One line of a passage may hold several commands in its text.
-            return len(lines) == 1 and any(f" {line} " in f" {text.replace('`', ' ')} " for text in held)
+            return False
         at = found + 1
     return True
 
 
 def _same_line(line: str, held: str) -> bool:
-    if line == held or line.rstrip(" ;\\,") == held.rstrip(" ;\\,"):
+    # A line of text may name a command.
+    if line.rstrip(" ;\\,") == held.rstrip(" ;\\,") or f"`{line}`" in held:
         return True
     if not _BLANK.search(line) and not _BLANK.search(held):
         return False
