@@ -39,7 +39,7 @@ def logistic(x: Matrix, y: Vector, weight: Vector, penalty: float) -> tuple[Vect
 def boost(
     x: Matrix, y: Vector, weight: Vector, *, trees: int, depth: int, rate: float, least: float, seed: int = 0
 ) -> tuple[list[Any], float]:
-    """Return trees as nested lists `[feature, threshold, below, above]`, leaves as numbers, and what they start from."""
+    """Return trees as nested lists `[feature, threshold, below, above]`, leaves as numbers, and what to start from."""
     edges = [np.unique(np.quantile(column, np.linspace(0, 1, _BINS + 1)[1:-1])) for column in x.T]
     binned = np.column_stack([np.searchsorted(e, column, side="right") for e, column in zip(edges, x.T, strict=True)])
     chance = np.random.default_rng(seed)

@@ -4,11 +4,11 @@
     python benchmarks/grounding.py DATA --train      # and write lambda/chapterverse_api/grounding/weights.json
     python benchmarks/grounding.py DATA --ablation   # and what each group of features is worth
 
-DATA holds `answers/records.jsonl` (`labelled_answers.py` says of what form) and `corpora/`, Markdown of other sites, for
-the table of terms that are common anywhere. Each question is in one of five folds, by its own words; a fold is judged by
-a model that saw none of its answers. Trained on: the true claims, the planted flaws, and ten kinds of flaws that
-`planted.py` puts into the true claims by rule, of the other folds, with claims about another site; and every second sentence of
-`tests/api/grounding/faithful.json`, with such flaws. Numpy is needed here, and nowhere in the service.
+DATA holds `answers/records.jsonl` (`labelled_answers.py` says of what form) and `corpora/`, Markdown of other sites,
+for the table of terms that are common anywhere. Each question is in one of five folds, by its own words; a fold is
+judged by a model that saw none of its answers. Trained on: the true claims and the planted flaws of the other folds,
+flaws that `planted.py` puts into these claims by rule, claims about another site, and every second sentence of
+`tests/api/grounding/faithful.json` with such flaws. Numpy is needed here, and nowhere in the service.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WEIGHTS = ROOT / "lambda/chapterverse_api/grounding/weights.json"
 FAITHFUL = ROOT / "tests/api/grounding/faithful.json"
 
-#: What all flaws of a type that were made by rule count for together, beside one for each that a language model planted.
+#: What all flaws of a type that were made by rule count for together; each planted one is 1.
 BY_RULE = 20.0
 #: What a true sentence of our own counts for, beside one of a language model.
 OURS = 0.2
@@ -128,7 +128,9 @@ def own_rows(bare: Model) -> Iterator[Row]:
         yield row(Random(sentence).choice(pairs)[1], str(n), False, "foreign")
 
 
-def features(text: str, cited: Sequence[str], sources: Mapping[str, Source], weigh: Any, bare: Model) -> tuple[float, ...]:
+def features(
+    text: str, cited: Sequence[str], sources: Mapping[str, Source], weigh: Any, bare: Model
+) -> tuple[float, ...]:
     """Return the features of a sentence, as the service would read it."""
     parts = [s for s in split(text) if s.said]
     said = parts[0].said if len(parts) == 1 else text
@@ -197,7 +199,9 @@ def summary(values: Any, real: Sequence[Row]) -> str:
     """Return how many flaws fall below the threshold at which so many true claims do."""
     true = np.array([r.true for r in real])
     held = np.sort(values[true])
-    shares = {lost: (values[~true] < held[int(lost * len(held))]).mean() for lost in (0.03, 0.05, 0.06, 0.07, 0.08, 0.1)}
+    shares = {
+        lost: (values[~true] < held[int(lost * len(held))]).mean() for lost in (0.03, 0.05, 0.06, 0.07, 0.08, 0.1)
+    }
     return f"AUC {area(values, true):.3f}; " + ", ".join(f"{s:.2f} at {lost:.0%}" for lost, s in shares.items())
 
 

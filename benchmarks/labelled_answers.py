@@ -1,9 +1,10 @@
 """Labelled answers of a language model, as the check of sentences gets them: what it kept, dropped, and called partial.
 
-A row of `records.jsonl`: `id`, `set` (its site), `question`, `sources` [{number, path, text}], `answer`, `units` (`answer`
-in order: `text`, `kind` claim | lead_in | gap | code, `sources` that carry it), `flawed` (the same answer with a few
-claims made wrong) and `flaws` (`text`, `was`, `type`). A claim is lost when most of its letters end without any citation;
-a flaw is caught when its letters do, and one that only names a wrong source also when the sources left are the right ones.
+A row of `records.jsonl`: `id`, `set` (its site), `question`, `sources` [{number, path, text}], `answer`, `units`
+(`answer` in order: `text`, `kind` claim | lead_in | gap | code, `sources` that carry it), `flawed` (the same answer
+with a few claims made wrong) and `flaws` (`text`, `was`, `type`). A claim is lost when most of its letters end without
+any citation; a flaw is caught when its letters do, and one that only names a wrong source also when the sources that
+are left are the right ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""True sentences of answers made wrong in ten ways by rule, to train the check of sentences on, and sections of real sites.
+"""True sentences of answers made wrong in ten ways by rule, to train the check on, and sections of real sites.
 
 Which rules plant a flaw was decided before any figure of the check on them was seen. What they make never counts in a
 figure: it only joins the folds that a model is trained on.
@@ -75,10 +75,13 @@ def _lower(text: str) -> str:
 _MODAL = r"\b(is|are|was|were|can|will|should|must|may|might|could|would)\b(?! not\b)(?!n't)"
 _VERB = r"\b(it|this|that|they|you|[A-Z]\w+|`[^`]+`) (\w{3,12}s)\b(?= (?:the|a|an|all|to|your|any|`))"
 _SCOPES = (
-    (r"\bmay\b|\bmight\b|\bcan\b(?! be)", "always"), (r"\busually\b|\boften\b|\bsometimes\b|\btypically\b|\bgenerally\b", "always"),
-    (r"\bby default\b", "in every case"), (r"\bsome\b|\bmany\b|\bmost\b|\bseveral\b", "all"), (r"\bonly\b |\bjust\b ", ""),
+    (r"\bmay\b|\bmight\b|\bcan\b(?! be)", "always"),
+    (r"\busually\b|\boften\b|\bsometimes\b|\btypically\b|\bgenerally\b", "always"),
+    (r"\bby default\b", "in every case"),
+    (r"\bsome\b|\bmany\b|\bmost\b|\bseveral\b", "all"), (r"\bonly\b |\bjust\b ", ""),
     (r"\ball\b|\bevery\b|\beach\b|\bany\b", "only some"), (r"\balways\b", "sometimes"), (r"\bshould\b", "must"),
-    (r"\bmust\b|\bhas to\b|\bneed to\b", "may"), (r"\boptionally\b ", ""), (r"\bat least\b", "exactly"), (r"\bup to\b", "exactly"),
+    (r"\bmust\b|\bhas to\b|\bneed to\b", "may"), (r"\boptionally\b ", ""),
+    (r"\bat least\b", "exactly"), (r"\bup to\b", "exactly"),
     (r"\ba\b (?=\w+ (?:is|can|will))", "every "), (r"\bcan be\b", "is always"), (r"\bwill\b", "will always"),
     (r"\b(to|for|in|on|with) (?=the |your |a )", r"only \1 "),
 )  # fmt: skip
@@ -185,7 +188,9 @@ class _Flaw:
         if not found:
             return ""
         one = self.chance.choice(found)
-        return self.true[: one.start()] + self.chance.choice(sorted(table[one.group().lower()])) + self.true[one.end() :]
+        return (
+            self.true[: one.start()] + self.chance.choice(sorted(table[one.group().lower()])) + self.true[one.end() :]
+        )
 
     def scope(self) -> str:
         fits = [(p, n) for p, n in _SCOPES if re.search(p, self.true)]
@@ -217,7 +222,9 @@ class _Flaw:
         found = list(re.finditer(r"`[^`]+`", self.true))
         if len(found) < 2 or found[0].group() == found[-1].group():
             relation = re.search(
-                r"\b((?:the|a|an) \w+(?: \w+)?) (is|are|uses|overrides|over|before|after|than|instead of|from|into|to|in) ((?:the|a|an|your) \w+(?: \w+)?)\b",
+                r"\b((?:the|a|an) \w+(?: \w+)?)"
+                r" (is|are|uses|overrides|over|before|after|than|instead of|from|into|to|in)"
+                r" ((?:the|a|an|your) \w+(?: \w+)?)\b",
                 self.true,
             )
             if not relation:

@@ -7,7 +7,7 @@ support a sentence, contradict it or are silent.
 
 A citation holds if its id was sent with this request and its passage supports the sentence, or adds to what several
 cited ones support together. One that does not hold moves to the best passage that supports the sentence, unless a cited
-one contradicts it, or is dropped. A sentence without a citation gets one where a passage supports it without doubt, else
+one contradicts it, or is dropped. A sentence without a citation gets one where a passage clearly supports it, else
 it stands without and is counted, if it claims something.
 
 The confidence of an answer is the mean probability, over all that claims something, that it is said by what is cited
@@ -170,7 +170,7 @@ class _Checked:
             return ()
         if sent:
             alone = {s.id: self._judge([s]) for s in sent}
-            kept = [s for s in sent if alone[s.id].supports]
+            kept: Sequence[Source] = [s for s in sent if alone[s.id].supports]
             if not kept and len(sent) > 1 and self._judge(sent).supports:
                 kept = self._adding(sent)
             # What a cited passage denies is not said by another one that merely shares its words.

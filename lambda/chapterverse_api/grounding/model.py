@@ -1,4 +1,4 @@
-"""The trained part of the check: a logistic regression and small boosted trees over `features`, read from `weights.json`.
+"""The trained part of the check: a logistic regression and small boosted trees over `features`, in `weights.json`.
 
 `benchmarks/grounding.py DATA --train` writes that file; its docstring says from what. Inference is plain Python.
 """

@@ -50,7 +50,7 @@ def flat(text: str) -> str:
 _OF_SOURCES = re.compile(
     r"(?:according to |based on |as )?\b(?:the |these |this |your )?(?:provided |given )?"
     r"(?:docs?|documentation|sources?|passages?|pages?|sections?)(?: (?:that|which))?"
-    r"(?: (?:also|only|here))? (?:say|state|describe|show|explain|recommend|list|mention|suggest|note|give|name|cover)s?"
+    r"(?: (?:also|only|here))? (?:say|state|describe|show|explain|recommend|list|mention|suggest|note|give|name)s?"
     r"(?: that)?\b|\baccording to the (?:docs|documentation|sources?)\b,?",
     re.IGNORECASE,
 )
@@ -162,7 +162,7 @@ class Text:
 
 
 class Unit(Text):
-    """A sentence, item, row or line of code of a passage; `above` are its heading, its list's introduction, its head."""
+    """A sentence, item, row or line of code; `above` are words of its heading, list introduction, head."""
 
     def __init__(self, text: str, language: str, kind: str, above: frozenset[int]) -> None:
         super().__init__(text, language)
