@@ -21,9 +21,9 @@ Rarity = Callable[[int], float]
 
 #: How like two clauses are of which one says no and the other yes, before that alone speaks against a sentence; and
 #: where the best place holds so many of its words.
-_SAME_CLAUSE, _LIKE_CLAUSE, _SAME_WORDS = 0.8, 0.7, 0.6
-#: What the sources hold at least of a sentence's words, by idf, and what share of the words they lack.
-_COVERED, _MISSED = 0.4, 0.5
+_SAME_CLAUSE, _LIKE_CLAUSE, _SAME_WORDS = 0.85, 0.75, 0.6
+#: What the sources hold at least of a sentence's words, by idf; and what share of the words of a brief one they lack.
+_COVERED, _MISSED, _BRIEF = 0.3, 0.5, math.log1p(6)
 _T = TypeVar("_T")
 
 
@@ -44,7 +44,8 @@ def measure(claim: Claim, cited: Sequence[Source], others: Sequence[Source], rar
 def _clash(values: Mapping[str, float]) -> float:
     """Count what hardly ever stands in a sentence that its sources say."""
     lacks = ("digits_missing", "unit_missing", "name_missing", "capital_missing", "opposite")
-    strange = values["cover_source"] < _COVERED or values["miss_share"] >= _MISSED
+    brief = values["length"] <= _BRIEF and values["miss_share"] >= _MISSED
+    strange = brief or values["cover_source"] < _COVERED
     denied = values["parity"] >= (_SAME_CLAUSE if values["negation_odd"] < _SAME_WORDS else _LIKE_CLAUSE)
     return float(sum(values[name] > 0 for name in lacks) + strange + denied)
 
