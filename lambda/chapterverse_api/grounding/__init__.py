@@ -154,9 +154,10 @@ class _Checked:
     @property
     def probability(self) -> float | None:
         """Return how probable it is that the sentence is said by its sources; None where it claims nothing."""
-        if not (self.claims or self.citations) or self._best is None:
+        if not (self.claims or self.citations):
             return None
-        return self._model.probability(self._best.score)
+        # No passage speaks of it enough to be asked.
+        return self._model.probability(self._best.score) if self._best else 0.0
 
     def _judge(self, cited: Sequence[Source], *, claimed: bool = True) -> Verdict:
         others = [s for s in self._sources if s not in cited]

@@ -24,6 +24,8 @@ Rarity = Callable[[int], float]
 _SAME_CLAUSE, _LIKE_CLAUSE, _SAME_WORDS = 0.85, 0.75, 0.6
 #: What the sources hold at least of a sentence's words, by idf; and what share of the words of a brief one they lack.
 _COVERED, _MISSED, _BRIEF = 0.3, 0.5, math.log1p(6)
+#: Languages in which two negations are one: "ne … pas", "no … nadie".
+_CONCORD = ("es", "fr")
 _T = TypeVar("_T")
 
 
@@ -272,6 +274,8 @@ def _parity(claim: Claim, found: Alignment) -> float:
                 best, at = like, (first, last)
         ours = sum(1 for kind, i in claim.cues if kind == 0 and start <= i < end)
         held = sum(1 for kind, i in unit.cues if kind == 0 and at[0] <= i < at[1])
+        if claim.code in _CONCORD:
+            ours, held = min(ours, 1), min(held, 1)
         if best and (ours + held) % 2:
             worst = max(worst, best)
     return worst

@@ -27,6 +27,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _STRESS = re.compile(r"\*{1,3}|~~|(?<![^\W_])_{1,3}(?=\w)|(?<=\w)_{1,3}(?![^\W_])")
 _WORD = re.compile(r"\w+(?:[.:/@'’-]{1,3}\w+)*(?:\+\+|#)?|[;:,.!?()—–|。，；：]")
 _DIGITS = re.compile(r"(?<![\w.])\.\d+|\d+(?:\.\d+)*(?:,\d{3})*")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+.-]{0,30}(?:\s+[\w-]{1,30}=\S{1,80})?\s*")
 _CLAUSE_WORDS = frozenset("and but so because while whereas which unless if when although though or then".split())
 _PAUSES = frozenset(";:,()—–|。，；：")
 _NOT_ONLY = frozenset(("only", "just", "merely", "longer", "matter", "more", "later"))
@@ -270,8 +271,8 @@ class Claim(Text):
 
     @property
     def plain_lines(self) -> list[str]:
-        """The lines of a block of code without its fence."""
-        return [line for line in _UNSEEN.sub("", self.said).split("\n") if not line.lstrip().startswith(("```", "~~~"))]
+        """The lines of a block of code without its fence; what stands behind its language is a line, too."""
+        return [line for line in _UNSEEN.sub("", self.said).split("\n") if not _FENCE.fullmatch(line)]
 
     def share(self, terms: frozenset[int]) -> float:
         """Return the share of the sentence's words, by idf, that are among these terms."""

@@ -16,10 +16,13 @@ Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 #: A sentence of fewer words of meaning can't be measured; one clause must hold them all.
 LEAST_WORDS = 3
 #: The score of a quote to the letter.
-_QUOTED = 6.0
+_QUOTED = 30.0
+#: Where the sources lack so many of a sentence's words, or so many in a row, they don't say it, whatever else speaks
+#: for it.
+_MISSED, _RUN = 0.5, 4
 #: Share of the words that a passage holds by which it speaks of the same, and what in it then says otherwise.
 _SAME = 0.6
-_AGAINST = ("opposite_near", "digits_missing", "name_swapped", "negation_odd")
+_AGAINST = ("opposite_near", "digits_missing", "unit_missing", "negation_odd")
 #: Where all that a line of code leaves to the reader may stand.
 _BLANK = re.compile(r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…")
 
@@ -57,10 +60,11 @@ def judge(
     if any(_quotes(source, claim.flat) for source in cited):
         return Verdict("supports", _QUOTED)
     if len(claim.content) < LEAST_WORDS and not claim.literals:
-        return _brief(claim, cited)
+        # One word alone stands somewhere in nearly any passage.
+        return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", -2.0)
     values = measure(claim, cited, others, model.rarity)
     score = model.score(values)
-    if values["digits_missing"]:
+    if values["digits_missing"] or values["miss_share"] >= _MISSED or values["miss_run"] >= _RUN:
         score = min(score, model.threshold - 1.0)
     if score >= (model.threshold if claimed else model.derived):
         return Verdict("supports", score)
