@@ -257,7 +257,7 @@ def main(arguments: Sequence[str]) -> None:
             print(f"without {group:16} {summary(without, real)}", flush=True)
     print(out_of_fold(answers, [replace(model, **fixed) for model in models]))
     late = [pair for pair in answers if pair[0].fold > 1]
-    print("\nfolds that no feature was chosen on:")
+    print("\nfolds 2 to 4, whose sentences nobody read while features were chosen:")
     print(out_of_fold(late, [replace(model, **fixed) for model in models]))
     if options.train:
         model = replace(fitted(data, bare), **fixed)
