@@ -89,7 +89,8 @@ def verify(
         confidence=sum(measured) / len(measured) if measured else 0.0,
         flagged=sum(c.flagged for c in every),
         claims=sum(c.claims or bool(c.citations) for c in every),
-        leaves_open=any(leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose"),
+        # A passage that says so of something is only quoted.
+        leaves_open=any(leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations),
     )
 
 
