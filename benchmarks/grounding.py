@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,7 +64,7 @@ class Row:
 
 def common_terms(corpora: Path) -> dict[int, float]:
     """Return the share of sections, averaged over sites, that hold each term, of those that are not rare."""
-    shares: Counter[int] = Counter()
+    shares: defaultdict[int, float] = defaultdict(float)
     for site in SITES:
         held: Counter[int] = Counter()
         texts = [passage.text for _, passage in sections(corpora, site)][:400]
@@ -248,7 +248,7 @@ def main(arguments: Sequence[str]) -> None:
     true = np.array([r.true for r in real])
     threshold = round(float(np.sort(values[true])[int(LOST * true.sum())]), 3)
     slope, shift = calibrated(values, true)
-    fixed = {"threshold": threshold, "derived": round(threshold + DERIVED, 3), "slope": slope, "shift": shift}
+    fixed: dict[str, Any] = {"threshold": threshold, "derived": round(threshold + DERIVED, 3), "slope": slope, "shift": shift}
     print(f"sentences alone: {summary(values, real)}\nthreshold {threshold}\n")
     print(reliability(sigmoid(slope * values + shift), true), "\n")
     if options.ablation:

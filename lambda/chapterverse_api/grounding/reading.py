@@ -188,7 +188,7 @@ class Source:
         self.text = passage.section
         self.units = list(_units(passage.section, language, self.path.own))
         self.units.append(Unit(path, language, "heading", frozenset()))
-        self.flat = f"{flat(path)} \n {flat(passage.section)}"
+        self.flat = f"{flat(' › '.join(passage.path))} \n {flat(passage.section)}"
         self.index: dict[int, list[int]] = {}
         self.intro: dict[int, list[int]] = {}
         for n, unit in enumerate(self.units):
