@@ -248,7 +248,12 @@ def main(arguments: Sequence[str]) -> None:
     true = np.array([r.true for r in real])
     threshold = round(float(np.sort(values[true])[int(LOST * true.sum())]), 3)
     slope, shift = calibrated(values, true)
-    fixed: dict[str, Any] = {"threshold": threshold, "derived": round(threshold + DERIVED, 3), "slope": slope, "shift": shift}
+    fixed: dict[str, Any] = {
+        "threshold": threshold,
+        "derived": round(threshold + DERIVED, 3),
+        "slope": slope,
+        "shift": shift,
+    }
     print(f"sentences alone: {summary(values, real)}\nthreshold {threshold}\n")
     print(reliability(sigmoid(slope * values + shift), true), "\n")
     if options.ablation:
