@@ -26,7 +26,7 @@ def answer(
     sources = [s for s in context.sources if s.id in cited] + [s for s in context.sources if s.id not in cited]
     # A model that answers from weak passages has read them; quotes have not.
     unsure = context.task.unsure and quoted
-    status: Status = "partial" if unsure or context.other_language or verified.flagged or cut else "answered"
+    status: Status = "partial" if unsure or context.other_language or verified.partial or cut else "answered"
     return turn.response(
         response="".join(segment.text for segment in segments),
         source_chunks=sources,

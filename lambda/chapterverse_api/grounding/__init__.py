@@ -1,49 +1,42 @@
 """Checks a draft sentence by sentence against the passages, whichever generator wrote it.
 
-A citation of a sentence holds if its id was sent with this request and its passage carries the whole sentence: half of
-its words, by idf, stand together in one place; each number and identifier stands there to the letter, where the
-passage speaks of the same; and the sentence of the passage that is most like it does not say the opposite. Two
-passages may carry a sentence between them if each adds to it (`support.together`). A citation that does not hold moves
-to the best passage that carries the sentence, or is dropped. A sentence without one gets one only above a fixed floor
-(`support.DERIVED`), else it stands without and is counted, if it claims something. A sentence of one or two words of
-meaning claims as much as a long one: one clause of a passage must hold them all and not deny them.
+What claims nothing is told apart first (`claims`). Every other sentence is split into clauses and aligned with the
+sentences, items, rows and lines of code of the passages (`reading`); features of the pair (`features`) go into a small
+trained model (`model`), and a sentence of a passage to the letter needs none. `verdict.judge` says whether passages
+support a sentence, contradict it or are silent.
 
-How far the answer as a whole rests on what was sent is its confidence. The formula is lexical and was calibrated on
-450 human-rated answers in English, the human-evaluated subset of IBM's mt-rag-benchmark (Apache-2.0): Spearman .657
-with faithfulness, .589 for an LLM judge.
-For each sentence that says something, cited or not:
+A citation holds if its id was sent with this request and its passage supports the sentence, or adds to what several
+cited ones support together. One that does not hold moves to the best passage that supports the sentence, unless a cited
+one contradicts it, or is dropped. A sentence without a citation gets one where a passage clearly supports it, else
+it stands without and is counted, if it claims something.
 
-    window   greatest share of its words, weighted by idf, in any 60-word window of a passage, moved by 15 words
-    bigrams  share of its word pairs that stand in any passage
-    hard     share of its numbers and identifiers that stand in any passage to the letter
-    confidence = sigmoid(9.04 * (.6 * window + .25 * bigrams + .15 * hard) - 3.66), of the means over sentences
-
-    sentences.py  a text to sentences
-    literals.py   numbers and identifiers, in whichever way they are written
-    polarity.py   negations and antonyms
-    claims.py     what an answer must have a source for
-    passage_sentences.py  the sentences of a passage
-    support.py    how far a sentence rests on a passage
+The confidence of an answer is the mean probability, over all that claims something, that it is said by what is cited
+for it; calibrated on labelled answers of a language model (`site_example/docs/how-it-works/answers.md`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import TypeAlias
 
 from chapterverse_api.generation import Draft, Passage, Span
-from chapterverse_api.grounding.claims import asserts, says_nothing
+from chapterverse_api.grounding.claims import asserts, leaves_open, says_nothing
+from chapterverse_api.grounding.model import Model, trained
+from chapterverse_api.grounding.reading import Claim, Source
 from chapterverse_api.grounding.sentences import Sentence, split
-from chapterverse_api.grounding.support import DERIVED, SUPPORT, Claim, PassageText, Weigh, together
+from chapterverse_api.grounding.verdict import LEAST_WORDS, Verdict, judge
 
-#: An answer of less confidence is refused. Chosen on the same 450 answers.
+#: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.
+Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
+
+#: An answer of less confidence is refused.
 FLOOR = 0.4
-#: A passage with so much more of a sentence's words is cited instead.
-BETTER = 0.34
-#: A sentence of fewer words can't be weighed; one clause must say all of it.
-_LEAST_WORDS = 3
+#: Of more unconfirmed claims, and at least so many, an answer is partial.
+MOST_UNCONFIRMED, LEAST_UNCONFIRMED = 0.2, 2
+#: A passage that holds less of a sentence's words, by idf, is not asked whether it says it, unless it is cited.
+_ASKED = 0.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +46,52 @@ class Verified:
     Attributes:
         spans: the draft's text, unchanged, in runs of sentences that the same citations carry.
         dropped: how many citations that a sentence claimed did not hold.
-        confidence: 0 to 1 over all that can be checked; 0 where nothing can.
-        flagged: how many sentences claim something and are carried by no passage.
+        confidence: 0 to 1 over all that claims something; 0 where nothing does.
+        flagged: how many sentences claim something that no passage was found to say.
+        claims: how many sentences claim something.
+        leaves_open: whether the draft says that the documentation leaves a part open.
     """
 
     spans: Draft
     dropped: int
     confidence: float
     flagged: int = 0
+    claims: int = 0
+    leaves_open: bool = False
+
+    @property
+    def partial(self) -> bool:
+        """Whether a part is left open by the draft's own words, or too much of it is unconfirmed."""
+        unconfirmed = self.flagged >= LEAST_UNCONFIRMED and self.flagged > MOST_UNCONFIRMED * self.claims
+        return self.leaves_open or unconfirmed or any(span.cut for span in self.spans)
 
 
-def verify(draft: Draft, passages: Sequence[Passage], language: str, weigh: Weigh) -> Verified:
+def verify(
+    draft: Draft, passages: Sequence[Passage], language: str, weigh: Weigh, model: Model | None = None
+) -> Verified:
     """Check each span of a draft, sentence by sentence, against the passages that were sent, best passage first."""
-    sources = {p.id: PassageText(p, language) for p in passages}
-    spans, measured = list[Span](), list[_Measure]()
-    dropped = flagged = 0
+    sources = {p.id: Source(p, language) for p in passages}
+    model = model or trained()
+    spans, every = list[Span](), list[_Checked]()
     for part in _parts(draft):
         if part[0].framing:
             spans.extend(replace(span, citations=()) for span in part)
             continue
-        checked = [_Checked(s, c, sources, language, weigh) for s, c in _claimed(part)]
-        dropped += sum(c.dropped for c in checked)
-        flagged += sum(c.flagged for c in checked)
-        measured.extend(measure for c in checked if (measure := c.measure(sources.values())))
+        checked = [_Checked(s, c, sources, language, weigh, model) for s, c in _claimed(part)]
+        every.extend(checked)
         spans.extend(_runs(checked, "".join(span.text for span in part)))
     if spans and any(span.cut for span in draft):
         spans[-1] = replace(spans[-1], cut=True)
-    return Verified(tuple(spans), dropped, _confidence(measured), flagged)
+    measured = [c.probability for c in every if c.probability is not None]
+    return Verified(
+        spans=tuple(spans),
+        dropped=sum(c.dropped for c in every),
+        confidence=sum(measured) / len(measured) if measured else 0.0,
+        flagged=sum(c.flagged for c in every),
+        claims=sum(c.claims or bool(c.citations) for c in every),
+        # A passage that says so of something is only quoted.
+        leaves_open=any(leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations),
+    )
 
 
 def _parts(draft: Draft) -> Iterator[list[Span]]:
@@ -113,89 +125,75 @@ def _claimed(spans: Sequence[Span]) -> Iterator[tuple[Sentence, tuple[str, ...]]
         yield sentence, tuple(ids)
 
 
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    window: float
-    bigrams: float
-    hard: float | None
-
-
 class _Checked:
     """A sentence with the citations that hold."""
 
     def __init__(
-        self, sentence: Sentence, claimed: Sequence[str], sources: dict[str, PassageText], language: str, weigh: Weigh
+        self,
+        sentence: Sentence,
+        claimed: Sequence[str],
+        sources: Mapping[str, Source],
+        language: str,
+        weigh: Weigh,
+        model: Model,
     ) -> None:
-        self.sentence = sentence
-        self.claim = Claim(sentence.said, sentence.kind, language, weigh)
+        self.sentence, self._model = sentence, model
+        self._sources = list(sources.values())
+        self.claim = Claim(sentence.said, sentence.kind, language, weigh(sentence.said))
         self.claims = asserts(sentence, self.claim)
+        self._best: Verdict | None = None
         sent = [sources[i] for i in claimed if i in sources]
-        self.citations = tuple(source.id for source in self._carrying(sent, claimed, sources.values()))
+        self.citations = tuple(s.id for s in self._supporting(sent, claimed))
         self.dropped = sum(i not in self.citations for i in claimed)
-        # A citation that had to go leaves a claim behind, whatever the sentence looks like.
-        self.flagged = not self.citations and (self.claims or (bool(claimed) and not says_nothing(self.claim)))
+        self.flagged = not self.citations and self.claims
 
     @property
     def empty(self) -> bool:
         """Whether there is no word in it that could rest on anything."""
-        return not self.claim.terms and not self.claim.hard
+        return not self.claim.content and not self.claim.literals
 
     @property
-    def _short(self) -> bool:
-        return len(self.claim.terms) < _LEAST_WORDS and self.sentence.kind != "code" and not self.claim.hard
-
-    def _carrying(
-        self, sent: Sequence[PassageText], claimed: Sequence[str], sources: Iterable[PassageText]
-    ) -> Sequence[PassageText]:
-        if self.empty:
-            return ()
-        kept = self._nearest([source for source in sent if self._carries(source, SUPPORT)], sources)
-        # What a cited passage denies is not carried by another one that merely shares its words.
-        if kept or any(source.support(self.claim).denied for source in sent):
-            return kept
-        if len(sent) > 1 and (group := together(self.claim, sent)):
-            return group
-        if self._short and not (claimed or self.claims):
-            return ()
-        floor = SUPPORT if claimed else DERIVED
-        carrying = [source for source in sources if self._carries(source, floor)]
-        if self._short:
-            return carrying[:1]
-        return [max(carrying, key=lambda source: source.window(self.claim))] if carrying else ()
-
-    def _nearest(self, kept: Sequence[PassageText], sources: Iterable[PassageText]) -> Sequence[PassageText]:
-        """Return the cited passages without those that share a sentence's words while another one says it plainly."""
-        if self._short:
-            return kept
-        windows = [source.window(self.claim) for source in kept]
-        if min(windows, default=1.0) >= 1.0 - BETTER:
-            return kept
-        best = max(source.window(self.claim) for source in sources if self._carries(source, SUPPORT))
-        return [source for source, window in zip(kept, windows, strict=True) if window >= best - BETTER]
-
-    def _carries(self, source: PassageText, floor: float) -> bool:
-        # Too few words to be weighed are carried by a clause that has them all.
-        if self._short:
-            return source.says(self.claim)
-        return source.support(self.claim).holds(floor)
-
-    def measure(self, sources: Iterable[PassageText]) -> _Measure | None:
-        """Return what the confidence is made of; None for a sentence that says nothing."""
-        claim, sources = self.claim, list(sources)
-        if len(claim.terms) < _LEAST_WORDS:
-            share = float(bool(self.citations))
-            return _Measure(share, share, None) if self.citations or self.flagged else None
+    def probability(self) -> float | None:
+        """Return how probable it is that the sentence is said by its sources; None where it claims nothing."""
         if not (self.claims or self.citations):
             return None
-        hard = claim.hard
-        if any(s.quotes(claim.flat) for s in sources):
-            return _Measure(1.0, 1.0, 1.0 if hard else None)
-        pairs = frozenset().union(*(source.pairs for source in sources))
-        return _Measure(
-            window=max((source.window(claim) for source in sources), default=0.0),
-            bigrams=sum(pair in pairs for pair in claim.pairs) / len(claim.pairs),
-            hard=sum(any(s.holds(t) for s in sources) for t in hard) / len(hard) if hard else None,
-        )
+        # No passage speaks of it enough to be asked.
+        return self._model.probability(self._best.score) if self._best else 0.0
+
+    def _judge(self, cited: Sequence[Source], *, claimed: bool = True) -> Verdict:
+        others = [s for s in self._sources if s not in cited]
+        found = judge(self.claim, cited, others, self._model, claimed=claimed)
+        if self._best is None or found.score > self._best.score:
+            self._best = found
+        return found
+
+    def _supporting(self, sent: Sequence[Source], claimed: Sequence[str]) -> Sequence[Source]:
+        if self.empty or says_nothing(self.claim):
+            return ()
+        if sent:
+            alone = {s.id: self._judge([s]) for s in sent}
+            kept: Sequence[Source] = [s for s in sent if alone[s.id].supports]
+            if not kept and len(sent) > 1 and self._judge(sent).supports:
+                kept = self._adding(sent)
+            # What a cited passage denies is not said by another one that merely shares its words.
+            if kept or any(v.outcome == "contradicts" for v in alone.values()):
+                return kept
+        elif not claimed and not self.claims:
+            return ()
+        for source in self._candidates(sent):
+            if self._judge([source], claimed=False).supports:
+                return [source]
+        return ()
+
+    def _adding(self, sent: Sequence[Source]) -> Sequence[Source]:
+        """Return the sources that hold a clause of the sentence best."""
+        used = {id(source) for _, _, source in self.claim.align(sent).clauses}
+        return [s for s in sent if id(s) in used] or sent[:1]
+
+    def _candidates(self, sent: Sequence[Source]) -> Iterable[Source]:
+        shares = [(self.claim.share(s.terms), -n, s) for n, s in enumerate(self._sources) if s not in sent]
+        found = [(share, n, s) for share, n, s in shares if share >= _ASKED or self.claim.kind == "code"]
+        return [s for _, _, s in sorted(found, key=lambda f: f[:2], reverse=True)[:3]]
 
 
 def _runs(checked: Sequence[_Checked], text: str) -> Iterator[Span]:
@@ -212,14 +210,4 @@ def _runs(checked: Sequence[_Checked], text: str) -> Iterator[Span]:
         yield Span(text[start:], citations or ())
 
 
-def _mean(values: Sequence[float], empty: float) -> float:
-    return sum(values) / len(values) if values else empty
-
-
-def _confidence(measured: Sequence[_Measure]) -> float:
-    if not measured:
-        return 0.0
-    window = _mean([m.window for m in measured], 0.0)
-    bigrams = _mean([m.bigrams for m in measured], 0.0)
-    hard = _mean([m.hard for m in measured if m.hard is not None], 1.0)
-    return 1 / (1 + math.exp(-(9.04 * (0.6 * window + 0.25 * bigrams + 0.15 * hard) - 3.66)))
+__all__ = ["FLOOR", "LEAST_WORDS", "Claim", "Source", "Verdict", "Verified", "judge", "verify"]

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 
 from chapterverse.text import lexical
+from chapterverse_api.grounding.reading import Claim
 from chapterverse_api.grounding.sentences import Sentence
-from chapterverse_api.grounding.support import Claim
 
 #: A heading of more words is a sentence.
 _TITLE = 8
@@ -83,6 +83,12 @@ _MODEST = re.compile(
     r"\b(?:documentation|docs?|documents?|sources?|passages?|pages?|excerpts?|sections?|context|information)\b[^.]{0,40}?"
     r"\b(?:do|does|did)(?:n['’]t| not) (?:\w+ )?(?:say|state|mention|cover|describe|specify|contain|include|explain"
     r"|provide|tell|give|list|document|define|indicate|discuss|address|name|answer|show|detail|clarify|have)\b"
+    r"|\bthey (?:do|does|did)(?:n['’]t| not) (?:\w+ )?(?:say|state|mention|cover|describe|explain|show|list)\b"
+    r"|\b(?:docs?|documentation|sources?|pages?)\b[^.]{0,60}\bleaves? (?:it )?open\b|\bthey leave (?:it )?open\b"
+    r"|\b(?:docs?|documentation|sources?|pages?)\b (?:describe|give|show|name|list|mention|contain|have|provide)s? no\b"
+    r"|\b(?:docs?|documentation|sources?|pages?)\b[^.]{0,12} only (?:cover|describe|show|mention|name|point|list)"
+    r"|\b(?:is|are|stays?|remains?) (?:left )?open\b"
+    r"|\b(?:is|are)(?:n['’]t| not) (?:covered|explained|described|mentioned|documented|stated|specified|named|listed)"
     r"|\b(?:i|we)(?: can(?:not|['’]t| not)| (?:could|do|did)(?:n['’]t| not)|(?:['’]m| am| was) (?:not |un)able to)"
     r" (?:find|see|tell|answer|confirm|know|locate)\b"
     r"|\b(?:dokumentation|dokumente?|quellen?|seiten?|auszüge\w*)\b[^.]{0,20}\b(?:sag|nenn|erwähn|beschreib"
@@ -96,10 +102,12 @@ _MODEST = re.compile(
     re.IGNORECASE,
 )
 _PIECES = re.compile(
-    r"[,;:—–]\s+|\s-\s|\b(?:but|yet|however|so|and|because|since|though|although|while|whereas|enough|aber|doch|jedoch"
-    r"|und|denn|weil|obwohl|sondern|genug|mais|et|car|pourtant|cependant|donc|assez|pero|y|porque|aunque)\b",
+    r"[;:—–]\s+|\s-\s|\.\s|,\s(?:but|yet|however|so|because|since|though|although|while|whereas|which|even though|aber"
+    r"|doch|jedoch|denn|weil|obwohl|sondern|mais|car|pourtant|cependant|donc|pero|porque|aunque)\b"
+    r"|\s(?:but|because|enough|aber|weil|genug|mais|car|assez|pero|porque)\b",
     re.IGNORECASE,
 )
+_INDIRECT = re.compile(r"(?:how|whether|what|which|why|when|where|who)\b", re.IGNORECASE)
 _OPENING = re.compile(
     r"(?:based on|according to|from|in|laut|nach|selon|d['’]après|según|(?:i['’]m|i am|es tut mir|lo|je suis)?\s?"
     r"(?:sorry|afraid|unfortunately|leid|leider|désolée?|malheureusement|siento|lamentablemente|however))\b",
@@ -109,7 +117,7 @@ _OPENING = re.compile(
 
 def says_nothing(claim: Claim) -> bool:
     """Whether there is nothing in a sentence that could rest on anything: no word of meaning, or filler alone."""
-    if claim.hard or len(claim.terms) > _FILLER_TERMS:
+    if claim.literals or len(claim.content) > _FILLER_TERMS:
         return False
     idle = all(word.surface.casefold() in _FILLER for word in lexical.words(claim.said, claim.language))
     return idle or _POLITE.fullmatch(claim.said) is not None
@@ -120,15 +128,20 @@ def asserts(sentence: Sentence, claim: Claim) -> bool:
     said = claim.said
     if says_nothing(claim):
         return False
-    if said.endswith(("?", "？")) and not (sentence.kind == "code" or claim.hard):
+    if sentence.kind == "code":
+        return True
+    if said.endswith(("?", "？")) and not claim.literals:
         return bool(_TAG.search(said[-40:]) or _TOLD.match(said))
     if sentence.kind == "heading":
         return _is_sentence(said)
-    if sentence.kind == "code" or claim.hard:
-        return True
     if said.endswith((":", "：")):
         return not _announces(said[:-1])
     return not _is_modest(said)
+
+
+def leaves_open(said: str) -> bool:
+    """Whether a sentence says that the documentation leaves something open, whatever else it says."""
+    return _MODEST.search(said) is not None
 
 
 def _is_sentence(heading: str) -> bool:
@@ -159,7 +172,9 @@ def _is_modest(said: str) -> bool:
 
 def _is_modest_piece(piece: str) -> bool:
     found = _MODEST.search(piece)
-    lead = piece[: found.start()] if found else piece
+    lead = (piece[: found.start()] if found else piece).strip()
+    if found and _INDIRECT.match(lead):
+        return True
     if _STATES.search(lead):
         return False
-    return len(lead.split()) <= (_LEAD if found else _ITEM) or bool(_OPENING.match(lead.strip()) and len(lead) < 60)
+    return len(lead.split()) <= (_LEAD if found else _ITEM) or bool(_OPENING.match(lead) and len(lead) < 60)

@@ -46,7 +46,9 @@ def split(text: str) -> Iterator[Sentence]:
             yield Sentence(start, end, _said(block), "heading")
         else:
             at = 0
-            for stop in _STOP.finditer(block):
+            # "5. Run it": the sign of an item ends no sentence.
+            leading = _LEADING.match(block)
+            for stop in _STOP.finditer(block, leading.end() if leading else 0):
                 if block[at : stop.end()].strip() and block[stop.end() :].strip():
                     yield Sentence(start + at, start + stop.end(), _said(block[at : stop.end()]), "prose")
                     at = stop.end()

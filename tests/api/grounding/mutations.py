@@ -104,15 +104,6 @@ def _other(number: str, chance: Random) -> str:
     return number[:at] + fresh + number[at + 1 :]
 
 
-def swapped_numbers(case: Case, chance: Random) -> Iterator[str]:
-    """Yield the sentence with each of its numbers replaced by another number of its passage."""
-    held = sorted({m.group() for m in _NUMBER.finditer(case.passages[0].text)} - set(_WORDS))
-    for found in _NUMBER.finditer(case.sentence):
-        others = [n for n in held if n not in case.sentence]
-        if others and found.group() not in _WORDS:
-            yield case.sentence[: found.start()] + chance.choice(others) + case.sentence[found.end() :]
-
-
 def changed_names(case: Case, cases: tuple[Case, ...], chance: Random) -> Iterator[str]:
     """Yield the sentence with each of its code spans replaced by one of another passage."""
     names = [n for c in cases if c.passages[0].text != case.passages[0].text for n in _NAME.findall(c.sentence)]
@@ -120,48 +111,3 @@ def changed_names(case: Case, cases: tuple[Case, ...], chance: Random) -> Iterat
         others = [n for n in names if n not in case.passages[0].text]
         if others:
             yield f"{case.sentence[: found.start()]}`{chance.choice(others)}`{case.sentence[found.end() :]}"
-
-
-_VERBS = "|".join(
-    """
-    adds? belong changes? costs? counts? exits? finds? follows? gets? indexes keeps? lives? makes? needs? prints? reads?
-    receives? removes? reports? requires? rests? runs? serves? sets? share shows? stands? starts? states? supports?
-    takes? tells? uses? waits? warns? wins? works? writes?
-    """.split()
-)
-_DENIED = (
-    (r"\b(is|are|was|has to be|must|can|will|should|may)\b(?! not\b)", r"\1 not"),
-    (r"\b(does|do|is|are|can|must|has|have)(?:n't| not)\b", r"\1"),
-    (r"\bcannot\b", "can"),
-    (rf"(?<!by )(?<!the )(?<!last )(?<!second )\b({_VERBS})\b", r"never \1"),
-    (r"\b[Nn]o (?=\w)", "the "),
-    (r"\bnever ", ""),
-    (r"\b[Nn]othing\b", "Everything"),
-    (r"\b[Ww]ithout\b", "with"),
-    (r"\b[Nn]either\b", "Both"),
-)  # fmt: skip
-_OPPOSITE = (
-    "before/after always/never all/none every/no last/first larger/smaller same/different with/without newer/older "
-    "most/least removes/adds remove/add inside/outside below/above later/earlier start/stop nothing/everything "
-    "old/new slower/faster public/private local/remote"
-)
-
-
-def denied(sentence: str) -> Iterator[str]:
-    """Yield the sentence with a negation more or less."""
-    spans = [m.span() for m in re.finditer(r"`[^`]*`|\"[^\"]*\"|<[^>]*>", sentence)]
-    for pattern, replacement in _DENIED:
-        for found in re.finditer(pattern, sentence):
-            if not any(a <= found.start() < b for a, b in spans):
-                yield sentence[: found.start()] + found.expand(replacement) + sentence[found.end() :]
-                break
-
-
-def reversed_words(sentence: str) -> Iterator[str]:
-    """Yield the sentence with one of its words turned into its opposite."""
-    for pair in _OPPOSITE.split():
-        one, _, other = pair.partition("/")
-        for a, b in ((one, other), (other, one)):
-            made = re.sub(rf"(?<![\w`])({a})(?![\w`])", b, sentence, count=1)
-            if made != sentence:
-                yield made

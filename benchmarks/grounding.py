@@ -1,0 +1,274 @@
+"""Train and measure the check of sentences on labelled answers of a language model.
+
+    python benchmarks/grounding.py DATA              # out-of-fold figures
+    python benchmarks/grounding.py DATA --train      # and write lambda/chapterverse_api/grounding/weights.json
+    python benchmarks/grounding.py DATA --ablation   # and what each group of features is worth
+
+DATA holds `answers/records.jsonl` (`labelled_answers.py` says of what form) and `corpora/`, Markdown of other sites,
+for the table of terms that are common anywhere. Each question is in one of five folds, by its own words; a fold is
+judged by a model that saw none of its answers. Trained on: the true claims and the planted flaws of the other folds,
+flaws that `planted.py` puts into these claims by rule, claims about another site, and every second sentence of
+`tests/api/grounding/faithful.json` with such flaws. Numpy is needed here, and nowhere in the service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from boosting import apply, boost, logistic, sigmoid
+from labelled_answers import FOLDS, Answer, Report, Weights, load, report
+from planted import SITES, flawed, sections
+
+from chapterverse.text import lexical
+from chapterverse_api.generation import Draft, Passage
+from chapterverse_api.grounding import Verified, verify
+from chapterverse_api.grounding.features import GROUPS, NAMES, measure
+from chapterverse_api.grounding.model import CLASH, RAREST, Model
+from chapterverse_api.grounding.reading import Claim, Source
+from chapterverse_api.grounding.sentences import split
+
+ROOT = Path(__file__).resolve().parent.parent
+WEIGHTS = ROOT / "lambda/chapterverse_api/grounding/weights.json"
+FAITHFUL = ROOT / "tests/api/grounding/faithful.json"
+
+#: What all flaws of a type that were made by rule count for together; each planted one is 1.
+BY_RULE = 20.0
+#: What a true sentence of our own counts for, beside one of a language model.
+OURS = 0.2
+#: Chosen on the out-of-fold scores of the true claims: what share of them may fall below the threshold.
+LOST = 0.068
+#: How much more certain a citation must be that nobody claimed.
+DERIVED = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sentence with its features; `fold` -1 is of no question."""
+
+    fold: int
+    true: bool
+    type: str
+    values: tuple[float, ...]
+    weight: float
+    planted: bool = True
+
+
+def common_terms(corpora: Path) -> dict[int, float]:
+    """Return the share of sections, averaged over sites, that hold each term, of those that are not rare."""
+    shares: defaultdict[int, float] = defaultdict(float)
+    for site in SITES:
+        held: Counter[int] = Counter()
+        texts = [passage.text for _, passage in sections(corpora, site)][:400]
+        for text in texts:
+            held.update({word.terms[0] for word in lexical.words(text)})
+        for term, count in held.items():
+            shares[term] += count / len(texts) / len(SITES)
+    return {term: round(share, 3) for term, share in sorted(shares.items()) if share > RAREST}
+
+
+def rows(answers: Sequence[tuple[Answer, Answer]], bare: Model) -> Iterator[Row]:
+    """Yield what a language model wrote, true and flawed, and what rules make of the true ones."""
+    whole = [one for pair in answers for one in pair]
+    weights = {site: Weights(whole, site) for site in {a.site for a in whole}}
+    abroad = {
+        site: [u.text for a, _ in answers if a.site != site for u in a.units if u.kind == "claim"] for site in weights
+    }
+    for honest, wrong in answers:
+        sources = {p.id: Source(p, "en") for p in honest.passages}
+
+        def row(text: str, cited: Sequence[str], true: bool, kind: str, weight: float) -> Row:
+            values = features(text, cited, sources, weights[honest.site], bare)  # noqa: B023
+            return Row(honest.fold, true, kind, values, weight, planted=weight == 1.0)  # noqa: B023
+
+        said = [u.text for u in honest.units if u.kind == "claim"]
+        for unit in honest.units:
+            if unit.kind == "claim" and unit.cited:
+                yield row(unit.text, unit.cited, True, "", 1.0)
+                seed = honest.id + unit.text
+                beside = [text for text in said if text != unit.text]
+                for text, kind in flawed(unit.text, honest.passages, unit.cited, beside, seed):
+                    yield row(text, unit.cited, False, kind, 0.3)
+                others = sorted(sources.keys() - unit.right)
+                if others:
+                    yield row(unit.text, [Random(seed).choice(others)], False, "wrong_source", 0.3)
+        for text in Random(honest.id).sample(abroad[honest.site], 5):
+            yield row(text, [Random(text).choice(sorted(sources))], False, "foreign", 0.3)
+        for unit in wrong.units:
+            if unit.flaw and unit.kind == "claim":
+                yield row(unit.text, unit.cited, False, unit.flaw, 1.0)
+
+
+def own_rows(bare: Model) -> Iterator[Row]:
+    """Yield sentences of our own, every second one: the tests ask about the others."""
+    written = json.loads(FAITHFUL.read_text(encoding="utf-8"))
+    passages = [
+        Passage(str(n), tuple(s["path"]), s["text"], s["text"], frozenset(), 1.0, 1.0, None, None)
+        for n, s in enumerate(written)
+    ]
+    pairs = [(n, sentence) for n, s in enumerate(written) for sentence in s["sentences"]][::2]
+    for n, sentence in pairs:
+        sent = [passages[n], *passages[max(0, n - 2) : n], *passages[n + 1 : n + 3]]
+        sources = {p.id: Source(p, "en") for p in sent}
+
+        def row(text: str, cited: str, true: bool, kind: str) -> Row:
+            return Row(-1, true, kind, features(text, [cited], sources, lambda _: {}, bare), OURS, planted=False)  # noqa: B023
+
+        yield row(sentence, str(n), True, "")
+        for text, kind in flawed(sentence, sent, [str(n)], [], sentence):
+            yield row(text, str(n), False, kind)
+        yield row(Random(sentence).choice(pairs)[1], str(n), False, "foreign")
+
+
+def features(
+    text: str, cited: Sequence[str], sources: Mapping[str, Source], weigh: Any, bare: Model
+) -> tuple[float, ...]:
+    """Return the features of a sentence, as the service would read it."""
+    parts = [s for s in split(text) if s.said]
+    said = parts[0].said if len(parts) == 1 else text
+    claim = Claim(said, "prose", "en", weigh(said))
+    mine = [sources[i] for i in cited if i in sources]
+    values = measure(claim, mine, [s for i, s in sources.items() if i not in cited], bare.rarity)
+    return tuple(values[name] for name in NAMES)
+
+
+def fitted(data: Sequence[Row], bare: Model, names: Sequence[str] = NAMES) -> Model:
+    """Return a model of these rows, true ones and flaws in balance."""
+    columns = [NAMES.index(name) for name in names]
+    x = np.array([[r.values[c] for c in columns] for r in data])
+    y = np.array([float(r.true) for r in data])
+    weight = np.array([r.weight for r in data])
+    for kind in {r.type for r in data} - {""}:
+        made = np.array([r.type == kind and not r.planted for r in data])
+        weight[made] *= BY_RULE / max(1.0, weight[made].sum())
+    weight[y > 0] *= weight[y == 0].sum() / weight[y > 0].sum()
+    beta, intercept = logistic(x, y, weight, 3.0)
+    trees, start = boost(x, y, weight, trees=100, depth=3, rate=0.08, least=1.0)
+    return replace(
+        bare,
+        names=tuple(names),
+        weights=tuple(round(float(b), 5) for b in beta),
+        intercept=round(intercept, 5),
+        trees=tuple(trees),
+        start=round(start, 5),
+    )
+
+
+def scores(model: Model, data: Sequence[Row]) -> Any:
+    """Return the score of each row."""
+    columns = [NAMES.index(name) for name in model.names]
+    x = np.array([[r.values[c] for c in columns] for r in data])
+    trees = model.start + sum(apply(tree, x) for tree in model.trees)
+    clashes = np.array([min(r.values[NAMES.index("clash")], 2.0) for r in data])
+    return 0.5 * (x @ np.array(model.weights) + model.intercept) + 0.5 * trees - CLASH * clashes
+
+
+def folded(data: Sequence[Row], bare: Model, names: Sequence[str] = NAMES) -> tuple[list[Model], Any, list[Row]]:
+    """Return a model for each fold, trained without it, and the out-of-fold scores of what a language model wrote."""
+    models = [fitted([r for r in data if r.fold != fold], bare, names) for fold in range(FOLDS)]
+    real = [r for r in data if r.planted]
+    values = np.zeros(len(real))
+    for fold, model in enumerate(models):
+        own = [n for n, r in enumerate(real) if r.fold == fold]
+        values[own] = scores(model, [real[n] for n in own])
+    return models, values, real
+
+
+def area(values: Any, true: Any) -> float:
+    """Return the probability that a true sentence scores above a flawed one."""
+    order = np.argsort(np.argsort(values))
+    return float((order[true].mean() - (true.sum() - 1) / 2) / (~true).sum())
+
+
+def calibrated(values: Any, true: Any) -> tuple[float, float]:
+    """Return slope and shift that turn scores into probabilities, in answers of which one claim in five is flawed."""
+    weight = np.where(true, 0.8 / true.mean(), 0.2 / (1 - true.mean()))
+    beta, shift = logistic(values[:, None], true.astype(float), weight, 0.0)
+    return round(float(beta[0]), 4), round(shift, 4)
+
+
+def summary(values: Any, real: Sequence[Row]) -> str:
+    """Return how many flaws fall below the threshold at which so many true claims do."""
+    true = np.array([r.true for r in real])
+    held = np.sort(values[true])
+    shares = {
+        lost: (values[~true] < held[int(lost * len(held))]).mean() for lost in (0.03, 0.05, 0.06, 0.07, 0.08, 0.1)
+    }
+    return f"AUC {area(values, true):.3f}; " + ", ".join(f"{s:.2f} at {lost:.0%}" for lost, s in shares.items())
+
+
+def reliability(probabilities: Any, true: Any) -> str:
+    """Return the Brier score and, by fifths of the scale, what was said and what was so."""
+    weight = np.where(true, 0.8 / true.mean(), 0.2 / (1 - true.mean()))
+    brier = float((weight * (probabilities - true) ** 2).sum() / weight.sum())
+    lines = [f"Brier score {brier:.3f} ({0.8 * 0.2:.3f} for always saying .8)"]
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        own = (probabilities >= low) & (probabilities < low + 0.2 + (low == 0.8))
+        if own.sum():
+            said, so = (float(np.average(v[own], weights=weight[own])) for v in (probabilities, true.astype(float)))
+            lines.append(f"  {low:.1f} to {low + 0.2:.1f}: said {said:.2f}, so {so:.2f} ({own.sum()})")
+    return "\n".join(lines)
+
+
+def out_of_fold(answers: Sequence[tuple[Answer, Answer]], models: Sequence[Model]) -> Report:
+    """Return what the whole check does, each answer judged by the model of its fold."""
+
+    def check(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> Verified:
+        return verify(draft, passages, "en", weights, models[fold])
+
+    return report(answers, check, lambda verified: verified.partial)
+
+
+def stored(model: Model) -> dict[str, Any]:
+    """Return the model as `weights.json` holds it."""
+    fields = ("names", "weights", "intercept", "trees", "start", "threshold", "derived", "slope", "shift")
+    common = {str(term): round(1000 * share) for term, share in model.common.items()}
+    return {**{name: getattr(model, name) for name in fields}, "common": common}
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--train", action="store_true")
+    parser.add_argument("--ablation", action="store_true")
+    options = parser.parse_args(arguments)
+
+    bare = Model((), (), 0.0, (), 0.0, 0.0, 0.0, 1.0, 0.0, common_terms(options.data / "corpora"))
+    answers = load(options.data / "answers" / "records.jsonl")
+    data = [*rows(answers, bare), *own_rows(bare)]
+    models, values, real = folded(data, bare)
+    true = np.array([r.true for r in real])
+    threshold = round(float(np.sort(values[true])[int(LOST * true.sum())]), 3)
+    slope, shift = calibrated(values, true)
+    fixed: dict[str, Any] = {
+        "threshold": threshold,
+        "derived": round(threshold + DERIVED, 3),
+        "slope": slope,
+        "shift": shift,
+    }
+    print(f"sentences alone: {summary(values, real)}\nthreshold {threshold}\n")
+    print(reliability(sigmoid(slope * values + shift), true), "\n")
+    if options.ablation:
+        for group, left in GROUPS.items():
+            _, without, _ = folded(data, bare, [name for name in NAMES if name not in left])
+            print(f"without {group:16} {summary(without, real)}", flush=True)
+    print(out_of_fold(answers, [replace(model, **fixed) for model in models]))
+    late = [pair for pair in answers if pair[0].fold > 1]
+    print("\nfolds 2 to 4, whose sentences nobody read while features were chosen:")
+    print(out_of_fold(late, [replace(model, **fixed) for model in models]))
+    if options.train:
+        model = replace(fitted(data, bare), **fixed)
+        WEIGHTS.write_text(json.dumps(stored(model), separators=(",", ":")) + "\n", encoding="utf-8")
+        print(f"\n{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes, {len(model.trees)} trees")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,86 @@
+"""The trained part of the check: a logistic regression and small boosted trees over `features`, in `weights.json`.
+
+`benchmarks/grounding.py DATA --train` writes that file; its docstring says from what. Inference is plain Python.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+#: `[feature, threshold, below, above]`, or a leaf's value.
+Tree: TypeAlias = Any
+
+#: What a clash costs besides what was learned.
+CLASH = 3.0
+#: A term that is rarer in documentation of any kind than this share of its sections is not listed.
+RAREST = 0.004
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What was learned.
+
+    Attributes:
+        names: of the features, in the order of the weights.
+        weights, intercept: of the regression.
+        trees, start: of the boosted trees, and what they start from.
+        threshold: the score from which a sentence counts as said by its sources.
+        derived: the same where nobody claimed that it is.
+        slope, shift: turn a score into a probability.
+        common: the share of sections, over sites of any kind, that hold each common term.
+    """
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    intercept: float
+    trees: tuple[Tree, ...]
+    start: float
+    threshold: float
+    derived: float
+    slope: float
+    shift: float
+    common: Mapping[int, float]
+
+    def score(self, values: Mapping[str, float]) -> float:
+        """Return the log odds that the sources say the sentence, before calibration.
+
+        A clash costs a fixed amount besides what was learned: there are too few of each kind to learn how much.
+        """
+        row = [values[name] for name in self.names]
+        linear = self.intercept + sum(w * v for w, v in zip(self.weights, row, strict=True))
+        learned = 0.5 * linear + 0.5 * (self.start + sum(_leaf(tree, row) for tree in self.trees))
+        return learned - CLASH * min(values["clash"], 2.0)
+
+    def probability(self, score: float) -> float:
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, self.slope * score + self.shift))))
+
+    def rarity(self, term: int) -> float:
+        """Return how rare a term is in documentation of any kind: 1 for one that is not listed, .15 for "use"."""
+        share = self.common.get(term)
+        return 1.0 if share is None else max(0.15, min(1.0, 1 - 0.25 * math.log(share / RAREST)))
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Model:
+        """Return the model that `weights.json` holds."""
+        common = {int(term): share / 1000 for term, share in stored["common"].items()}
+        names, weights = tuple(stored["names"]), tuple(stored["weights"])
+        fixed = {k: float(stored[k]) for k in ("intercept", "start", "threshold", "derived", "slope", "shift")}
+        return cls(names=names, weights=weights, trees=tuple(stored["trees"]), common=common, **fixed)
+
+
+def _leaf(tree: Tree, row: Sequence[float]) -> float:
+    while isinstance(tree, list):
+        tree = tree[3] if row[tree[0]] >= tree[1] else tree[2]
+    return float(tree)
+
+
+@cache
+def trained() -> Model:
+    """Return the model that comes with the service."""
+    return Model.read(json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8")))

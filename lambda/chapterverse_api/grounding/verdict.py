@@ -1,0 +1,123 @@
+"""Judges a sentence by passages: they support it, contradict it, or are silent. Everything that checks uses `judge`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from chapterverse_api.grounding.features import measure
+from chapterverse_api.grounding.model import Model
+from chapterverse_api.grounding.reading import Claim, Source
+
+Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
+
+#: A sentence of fewer words of meaning can't be measured; one clause must hold them all.
+LEAST_WORDS = 3
+#: The score of a quote to the letter.
+_QUOTED = 30.0
+#: Where the sources lack so many of a sentence's words, or so many in a row, they don't say it, whatever else speaks
+#: for it.
+_MISSED, _RUN = 0.5, 4
+#: Share of the words that a passage holds by which it speaks of the same, and what in it then says otherwise.
+_SAME = 0.6
+_AGAINST = ("opposite_near", "digits_missing", "unit_missing", "negation_odd")
+#: Where all that a line of code leaves to the reader may stand.
+_BLANK = re.compile(r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What passages say of a sentence.
+
+    Attributes:
+        outcome: `contradicts` where they speak of the same and say otherwise, `silent` where they don't say it.
+        score: log odds, before calibration, that they say it.
+    """
+
+    outcome: Outcome
+    score: float
+
+    @property
+    def supports(self) -> bool:
+        return self.outcome == "supports"
+
+
+def judge(
+    claim: Claim, cited: Sequence[Source], others: Sequence[Source], model: Model, *, claimed: bool = True
+) -> Verdict:
+    """Return what the cited passages, together, say of a sentence.
+
+    Args:
+        others: what was sent besides; a sentence that one of them holds better is rather from there.
+        claimed: whether a generator claims it; without that a sentence must be more certain.
+    """
+    if not cited or not (claim.content or claim.literals):
+        return Verdict("silent", -_QUOTED)
+    if claim.kind == "code":
+        return _code(claim, cited)
+    if any(_quotes(source, claim.flat) for source in cited):
+        return Verdict("supports", _QUOTED)
+    if len(claim.content) < LEAST_WORDS and not claim.literals:
+        # One word alone stands somewhere in nearly any passage.
+        return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", -2.0)
+    values = measure(claim, cited, others, model.rarity)
+    score = model.score(values)
+    if values["digits_missing"] or values["miss_share"] >= _MISSED or values["miss_run"] >= _RUN:
+        score = min(score, model.threshold - 1.0)
+    if score >= (model.threshold if claimed else model.derived):
+        return Verdict("supports", score)
+    against = any(values[name] >= 0.5 for name in _AGAINST)
+    return Verdict("contradicts" if values["cover_soft"] >= _SAME and against else "silent", score)
+
+
+def _quotes(source: Source, flat: str) -> bool:
+    """Whether a text stands in a passage to the letter, and no word of it is a part of another."""
+    text = flat.strip(" .!…")
+    return bool(text) and text in source.flat and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source.flat) is not None
+
+
+def _brief(claim: Claim, cited: Sequence[Source]) -> Verdict:
+    wanted = {claim.terms[i][0] for i in claim.content}
+    denied = any(kind == 0 for kind, _ in claim.cues)
+    for source in cited:
+        for unit in source.units:
+            for start, end in unit.clauses if wanted <= unit.all else ():
+                clause = {t for i in range(start, end) for t in unit.terms[i]} | unit.above
+                if wanted <= clause and denied == any(kind == 0 and start <= i < end for kind, i in unit.cues):
+                    return Verdict("supports", 1.0)
+    return Verdict("silent", -2.0)
+
+
+def _code(claim: Claim, cited: Sequence[Source]) -> Verdict:
+    """Compare code line by line, in order and to the letter, but for what the reader fills in."""
+    lines = [" ".join(line.split()) for line in claim.plain_lines]
+    lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line]
+    for source in cited:
+        if lines and _in_order(lines, source.lines):
+            return Verdict("supports", _QUOTED)
+    return Verdict("silent", -_QUOTED)
+
+
+def _in_order(lines: Sequence[str], held: Sequence[str]) -> bool:
+    at = 0
+    for line in lines:
+        found = next((n for n in range(at, len(held)) if _same_line(line, held[n])), None)
+        if found is None:
+            return False
+        at = found + 1
+    return True
+
+
+def _same_line(line: str, held: str) -> bool:
+    # A line of text may name a command.
+    if line.rstrip(" ;\\,") == held.rstrip(" ;\\,") or f"`{line}`" in held:
+        return True
+    if not _BLANK.search(line) and not _BLANK.search(held):
+        return False
+    return _blanked(line) == _blanked(held)
+
+
+def _blanked(line: str) -> str:
+    return _BLANK.sub("\0", line)

@@ -1,0 +1,159 @@
+"""The one function that judges a sentence: supports, contradicts or silent; and what makes an answer partial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from chapterverse_api.generation import Passage, Span
+from chapterverse_api.grounding import Claim, Source, Verified, judge, verify
+from chapterverse_api.grounding.model import trained
+
+CACHE = (
+    "The cache is kept in `.quill/cache` for 30 days by default. A build reads it before it renders a page.\n\n"
+    "| Command | What it does |\n| --- | --- |\n| `quill cache clean` | Removes every entry of the cache. |\n"
+    "| `quill cache list` | Prints every entry of the cache. |\n\n"
+    "Do _not_ remove the folder while a build runs.\n\n"
+    "```sh\nquill build --out <folder>\nquill deploy --to production\n```\n"
+)
+
+
+def evenly(text: str) -> Mapping[int, float]:
+    return {}
+
+
+def passage(number: str, text: str) -> Passage:
+    return Passage(number, ("Quill", "Caching"), text, text, frozenset(), 1.0, 1.0, None, None)
+
+
+def outcome(said: str, text: str = CACHE, kind: str = "prose") -> str:
+    claim = Claim(said, kind, "en", {})
+    return judge(claim, [Source(passage("1", text), "en")], [], trained()).outcome
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The cache is kept in `.quill/cache` for 30 days by default.",
+        "By default the cache is kept for 30 days in `.quill/cache`.",
+        "`quill cache clean` removes every entry of the cache.",
+        "Before a build renders a page, it reads the cache.",
+        "Do not remove the folder while a build runs.",
+    ],
+)
+def test_what_a_passage_says_is_supported(said: str) -> None:
+    assert outcome(said) == "supports"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The cache is kept in `.quill/cache` for 60 days by default.",
+        "The cache is kept in `.quill/cache` for 30 hours by default.",
+        "The cache is not kept in `.quill/cache` for 30 days by default.",
+        "A build reads it after it renders a page.",
+    ],
+)
+def test_what_a_passage_says_otherwise_is_contradicted(said: str) -> None:
+    assert outcome(said) == "contradicts"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "Every penguin inherits golden bicycles from the ministry.",
+        "The cache is kept in `.quill/store` for 30 days by default.",
+        "Plugins are written in Rust and compiled to WebAssembly.",
+    ],
+)
+def test_of_the_rest_a_passage_is_silent(said: str) -> None:
+    assert outcome(said) == "silent"
+
+
+@pytest.mark.parametrize("stress", ["*not*", "**not**", "_not_", "__not__"])
+def test_stress_hides_no_negation(stress: str) -> None:
+    source = f"You should {stress} remove the folder while a build runs on the server."
+    assert outcome("You should not remove the folder while a build runs on the server.", source) == "supports"
+    assert outcome("You should remove the folder while a build runs on the server.", source) == "contradicts"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("quill build --out dist", "silent"),
+        ("quill build --out <dir>\nquill deploy --to production", "supports"),
+        ("quill build --out OUT_DIR", "supports"),
+        ("quill deploy --to production\nquill build --out <folder>", "silent"),
+        ("quill deploy --to staging", "silent"),
+        ("quill cache clean", "supports"),
+    ],
+)
+def test_code_is_compared_line_by_line_in_order(code: str, expected: str) -> None:
+    assert outcome(f"```sh\n{code}\n```", kind="code") == expected
+
+
+def test_look_alikes_of_other_scripts_are_the_same_letters() -> None:
+    said = "The c\u0430che is kept in `.quill/cache` for 30 d\u0430ys by default."
+    assert outcome(said) == "supports"
+    assert outcome(said.replace("is kept", "is n\u043et kept")) != "supports"
+
+
+@pytest.mark.parametrize("mark", ["\u202e", "\u200f", "\u2067", "\u200b", "\ufeff"])
+def test_marks_of_direction_and_of_nothing_change_nothing(mark: str) -> None:
+    assert outcome(f"The cache is {mark}kept in `.quill/cache` for 30 days by default{mark}.") == "supports"
+    assert outcome(f"The cache is {mark}not{mark} kept in `.quill/cache` for 30 days by default.") != "supports"
+
+
+@pytest.mark.parametrize("word", ["alpha", "7", "`a`", "not", "cache", "\u0645\u0631\u062d\u0628\u0627", "a_b.c"])
+def test_a_sentence_of_five_thousand_words_takes_bounded_time(word: str) -> None:
+    text = " ".join([word] * 5_000)
+    started = time.process_time()
+    verify((Span(text, ("1",)),), [passage("1", CACHE), passage("2", text)], "en", evenly)
+    assert time.process_time() - started < 2
+
+
+def checked(*spans: Span) -> Verified:
+    return verify(spans, [passage("1", CACHE)], "en", evenly)
+
+
+TRUE = "`quill cache clean` removes every entry of the cache. "
+LIE = "Every penguin inherits golden bicycles from the ministry. "
+
+
+@pytest.mark.parametrize(
+    ("text", "partial"),
+    [
+        (TRUE, False),
+        (f"Here are the steps:\n\n{TRUE}", False),
+        # One alone, or no more than a fifth, is no reason.
+        (TRUE + LIE, False),
+        (TRUE * 8 + LIE * 2, False),
+        (TRUE * 7 + LIE * 2, True),
+        (f"{TRUE}The docs don't say how long that takes.", True),
+        (f"{TRUE}The sources leave open whether `--force` helps.", True),
+    ],
+)
+def test_when_an_answer_is_partial(text: str, partial: bool) -> None:
+    assert checked(Span(text, ("1",))).partial is partial
+
+
+def test_a_cut_answer_is_partial() -> None:
+    assert checked(Span(TRUE, ("1",), cut=True)).partial
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The sources do not mention `worker_setup_hook`, or another hook.",
+        "How to ship a module is left open.",
+        "Whether a worker survives when its reference was passed on isn't covered.",
+        "In `quill.toml`:",
+        "Look in these places:",
+    ],
+)
+def test_what_claims_nothing_is_not_judged(said: str) -> None:
+    found = checked(Span(said))
+    assert (found.claims, found.flagged) == (0, 0)
