@@ -33,9 +33,9 @@ def answer_query(
     """Yield `Meta`, the draft as `Delta`s, and last the verified `ChatResponse`.
 
     Args:
-        cutoff: until when, at the latest; 25 seconds from now where it is left out.
+        deadline: until when, at the latest; 25 seconds from now where it is left out.
         origins: addresses that the reader's page may be of, besides the site's own.
-        allowance: what the models may cost; no limit where it is left out.
+        turn_budget: what the models may cost; no limit where it is left out.
 
     Raises:
         InputError: a filter names no known field, or the page is of another site.

@@ -85,7 +85,7 @@ class GenerationRequest:
         summary: of what was said before that.
         context: what the reader tells of themselves: their words, never a source.
         persona: how the owner wants it said.
-        cutoff: until when, at the latest.
+        deadline: until when, at the latest.
         usage: filled in by the generator.
     """
 
@@ -143,7 +143,7 @@ class Generator(Protocol):
         The texts yielded, joined, are those of the returned spans. Closing it ends the model's work.
 
         Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the task's cutoff.
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
         """
         ...
 
@@ -156,6 +156,6 @@ class Writer(Protocol):
         """Return the model's whole text, of at most so many tokens.
 
         Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the cutoff.
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
         """
         ...

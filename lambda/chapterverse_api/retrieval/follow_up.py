@@ -30,13 +30,13 @@ def search_follow_up(
     alone = search(question)
     if leaning == "no" or (leaning == "short" and alone.verdict == "yes"):
         return alone, None
-    leant = subject()
-    if leant is None:
+    earlier = subject()
+    if earlier is None:
         return alone, None
-    behind = search(leant.before(question))
+    behind = search(earlier.before(question))
     if leaning == "short" and not _speaks_of(alone, behind):
         return alone, None
-    return fused(alone, behind), leant
+    return fused(alone, behind), earlier
 
 
 def _speaks_of(alone: Retrieval, behind: Retrieval) -> bool:

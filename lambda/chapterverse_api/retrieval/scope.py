@@ -83,12 +83,12 @@ def search_in_scope(
                 return anywhere
         return found
 
-    found, leant = search_follow_up(question, leaning, subject, search)
+    found, earlier = search_follow_up(question, leaning, subject, search)
     # A refusal is not worth a reranker's price, nor is an answer that nobody waits for.
     deadline.check()
     if reranker and question and found.answerable:
-        found = rerank(found, leant.before(question) if leant else found.searched, reranker)
-    return ScopedResults(snapshot, found, language, bool(elsewhere), leant)
+        found = rerank(found, earlier.before(question) if earlier else found.searched, reranker)
+    return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
 
 
 def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:
