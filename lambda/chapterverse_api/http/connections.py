@@ -172,15 +172,20 @@ class Connection(H11Protocol):
             self._overdue = self.loop.call_later(getattr(self._bounds, step), self._give_up)
 
     def _give_up(self) -> None:
-        begun = bool(self.conn.trailing_data[0]) if self._step == "head" else not self.cycle.response_started
         if self._step == "read":
             # Unsent data would keep a closed connection open.
             self.transport.abort()
-        elif self._step in ("head", "body") and begun:
+        elif self._is_half_sent():
             self._reject(Rejection(408, "too_slow", "The request took too long to arrive."))
         else:
             self.transport.close()
             self._update_step()
+
+    def _is_half_sent(self) -> bool:
+        """Return whether a part of a request arrived and nothing of its answer was sent."""
+        if self._step == "body":
+            return not self.cycle.response_started
+        return self._step == "head" and bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
         others = [c for c in self.connections if isinstance(c, Connection) and c._step and c is not self]
