@@ -112,6 +112,9 @@ class QueryFeatures:
         }
 
     def _defines(self, chunk: Chunk) -> bool:
+        # A stub has the name for a heading, too, and says what it is of, not what it is.
+        if chunk.content_type in self._lower_kinds:
+            return False
         heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
         return _words(heading, self.language)[1] == self._defined
 
