@@ -28,7 +28,7 @@ from chapterverse_api.retrieval.search import retrieve
 
 MODEL = Path(retrieval.__file__).with_name("answerability.json")
 #: From these probabilities on a question is answered, and answered with a reservation.
-YES, PERHAPS = 0.4, 0.2
+YES, PERHAPS = 0.4, 0.25
 _STEPS, _RATE, _RIDGE = 4000, 0.5, 1.0
 
 Example = tuple[AnswerFeatures, bool]

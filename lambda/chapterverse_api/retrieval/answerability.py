@@ -1,9 +1,9 @@
 """Decides whether a search found an answer: yes, perhaps, or no.
 
 A logistic function of eight features of the whole result, and not of one chunk: readers say little in the docs' own
-words, but the right page shows in several ways at once. The weights were fitted by `benchmarks/answerability.py` to 305
-questions of readers on three sites (102 answered by the docs, 203 of other sites or of none), and measured on three
-other sites: AUC .91, by the evidence of the best chunk alone .88. `answerability.json` keeps them.
+words, but the right page shows in several ways at once. The weights were fitted by `benchmarks/answerability.py` to 303
+questions of readers on three sites (102 answered by the docs, 201 of other sites or of none), and measured on three
+other sites: AUC .92, by the evidence of the best chunk alone .88. `answerability.json` keeps them.
 
     evidence       calibrated evidence of the best chunk, less the index's floor, as logits
     matched        largest share of the question's words that one chunk holds, all words alike

@@ -14,9 +14,10 @@ shorter than four letters, and scripts without spaces.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Self
 
 from chapterverse.model import SparseVector
 from chapterverse.store import Snapshot
@@ -71,10 +72,10 @@ def corrected(question: str, snapshot: Snapshot) -> str:
     if not mistyped:
         return question
     candidates = [_candidates(word, question) for word in mistyped]
-    known = _known({text for of_word in candidates for text in of_word}, languages, snapshot)
+    known = Known.among({text for of_word in candidates for text in of_word}, languages, snapshot)
     parts, at = [], 0
     for word, of_word in zip(mistyped, candidates, strict=True):
-        text = _likeliest(of_word, known, languages)
+        text = known.likeliest(of_word)
         if text is None or word.start < at:
             continue
         end = word.end
@@ -174,38 +175,50 @@ def _neighbors(letter: str) -> frozenset[str]:
     return frozenset(row[max(0, at - 1) : at + 2])
 
 
-def _known(texts: Iterable[str], languages: Sequence[str], snapshot: Snapshot) -> dict[int, int]:
-    """Return in how many chunks each of the terms of these texts occurs that the index holds."""
-    terms = {t for text in texts for word in text.split() for t in _wholes(word, languages)}
-    if not terms:
-        return {}
-    ordered = tuple(sorted(terms))
-    hits = snapshot.search_lexical(SparseVector(ordered, (1.0,) * len(ordered)), _CHUNKS)
-    held = sorted(terms.intersection(t for hit in hits for t in hit.lexical.indices))
-    return dict(zip(held, snapshot.document_frequencies(held), strict=True)) if held else {}
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The candidates that the index holds.
 
+    Attributes:
+        counts: in how many chunks each of their terms occurs.
+        text: of chunks that hold them, in lower case.
+    """
 
-def _likeliest(edits: dict[str, Edit], known: dict[int, int], languages: Sequence[str]) -> Edit | None:
-    """Return the likeliest edit whose words are all known: function words are, too."""
-    best: tuple[float, int, str] | None = None
-    for text, edit in edits.items():
-        counts = [_count(word, known, languages) for word in text.split()]
-        if not counts or not all(counts):
-            continue
-        rated = (edit.cost, -min(counts), text)
-        if best is None or rated < best:
-            best = rated
-    return edits[best[2]] if best else None
+    languages: Sequence[str]
+    counts: Mapping[int, int]
+    text: str
 
+    @classmethod
+    def among(cls, texts: Iterable[str], languages: Sequence[str], snapshot: Snapshot) -> Self:
+        """Look up the words of these texts."""
+        terms = {t for text in texts for word in text.split() for t in _wholes(word, languages)}
+        ordered = tuple(sorted(terms))
+        hits = snapshot.search_lexical(SparseVector(ordered, (1.0,) * len(ordered)), _CHUNKS) if terms else []
+        held = sorted(terms.intersection(t for hit in hits for t in hit.lexical.indices))
+        counts = dict(zip(held, snapshot.document_frequencies(held), strict=True)) if held else {}
+        return cls(languages, counts, "\n".join(hit.chunk.embed_text for hit in hits).lower())
 
-def _count(word: str, known: dict[int, int], languages: Sequence[str]) -> int:
-    terms = _wholes(word, languages)
-    if terms:
-        # An apostrophe belongs to function words: "doesn't".
-        return 0 if "'" in word else max(known.get(term, 0) for term in terms)
-    codes = {tag.partition("-")[0].lower() for tag in languages}
-    # A function word of one letter is what is left of anything.
-    return int(len(word) > 1 and any(word in STOP_WORDS.get(code, ()) for code in codes))
+    def likeliest(self, edits: Mapping[str, Edit]) -> Edit | None:
+        """Return the likeliest edit whose words are all known: function words are, too."""
+        best: tuple[float, int, str] | None = None
+        for text, edit in edits.items():
+            counts = [self._count(word) for word in text.split()]
+            if not counts or not all(counts):
+                continue
+            rated = (edit.cost, -min(counts), text)
+            if best is None or rated < best:
+                best = rated
+        return edits[best[2]] if best else None
+
+    def _count(self, word: str) -> int:
+        terms = _wholes(word, self.languages)
+        if terms:
+            count = max(self.counts.get(term, 0) for term in terms)
+            # An apostrophe belongs to function words: "doesn't". A mistake may have the stem of another word.
+            return count if count and "'" not in word and (is_common(word) or word in self.text) else 0
+        codes = {tag.partition("-")[0].lower() for tag in self.languages}
+        # A function word of one letter is what is left of anything.
+        return int(len(word) > 1 and any(word in STOP_WORDS.get(code, ()) for code in codes))
 
 
 def _as_written(before: str, text: str) -> str:

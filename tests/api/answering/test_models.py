@@ -246,13 +246,16 @@ def test_a_part_that_is_left_alone_costs_nothing(index: Path, cohere: CohereServ
 
 def test_the_worst_is_more_than_any_real_turn_costs(index: Path, cohere: CohereServer) -> None:
     asked = service(index, cohere)
-    hostile = ["a", QUESTION * 20, "🏴󠁧󠁢󠁥󠁮󠁧󠁿 cache " * 30, "缓存怎么清除 cache " * 60]
+    spent = 0.0
+    hostile = ["a", QUESTION, QUESTION * 20, "🏴󠁧󠁢󠁥󠁮󠁧󠁿 cache " * 30, "缓存怎么清除 cache " * 60]
     for question in hostile:
         query = ChatQuery(query=question[:1500], conversation_history=[Message(role="user", content="the cache")] * 4)
         worst, turn_budget = max_turn_cost(query, asked.resources.models.prices, keeps=False), TurnBudget()
         assert [*answer_query(query, asked.resources, turn_budget=turn_budget)]
-        assert 0 < turn_budget.micros < worst.full
+        assert turn_budget.micros < worst.full
         assert worst.economy < worst.full
+        spent += turn_budget.micros
+    assert spent > 0
 
 
 class Silent(CohereServer):
