@@ -287,9 +287,17 @@ def test_a_pipe_that_nobody_reads_stops_nobody_and_its_end_is_counted(stream: io
     while b'"log_dropped"' not in taken:
         taken += os.read(read, 65_536)
         log.event("response_sent", turn_id="last")
-    threading.Thread(target=writer.close).start()
-    while b"last" not in taken[-2000:] or not taken.endswith(b"\n"):
-        taken += os.read(read, 65_536)
+
+    def end() -> None:
+        # Its thread ends when the queue had room for the sign of the end; then the pipe has an end, too.
+        while writer._thread.is_alive():
+            writer.close()
+        os.close(write)
+
+    threading.Thread(target=end).start()
+    while some := os.read(read, 65_536):
+        taken += some
+    os.close(read)
     written = [json.loads(line) for line in taken.splitlines()]
     dropped = sum(line["times"] for line in written if line.get("code") == "log_dropped")
     kept = sum(line["event"] == "response_sent" and line["turn_id"] != "last" for line in written)
