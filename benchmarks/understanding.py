@@ -107,8 +107,7 @@ def readers(rows: Sequence[Any], site: Site, show: bool) -> Iterator[tuple[str, 
         answer = site.ask(row["question"], _history(row, site))
         refused = answer["status"] == "not_in_docs"
         if row["kind"] in FOREIGN:
-            unsure = not refused and bool(answer.get("unsure"))
-            yield row["kind"], "rightly refused", float(refused or unsure)
+            yield row["kind"], "rightly refused", float(refused)
             if show and not refused:
                 print(f"  answered {row['kind']:12} {row['question']!r} -> {site.cited(answer)[:2]}", file=sys.stderr)
             continue
@@ -217,7 +216,7 @@ def main() -> None:
         totals: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
         for name in names:
             site = Site.open(options.indexes, name)
-            rows = _rows(options.data / "questions" / "readers" / f"{name}.jsonl")
+            rows = read_rows(options.data / "questions" / "readers" / f"{name}.jsonl")
             for part in options.only:
                 if part in parts:
                     if options.show:
@@ -227,7 +226,7 @@ def main() -> None:
             _print(f"{part}, {half}: {', '.join(names)}", values)
     if "follow_ups" in options.only:
         site = Site.open(options.indexes, "mtrag")
-        rows = _rows(options.data / "questions" / "mtrag-human" / "queries.jsonl")
+        rows = read_rows(options.data / "questions" / "mtrag-human" / "queries.jsonl")
         _print("follow_ups", list(follow_ups(rows, site, options.show)))
 
 
@@ -245,7 +244,7 @@ def _print(title: str, values: Sequence[tuple[str, str, float]]) -> None:
         print(f"  {figure:18} {line}")
 
 
-def _rows(path: Path) -> list[Any]:
+def read_rows(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 

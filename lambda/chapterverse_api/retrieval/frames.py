@@ -41,7 +41,7 @@ def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
     Args:
         languages: those of the docs, BCP 47; English is always understood besides.
     """
-    asked = question.strip().rstrip("?!.。？！ ").replace("’", "'")
+    asked = question.strip(" \t?!.¿¡。？！").replace("’", "'")
     if len(asked) > LONGEST or "\n" in asked:
         return None
     tags, patterns = _tags(languages), _patterns()

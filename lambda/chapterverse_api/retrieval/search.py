@@ -7,7 +7,7 @@ calibrated for the index.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -22,7 +22,7 @@ from chapterverse_api.retrieval import memories, ranking
 from chapterverse_api.retrieval.answerability import Verdict, answer_features, answerability, verdict
 from chapterverse_api.retrieval.candidates import Candidate as Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
+from chapterverse_api.retrieval.frames import frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.spelling import corrected
@@ -55,7 +55,6 @@ class Retrieval:
         timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
         vector: of the question, for a second search.
         searched: the question with its typing mistakes corrected.
-        frame: what kind of answer it asks for, where its words say so.
         answerability: how likely the docs answer the question, 0 to 1 (see `answerability`).
     """
 
@@ -68,7 +67,6 @@ class Retrieval:
     timings: Mapping[str, float] = field(default_factory=dict)
     vector: Sequence[float] | None = None
     searched: str = ""
-    frame: Frame | None = None
     answerability: float = 0.0
 
     @property
@@ -154,13 +152,9 @@ def retrieve(
 
     words, idf = read_question(asked, head.languages, snapshot)
     hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
-    defined = frame.text if frame and frame.kind == "definition" else ""
-    lower = lower_kinds(meant, head.languages)
-    spoken = {h.chunk.language for h in hits.values()}
-    wanted = {language: QueryFeatures(asked, language, idf, defined, lower) for language in spoken}
     held = {i: h.lexical.among(idf) for i, h in hits.items()}
     fused = ranking.fuse(held, idf, by_meaning, head.fusion_weight if weight is None else weight)
-    ranked = ranking.rank(hits, held, fused, wanted, here)
+    ranked = ranking.rank(hits, held, fused, _query_features(meant, frame, idf, hits.values(), head.languages), here)
     stages.end("rank")
 
     calibration = Calibration.from_json(head.calibration)
@@ -179,9 +173,20 @@ def retrieve(
         timings=stages.timings,
         vector=vector,
         searched=meant,
-        frame=frame,
         answerability=answerability(features),
     )
+
+
+def _query_features(
+    question: str, frame: Frame | None, idf: Mapping[int, float], hits: Collection[Hit], languages: Sequence[str]
+) -> dict[str, QueryFeatures]:
+    """Return the question as chunks in each language of the hits are compared with it."""
+    defined = frame.text if frame and frame.kind == "definition" else ""
+    lower = lower_kinds(question, languages)
+    return {
+        language: QueryFeatures(defined or question, language, idf, defined, lower)
+        for language in {hit.chunk.language for hit in hits}
+    }
 
 
 def _weighed(

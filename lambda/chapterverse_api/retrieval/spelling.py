@@ -29,7 +29,7 @@ from chapterverse.text.stopwords import STOP_WORDS
 SHORTEST, LONGEST, WORDS = 4, 24, 4
 #: A replaced or added letter makes another word of a short one too easily: `SHORTEST` for edits that cost more.
 _SURE, _SHORTEST_UNSURE = 0.7, 5
-#: Letters from which two dropped letters are tried where one edit finds nothing.
+#: Letters of a word from which two added letters are taken away, too.
 _TWICE = 9
 #: Letters of each part of a word that lacks a space.
 _SHORTEST_PART = 3
@@ -75,24 +75,25 @@ def corrected(question: str, snapshot: Snapshot) -> str:
     known = Known.among({text for of_word in candidates for text in of_word}, languages, snapshot)
     parts, at = [], 0
     for word, of_word in zip(mistyped, candidates, strict=True):
-        text = known.likeliest(of_word)
-        if text is None or word.start < at:
-            continue
-        end = word.end
-        if text.joined:
-            end = text.end
-        parts += [question[at : word.start], _as_written(question[word.start : word.end], text.text)]
-        at = end
+        edit = known.likeliest(of_word)
+        # The word may have been joined with the one before it.
+        if edit and word.start >= at:
+            parts += [question[at : word.start], _as_written(question[word.start : word.end], edit.text)]
+            at = edit.end or word.end
     return "".join([*parts, question[at:]])
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A text that may have been meant, how unlikely that is, and where what it replaces ends, if that is two words."""
+    """A text that may have been meant.
+
+    Attributes:
+        cost: how unlikely it is.
+        end: where in the question the two words end that it replaces; 0 where it replaces one.
+    """
 
     text: str
     cost: float
-    joined: bool = False
     end: int = 0
 
 
@@ -164,7 +165,7 @@ def _joins(mistyped: Mistyped, question: str) -> Iterator[Edit]:
     """Yield the word with the next one: "book mark" is "bookmark"."""
     following = _NEXT.match(question, mistyped.end)
     if following:
-        yield Edit(mistyped.word + following.group(1).lower(), _SPACE, True, following.end())
+        yield Edit(mistyped.word + following.group(1).lower(), _SPACE, following.end())
 
 
 def _neighbors(letter: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
         ("en", "what does route data mean", "route data"),
         ("de", "Was ist ein Archetyp?", "Archetyp"),
         ("fr", "qu'est-ce que le cache ?", "cache"),
-        ("es", "¿qué es el caché?", ""),
+        ("es", "¿qué es el caché?", "caché"),
         ("es", "qué es un índice", "índice"),
         ("pt", "o que é um plugin?", "plugin"),
         ("it", "cos'è un plugin?", "plugin"),
@@ -25,7 +25,7 @@ from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
 )
 def test_a_definition_is_searched_by_its_subject(language: str, question: str, subject: str) -> None:
     frame = frame_of(question, [language])
-    assert frame == (Frame("definition", (subject,)) if subject else None)
+    assert frame == Frame("definition", (subject,))
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_a_comparison_has_two_sides(language: str, question: str, sides: tuple[s
     assert frame_of(question, [language]) == Frame("comparison", sides)
 
 
-@pytest.mark.parametrize("question", ["", "?", "what is", "what is the", "How do I clear the cache?", "a\nb vs c"])
+@pytest.mark.parametrize("question", ["", "?", "what is", "How do I clear the cache?", "a\nb vs c"])
 def test_other_questions_have_none(question: str) -> None:
-    assert frame_of(question, ["en"]) is None or question == "what is the"
+    assert frame_of(question, ["en"]) is None
 
 
 @pytest.mark.parametrize("question", ["what is " * 19, "a or " * 32, "a vs " * 32, "difference between " * 8])
