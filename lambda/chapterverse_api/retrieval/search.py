@@ -22,7 +22,7 @@ from chapterverse_api.retrieval import memories, ranking
 from chapterverse_api.retrieval.answerability import Verdict, answer_features, answerability, verdict
 from chapterverse_api.retrieval.candidates import Candidate as Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.frames import frame_of, lower_kinds
+from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.spelling import corrected
