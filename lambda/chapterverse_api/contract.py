@@ -210,10 +210,20 @@ class SourceChunk(ResponseModel):
 
 
 class Segment(ResponseModel):
-    """A stretch of the answer with the ids of the sources that carry it. Joined, the texts are the response."""
+    """A stretch of the answer with the ids of the sources that carry it. Joined, the texts are the response.
+
+    Attributes:
+        kind: `quote` is one passage of one source, `framing` our own words such as a breadcrumb, `prose` a model's.
+        check: `confirmed` has citations that hold, `unconfirmed` claims something that no source carries, `none`
+            claims nothing.
+        mark: the exact part of the text that answers, where it is known.
+    """
 
     text: str
     citations: list[str] = []
+    kind: Literal["quote", "prose", "framing"] = "prose"
+    check: Literal["confirmed", "unconfirmed", "none"] = "none"
+    mark: str | None = None
 
 
 class Nearest(ResponseModel):

@@ -116,7 +116,7 @@ def _framed(context: AnswerContext) -> Steps[Delta, None, Draft]:
     """Say first what the reader must know of the passages."""
     if not context.other_language:
         return ()
-    note = Span(f"{phrases.of(context.language).other_language}\n\n", framing=True)
+    note = Span(f"{phrases.of(context.language).other_language}\n\n", kind="framing")
     yield Delta(text=note.text)
     return (note,)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.suggestions import suggestions
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatResponse, Segment, Status
+from chapterverse_api.generation import Span
 from chapterverse_api.grounding import Verified
 
 
@@ -18,10 +21,10 @@ def answer(
     Args:
         quoted: whether the draft is made of quotes, by no model.
     """
-    segments = [Segment(text=span.text, citations=list(span.citations)) for span in verified.spans]
+    segments = [_segment(span) for span in verified.spans]
     cut = any(span.cut for span in verified.spans)
     if cut:
-        segments.append(Segment(text=f"\n\n{phrases.of(context.language).cut}"))
+        segments.append(Segment(text=f"\n\n{phrases.of(context.language).cut}", kind="framing"))
     cited = {i for span in verified.spans for i in span.citations}
     sources = [s for s in context.sources if s.id in cited] + [s for s in context.sources if s.id not in cited]
     # A model that answers from weak passages has read them; quotes have not.
@@ -50,7 +53,7 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
     return turn.response(
         response=text,
         source_chunks=[],
-        segments=[Segment(text=text)],
+        segments=[Segment(text=text, kind="framing")],
         mode=context.mode,
         status="not_in_docs",
         grounding_confidence=0.0,
@@ -60,6 +63,11 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
         degraded_reason=degraded or missing,
         searched_as=context.searched_as,
     )
+
+
+def _segment(span: Span) -> Segment:
+    check: Literal["confirmed", "none"] = "confirmed" if span.citations else "none"
+    return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=check, mark=span.mark)
 
 
 def _cited_urls(verified: Verified, context: AnswerContext) -> list[str]:

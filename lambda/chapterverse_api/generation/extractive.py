@@ -54,7 +54,7 @@ class Extractive:
 
     def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
         ours = phrases.of(task.language)
-        spans = [Span(f"{ours.unsure if task.unsure else ours.quoted}\n\n", framing=True)]
+        spans = [Span(f"{ours.unsure if task.unsure else ours.quoted}\n\n", kind="framing")]
         yield spans[0].text
         chosen = _choose(task)[: 1 if task.unsure else WINDOWS]
         shown = {u.text for window in chosen for u in window.units if u.code}

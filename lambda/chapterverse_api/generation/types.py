@@ -108,13 +108,16 @@ class Span:
     """A stretch of a draft and the ids that it claims to rest on.
 
     Attributes:
-        framing: our own words around the answer, which claim nothing of the documentation.
+        kind: `quote` is one passage of one source, `framing` our own words, which claim nothing of the documentation,
+            `prose` a model's.
+        mark: the part of the text that answers, where it is known.
         cut: the model's limit of length ended the draft here.
     """
 
     text: str
     citations: tuple[str, ...] = ()
-    framing: bool = False
+    kind: Literal["quote", "prose", "framing"] = "prose"
+    mark: str | None = None
     cut: bool = False
 
 

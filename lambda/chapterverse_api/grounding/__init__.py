@@ -74,7 +74,7 @@ def verify(
     model = model or trained()
     spans, every = list[Span](), list[_Checked]()
     for part in _parts(draft):
-        if part[0].framing:
+        if part[0].kind == "framing":
             spans.extend(replace(span, citations=()) for span in part)
             continue
         checked = [_Checked(s, c, sources, language, weigh, model) for s, c in _claimed(part)]
@@ -98,7 +98,7 @@ def _parts(draft: Draft) -> Iterator[list[Span]]:
     """Yield the draft's spans in groups that are our own framing, each alone, or a generator's."""
     group: list[Span] = []
     for span in draft:
-        if group and (span.framing or group[-1].framing):
+        if group and "framing" in (span.kind, group[-1].kind):
             yield group
             group = []
         group.append(span)

@@ -17,7 +17,7 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
 from chapterverse_api.circuit_breaker import FAILURES
-from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs, Segment
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.generation import Draft, GenerationRequest, Span
 from chapterverse_api.service import Service
@@ -399,7 +399,7 @@ def test_an_answer_from_another_language_says_so_first(bilingual: Path, language
     answer = quill.whole(event for event in events)
     assert deltas[0] == note
     assert "".join(deltas) == answer.response
-    assert answer.segments[0].model_dump() == {"text": note, "citations": []}
+    assert answer.segments[0] == Segment(text=note, kind="framing")
     assert answer.response.count(note) == 1
     assert (answer.status, answer.sources_cited) == ("partial", [f"{quill.BASE}tiere/#wombats"])
     assert answer.grounding_confidence > 0.9

@@ -40,7 +40,7 @@ def draft(question: str, *passages: Passage) -> Draft:
 
 def answer(question: str, *passages: Passage) -> str:
     first, *quotes = draft(question, *passages)
-    assert first == Span("Quoted from the documentation:\n\n", framing=True)
+    assert first == Span("Quoted from the documentation:\n\n", kind="framing")
     assert all(len(q.citations) == 1 for q in quotes)
     return "".join(q.text for q in quotes)
 
@@ -159,7 +159,7 @@ def test_the_first_words_are_in_the_language_of_the_answer() -> None:
 
 
 def test_no_passages_no_quotes() -> None:
-    assert draft("teapot") == (Span("Quoted from the documentation:\n\n", framing=True),)
+    assert draft("teapot") == (Span("Quoted from the documentation:\n\n", kind="framing"),)
     assert len(draft("teapot", passage(" \n\n"))) == 1
 
 

@@ -95,7 +95,7 @@ def test_uncited_text_is_measured_and_our_own_framing_is_not() -> None:
     sources = [passage("1", ALPHA)]
     lie = "Several golden bicycles await every penguin. "
     claimed = verify((Span(lie), Span(ALPHA, ("1",))), sources, "en", evenly)
-    framed = verify((Span(lie, framing=True), Span(ALPHA, ("1",))), sources, "en", evenly)
+    framed = verify((Span(lie, kind="framing"), Span(ALPHA, ("1",))), sources, "en", evenly)
     assert claimed.confidence < 0.75 < 0.99 < framed.confidence
 
 
@@ -107,11 +107,17 @@ def test_the_text_of_a_draft_is_never_changed() -> None:
 
 @given(st.lists(st.tuples(st.text("aB.!?\n `|-*#1", max_size=12), st.booleans(), st.booleans()), max_size=8))
 def test_texts_stay_whatever_they_hold(pieces: list[tuple[str, bool, bool]]) -> None:
-    draft = tuple(Span(text, ("1",) if cited else (), framing=framing) for text, cited, framing in pieces)
+    draft = tuple(
+        Span(text, ("1",) if cited else (), kind="framing" if framing else "prose") for text, cited, framing in pieces
+    )
     found = verify(draft, [passage("1", ALPHA)], "en", evenly)
     assert "".join(s.text for s in found.spans) == "".join(s.text for s in draft)
-    assert "".join(s.text for s in found.spans if s.framing) == "".join(s.text for s in draft if s.framing)
-    assert all(one.citations != other.citations or one.framing or other.framing for one, other in pairwise(found.spans))
+    assert "".join(s.text for s in found.spans if s.kind == "framing") == "".join(
+        s.text for s in draft if s.kind == "framing"
+    )
+    assert all(
+        one.citations != other.citations or "framing" in (one.kind, other.kind) for one, other in pairwise(found.spans)
+    )
 
 
 def test_a_part_of_a_word_is_no_quote() -> None:
