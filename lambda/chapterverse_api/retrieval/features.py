@@ -5,7 +5,7 @@
     file     share of the words of the file's path that it holds
     phrase   share of the question's pairs of neighboring words, by idf, that stand side by side in the text too
     code     share of the text that is code
-    defines  1 where the heading is just what the question wants defined, else 0
+    defines  1 where the heading is just what the question wants defined, or a sentence says what it is, else 0
     kind     1 for a kind of page that the question does not ask for, else 0
 
 A heading that the question says as a whole is what it asks for; a long one that it touches is not: so the share is of
@@ -24,6 +24,7 @@ from itertools import pairwise, takewhile
 
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
+from chapterverse_api.retrieval.frames import defined_in
 
 _FENCE = re.compile(r"^ *+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ *+\1|\Z)", re.MULTILINE | re.DOTALL)
 _FILE_WORD = re.compile(r"[^\W_]+")
@@ -116,7 +117,8 @@ class QueryFeatures:
         if chunk.content_type in self._lower_kinds:
             return False
         heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
-        return _words(heading, self.language)[1] == self._defined
+        named = (heading, *defined_in(chunk.text, self.language))
+        return any(_words(name, self.language)[1] == self._defined for name in named)
 
     def _share(self, text: str) -> float:
         if text not in self._shares:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,6 +17,9 @@ from typing import Literal
 
 #: Longer questions say more than their frame: characters.
 LONGEST = 160
+#: Marks of Markdown around words, and the addresses of links.
+_MARKUP = re.compile(r"[*_`\[]|\](?:\([^()\s]*\))?")
+_SENTENCES = re.compile(r"(?:[.!?:]\s+|[。！？]|\n)[\s>#+-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,20 @@ def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
                     if all(subjects):
                         return Frame("comparison" if kind == "comparison" else "definition", subjects)
     return None
+
+
+def defined_in(text: str, language: str) -> Iterator[str]:
+    """Yield what the sentences of a text say the meaning of: "leaf bundle" of "A _leaf bundle_ is a directory".
+
+    Args:
+        text: Markdown.
+        language: its BCP 47 tag.
+    """
+    patterns = _patterns()["defining"].get(language.partition("-")[0].lower(), ())
+    for sentence in _SENTENCES.split(_MARKUP.sub("", text)):
+        for pattern in patterns:
+            if match := pattern.match(sentence):
+                yield match.group(1)
 
 
 def lower_kinds(question: str, languages: Iterable[str]) -> frozenset[str]:

@@ -76,7 +76,7 @@ def search_in_scope(
 
     def search(text: str) -> Retrieval:
         found = filtered(text, narrow)
-        if spoken and not found.answerable:
+        if spoken and found.verdict == "no":
             anywhere = filtered(text, query.filters, after=found)
             if anywhere.answerable:
                 elsewhere.add(text)
@@ -101,11 +101,11 @@ def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None
 
 
 def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
-    """Return the language of the reader's page, where the index has more than one."""
-    if not page or len(snapshot.head.languages) == 1:
+    """Return the language of the reader's page, else that of the question, where the index has more than one."""
+    if len(snapshot.head.languages) == 1:
         return None
-    chunk = chunk_of(question, on_page(page, snapshot), snapshot)
-    return chunk.language if chunk else None
+    chunk = chunk_of(question, on_page(page, snapshot), snapshot) if page else None
+    return chunk.language if chunk else lexical.language_of(question, snapshot.head.languages)
 
 
 def _spoken(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from itertools import islice
 from chapterverse.calibration import Calibration, Matching, Question, read_question
 from chapterverse.embedding import Embedder
 from chapterverse.errors import InputError, ProviderError
-from chapterverse.filters import Asked, resolve
+from chapterverse.filters import Asked, In, all_of, resolve
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval import memories, ranking
@@ -29,6 +29,8 @@ from chapterverse_api.retrieval.spelling import corrected
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
 CANDIDATES = 50
+#: Beginnings of pages among which a definition is looked for besides.
+OPENINGS = 20
 #: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
 _LARGEST = 1e15
 #: Share of the best rank from which a chunk is a source, whatever its own evidence.
@@ -146,7 +148,12 @@ def retrieve(
         stages.end("embed")
 
     where = resolve(filters, snapshot)
-    by_words = snapshot.search_lexical(lexical.query_vector(asked, head.languages), CANDIDATES, where)
+    wanted = lexical.query_vector(asked, head.languages)
+    by_words = snapshot.search_lexical(wanted, CANDIDATES, where)
+    if frame and frame.kind == "definition":
+        # What the site is about stands everywhere: the page that says what it is could be missed.
+        first = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
+        by_words = [*by_words, *snapshot.search_lexical(wanted, OPENINGS, first)]
     by_meaning = snapshot.search_dense(vector, CANDIDATES, where) if vector is not None else []
     stages.end("search")
 

@@ -91,9 +91,17 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
     would lose words. Removing each language's only by its own rules would keep German "die" as a rare English verb.
     """
     codes = tuple(dict.fromkeys(map(_code, languages)))
-    own = codes[0] if len(codes) == 1 else max(codes, key=lambda code: _function_words(text, code), default="")
+    own = codes[0] if len(codes) == 1 else language_of(text, codes) or next(iter(codes), "")
     for code in codes:
         yield from _read(text, code, own)
+
+
+def language_of(text: str, languages: Iterable[str]) -> str | None:
+    """Return the language with most of its function words in a text; None where two have as many, or none has any."""
+    signs = {code: _function_words(text, code) for code in map(_code, languages)}
+    most = max(signs.values(), default=0)
+    spoken = [code for code, count in signs.items() if count == most]
+    return spoken[0] if most and len(spoken) == 1 else None
 
 
 def document_vector(path: Sequence[str], text: str, language: str = "en") -> SparseVector:
