@@ -1,6 +1,6 @@
 """Decides whether a search found an answer: yes, perhaps, or no.
 
-A logistic function of eight features of the whole result, and not of one chunk: readers say little in the docs' own
+A logistic function of nine features of the whole result, and not of one chunk: readers say little in the docs' own
 words, but the right page shows in several ways at once. The weights were fitted by `benchmarks/answerability.py` to 303
 questions of readers on three sites (102 answered by the docs, 201 of other sites or of none), and measured on three
 other sites: AUC .92, by the evidence of the best chunk alone .88. `answerability.json` keeps them.
@@ -13,6 +13,7 @@ other sites: AUC .92, by the evidence of the best chunk alone .88. `answerabilit
     phrase         largest share of the question's pairs of words that stand side by side
     names          largest share of the question's names that a chunk holds
     concentration  share of the first ten that are of the first one's page
+    defines        1 where the best chunk says what the question wants defined, else 0
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-from chapterverse.calibration import Calibration, Question
+from chapterverse.calibration import Calibration, Question, match
 from chapterverse_api.retrieval.candidates import Candidate
 
 Verdict = Literal["yes", "perhaps", "no"]
@@ -46,6 +47,7 @@ class AnswerFeatures(NamedTuple):
     phrase: float
     names: float
     concentration: float
+    defines: float
 
 
 def answer_features(
@@ -75,6 +77,7 @@ def answer_features(
         phrase=max(p.get("phrase", 0.0) for p in parts),
         names=max((c.features.names for c in first if c.features), default=0.0),
         concentration=sum(c.chunk.source_file_path == page for c in first) / LOOKED_AT,
+        defines=parts[0].get("defines", 0.0),
     )
 
 
@@ -83,7 +86,7 @@ def answerability(features: AnswerFeatures | None) -> float:
     if features is None:
         return 0.0
     model = _model()
-    logit = model["bias"] + sum(model[name] * value for name, value in features._asdict().items())
+    logit = model["bias"] + sum(model.get(name, 0.0) * value for name, value in features._asdict().items())
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, logit))))
 
 
@@ -111,14 +114,9 @@ def held_share(candidate: Candidate, question: Question) -> float:
 
 
 def _held(candidate: Candidate, question: Question) -> list[float]:
-    """Return for each word 1 where the chunk holds it in any form, half where it holds a part of it."""
+    """Return how much of each word the chunk holds, 0 to 1."""
     terms = frozenset(candidate.lexical.indices)
-    return [
-        1.0
-        if any(whole in terms for whole, *_ in word)
-        else 0.5 * any(not terms.isdisjoint(alternative) for alternative in word)
-        for word in question.words
-    ]
+    return [match(word, terms) for word in question.words]
 
 
 def _logit(probability: float) -> float:

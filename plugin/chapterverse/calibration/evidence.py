@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
@@ -156,11 +156,11 @@ class Matching:
         question, covered, score = self._question, 0.0, 0.0
         if held:
             for word, weight in zip(question.words, question.weights, strict=True):
-                covered += weight * _match(word, held)
+                covered += weight * match(word, held)
         for term, weight in held.items():
             score += weight * self._idf[term]
         strength = min(1.0, score / (self._total * (K1 + 1)))
-        names = _mean([_match(word, held) for word in question.names])
+        names = _mean([match(word, held) for word in question.names])
         return Features(covered / self._total, strength, self._length, question.familiarity, nearness, names, title)
 
 
@@ -177,7 +177,7 @@ def _mean(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares) if shares else 1.0
 
 
-def _match(word: Sequence[Terms], held: Mapping[int, float]) -> float:
+def match(word: Sequence[Terms], held: Container[int]) -> float:
     """Return 1 if the whole word matches in any of its forms, else the largest share of matching parts."""
     share = 0.0
     for whole, *parts in word:
