@@ -19,7 +19,7 @@ from chapterverse_api import phrases
 from chapterverse_api.circuit_breaker import FAILURES
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs, Segment
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.generation import Draft, GenerationRequest, Span
+from chapterverse_api.generation import GenerationRequest, Span
 from chapterverse_api.service import Service
 
 QUESTION = "How do I clear the cache?"
@@ -37,15 +37,14 @@ class ScriptedGenerator:
         self._spans = spans
         self._breaks = breaks
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         self.tasks.append(task)
         for i, span in enumerate(self._spans):
             if i == self._breaks:
                 raise ProviderError("The model broke off.", retryable=True)
-            yield span.text
+            yield span
         if self._breaks is not None:
             raise ProviderError("The model broke off.", retryable=True)
-        return self._spans
 
 
 @pytest.fixture(scope="module")
