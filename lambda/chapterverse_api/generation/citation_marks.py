@@ -27,12 +27,13 @@ _HEADED = rf" ?[,:–-] ?[^\W\d][^\[\]()<>\n]{{0,{_TITLE}}}"
 _INSIDE = rf" ?(?:see )?(?P<ids>{_SEVERAL})(?P<title>{_HEADED})? ?"
 _LINK = rf"\(https?://[^()\s]{{1,{_ADDRESS}}}\)"
 _FORMS = {
-    "[": re.compile(rf"\[(?P<twice>\[)?{_INSIDE}\](?(twice)\])(?:{_LINK})?", re.IGNORECASE),
+    "[": re.compile(rf"(?<!\[)\[(?P<twice>\[)?{_INSIDE}\](?(twice)\])(?:{_LINK})?", re.IGNORECASE),
     "(": re.compile(rf"\({_INSIDE}\)", re.IGNORECASE),
     "<": re.compile(rf"<{_INSIDE}>", re.IGNORECASE),
-    "【": re.compile(r"【 ?(?P<ids>\d{1,3}(?: ?[,，、;–-] ?\d{1,3}){0,9})(?P<title>)(?:†[^】\n]*)? ?】"),
+    "【": re.compile(r"【 ?(?P<ids>\d{1,3}(?: ?[,，、;–-] ?\d{1,3}){0,9})(?P<title>)(?:†[^】\n]{0,24})? ?】"),
 }
 _PLAIN = re.compile(r"[\[【][^A-Za-z(]*(?:†[^】\n]*)?[\]】]")
+_BEGUN = re.compile(r"(?:\[{1,2}|【)[\d ,;^–-]{0,9}\Z")
 _NUMBERS = re.compile(r"(\d+)(?:\^? ?[–-] ?\^?(\d+))?")
 #: "[1-9]" means all nine; of a wider range only the ends are taken at their word.
 _WIDEST = 20
@@ -82,7 +83,10 @@ class CitationMarks:
             pieces += [text[at : row.start], row.instead]
             named.update(dict.fromkeys(row.ids))
             at = row.end
-        return "".join([*pieces, text[at:]]), tuple(named)
+        # The limit of the model's length may have cut a mark.
+        left = "".join([*pieces, text[at:]])
+        begun = _BEGUN.search(left, max(0, len(left) - _BEFORE))
+        return left[: begun.start()].rstrip() if begun else left, tuple(named)
 
     def _rows(self, text: str) -> Iterator[_Row]:
         code = [found.span() for found in _CODE.finditer(text)]

@@ -57,7 +57,7 @@ class Reasoning:
         """Return what of the answer has come."""
         self.restarted = False
         if self._lead is None:
-            return self._unopened(text)
+            return self._unopened(text, last=last)
         self._lead += text
         while self._thinks or _THOUGHT.match(self._lead):
             end = _END.search(self._lead)
@@ -71,12 +71,11 @@ class Reasoning:
         if not last and (not begun or (begun[0] == "<" and len(begun) < _LONGEST and ">" not in begun)):
             return ""
         self._lead = None
-        return self._unopened(begun)
+        return self._unopened(begun, last=last)
 
-    def _unopened(self, text: str) -> str:
+    def _unopened(self, text: str, *, last: bool) -> str:
         """Return a text, or what is behind the last end of thoughts that nothing opened."""
-        text, known = self._tail + text, len(self._tail)
-        start = known
+        text, known, start = self._tail + text, len(self._tail), 0
         for tag in _TAG.finditer(text):
             if tag.end() <= known or text[max(0, tag.start() - 1) : tag.start()] in _QUOTES:
                 continue
@@ -86,13 +85,13 @@ class Reasoning:
                 self._opened -= 1
             else:
                 self.restarted, start = True, tag.end()
-        self._tail = text[max(start, len(text) - _LONGEST - 1) :]
+        self._tail = text[-_LONGEST - 1 :]
         if not self.restarted:
             return text[known:]
         # More thoughts may follow, and blanks do.
         self._lead, self._tail = "", ""
         self.restarted = False
-        said = self.read(text[start:])
+        said = self.read(text[start:], last=last)
         self.restarted = True
         return said
 

@@ -26,15 +26,19 @@ _RULE_CHARACTERS = 24
 # A model's marks of its sources behind a stop belong to the sentence before them: "Set it. [1] Build it."
 _NAMES = ("sources", "source", "documents", "document", "docs", "doc", "refs", "ref", "s")
 _NAMED = rf"(?:see )?(?:(?:{'|'.join(_NAMES)})[ .:_-]{{0,2}})?\^?\d{{1,3}}"
+_LINK = r"\(https?://[^()\s]{1,300}\)"
 _MARKS = (
-    rf"(?:[ \t]?(?:\[{{1,2}} ?(?i:{_NAMED})[^\[\]()\n]{{0,80}}\]{{1,2}}(?!\()"
-    rf"|\((?i:(?!\d){_NAMED})[^\[\]()\n]{{0,80}}\)"
+    rf"(?:[ \t]?(?:\[{{1,2}} ?(?i:{_NAMED})[^\[\]()\n]{{0,80}}\]{{1,2}}(?:{_LINK}|(?!\())"
+    rf"|\((?i:(?!\d){_NAMED})[^\[\]()\n]{{0,80}}\)|(?:\(\d{{1,3}}\)|<\d{{1,3}}>)(?=[ \t]*(?:\n|\Z))"
     r"|【\d{1,3}[^】\n]{0,24}】|</co[^<>\n]{0,40}>))*+"
 )
+_ONLY_MARKS = re.compile(rf"\s*(?=[\[【]){_MARKS}\s*")
+_MARK_LINE = re.compile(rf"(?=[\[【]){_MARKS}[ \t]*(?:\n|\Z)")
 _PARTS = "|".join(sorted({name[:i] for name in _NAMES for i in range(1, len(name) + 1)}, reverse=True))
 _BEGUN_MARK = re.compile(
-    rf"[\[(]{{1,2}} ?(?:s|se|see|(?:see )?(?:{_PARTS})?[ .:_-]{{0,2}}(?:\^?\d[^\[\]()\n]{{0,84}}\]?)?)\Z"
-    r"|【[^】\n]{0,28}\Z|</?(?:c(?:o[^<>\n]{0,40})?)?\Z",
+    rf"[\[(]{{1,2}} ?(?:s|se|see|(?:see )?(?:{_PARTS})?[ .:_-]{{0,2}}(?:\^|\^?\d[^\[\]()\n]{{0,84}}\]?)?)\Z"
+    rf"|\[{{1,2}} ?{_NAMED}[^\[\]()\n]{{0,80}}\]{{1,2}}\([^()\s]{{0,309}}\Z"
+    r"|【[^】\n]{0,28}\Z|<\d{0,3}\Z|</?(?:c(?:o[^<>\n]{0,40})?)?\Z",
     re.IGNORECASE,
 )
 # A lower-case letter after the stop means an abbreviation, "e.g. this".
@@ -47,13 +51,16 @@ _ABBREVIATED = re.compile(r"(?<![\w.])[^\W\d_]\.[ \u00a0]?[^\W\d_]\.\Z")
 _LETTER = re.compile(r"(?<![\w.])[^\W\d_]\.\s\Z")
 #: Characters before a stop that tell an abbreviation.
 _BEFORE = 6
+_TICK = re.compile(r"(?<!`)`(?!`)")
+#: Characters of the longest code span in which a sentence doesn't end.
+_CODE_SPAN = 80
 # What marks a heading, an item or stress around a sentence is not part of what it says.
 _LEADING = re.compile(r"(?:[\s>*_#|+-]|\d{1,3}[.)]\s|\[[ xX]\]\s)*")
 _TRAILING = " \t\r\n*_#>|"
 
 # Beginnings of lines and blocks that what follows decides on.
 _BEGUN_LINE = re.compile(r"\s*(?:#{1,6}|[-*+]|\d{1,3}[.)]?|`{1,2}|~{1,2}|[`~]{3}[^\n]*)\Z")
-_CLOSING = ("]", ")", "】", ">")
+_CLOSED = re.compile(r"[\])】>][ \t]*\Z")
 _BEGUN_HEADING = re.compile(r"\s*(?:\*\*?(?:[^*\n]+(?:\*\*?:?\s*)?)?|__?(?:[^_\n]+(?:__?:?\s*)?)?)\Z")
 
 
@@ -140,12 +147,17 @@ class SentenceReader:
 
     def _is_undecided(self, line: str) -> bool:
         """Whether more of a line tells whether it begins a block."""
-        row = self._one_line and line.lstrip().startswith("|") and len(line) < _RULE_CHARACTERS
-        return row or _BEGUN_LINE.match(line) is not None
+        begun = line.lstrip()
+        row = self._one_line and begun.startswith("|") and len(line) < _RULE_CHARACTERS
+        marks = begun[0] in "[【" and (_ONLY_MARKS.fullmatch(line) or _BEGUN_MARK.match(begun))
+        return row or bool(marks) or _BEGUN_LINE.match(line) is not None
 
     def _begin(self, line: str) -> Iterator[Sentence]:
         """Take a line that holds something."""
         fence = _FENCE.match(line)
+        if self._filled and not self._one_line and _ONLY_MARKS.fullmatch(line):
+            # They are those of the block above.
+            return
         if self._filled and (self._blank or self._one_line or fence or _BREAK.match(line)):
             yield from self._finish(self._line)
         self._fence = fence.group(1) if fence else ""
@@ -183,7 +195,7 @@ class SentenceReader:
     def _stops(self, end: int, *, last: bool) -> Iterator[Sentence]:
         """Yield the sentences that end before `end`, up to which the text belongs to the block."""
         at = self.start
-        if not last and self.text[end - 1 : end] in _CLOSING:
+        if not last and _CLOSED.search(self.text, max(self.start, end - _BEFORE), end):
             # A mark may go on as a link.
             return
         if at == self._block:
@@ -197,14 +209,16 @@ class SentenceReader:
                 _BEGUN_MARK.match(self.text[stop.end() : end]) or self._ends_abbreviation(stop, end) is None
             ):
                 return
-            if self._ends_abbreviation(stop, end) or self._is_quoted(stop):
+            behind = _MARK_LINE.match(self.text, stop.end(), end)
+            if behind or self._ends_abbreviation(stop, end) or self._is_quoted(stop):
                 continue
             if self.text[self.start : stop.end()].strip():
                 yield self._sentence(stop.end(), "prose")
 
     def _is_quoted(self, stop: re.Match[str]) -> bool:
-        """Whether a stop is one of a code span, which never goes on in the next line here."""
-        return "\n" not in stop.group() and self.text.count("`", self.start, stop.start()) % 2 == 1
+        """Whether a stop is one of a code span between single backticks, which never goes on in the next line here."""
+        ticks = [tick.start() for tick in _TICK.finditer(self.text, self.start, stop.start())]
+        return len(ticks) % 2 == 1 and "\n" not in stop.group() and stop.start() - ticks[-1] < _CODE_SPAN
 
     def _ends_abbreviation(self, stop: re.Match[str], end: int) -> bool | None:
         """Whether a stop is one of an abbreviation; None where the next character tells."""
