@@ -33,6 +33,7 @@ _MARKS = (
     r"|【\d{1,3}[^】\n]{0,24}】|</co[^<>\n]{0,40}>))*+"
 )
 _ONLY_MARKS = re.compile(rf"\s*(?=[\[【]){_MARKS}\s*")
+_MARK_ROW = re.compile(_MARKS)
 _MARK_LINE = re.compile(rf"(?=[\[【]){_MARKS}[ \t]*(?:\n|\Z)")
 _PARTS = "|".join(sorted({name[:i] for name in _NAMES for i in range(1, len(name) + 1)}, reverse=True))
 _BEGUN_MARK = re.compile(
@@ -149,8 +150,7 @@ class SentenceReader:
         """Whether more of a line tells whether it begins a block."""
         begun = line.lstrip()
         row = self._one_line and begun.startswith("|") and len(line) < _RULE_CHARACTERS
-        marks = begun[0] in "[【" and (_ONLY_MARKS.fullmatch(line) or _BEGUN_MARK.match(begun))
-        return row or bool(marks) or _BEGUN_LINE.match(line) is not None
+        return row or _begins_mark(begun) or _BEGUN_LINE.match(line) is not None
 
     def _begin(self, line: str) -> Iterator[Sentence]:
         """Take a line that holds something."""
@@ -237,6 +237,13 @@ class SentenceReader:
         made = Sentence(self.start, end, text.strip() if kind == "code" else words(text), kind)
         self.start = end
         return made
+
+
+def _begins_mark(line: str) -> bool:
+    """Whether there is nothing but marks in what is known of a line, the last perhaps begun."""
+    marks = _MARK_ROW.match(line)
+    rest = line[marks.end() if marks else 0 :].lstrip()
+    return line[0] in "[【" and (not rest or _BEGUN_MARK.match(rest) is not None)
 
 
 def words(text: str) -> str:

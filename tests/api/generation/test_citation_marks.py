@@ -43,7 +43,7 @@ MARKS: list[tuple[str, Cited]] = [
         ("- one\n", ("1",)), ("- two\n\n", ("2",)), ("1. three\n", ("1",)), ("2. four", ()),
     ]),
     ("[1] Set it. Build.\n- [2] Look", [("Set it. ", ("1",)), ("Build.\n", ()), ("- Look", ("2",))]),
-    ("Set it.\n\n[1]\n\nBuild.", [("Set it.\n\n", ("1",)), ("Build.", ())]),
+    ("Set it.\n\n[1]\n\nBuild.", [("Set it.\n\n\n\n", ("1",)), ("Build.", ())]),
     ("**Set it.** [1] Build", [("**Set it.** ", ("1",)), ("Build", ())]),
     ("| a | b [1] |\n| c [2] | d |", [("| a | b |\n", ("1",)), ("| c | d |", ("2",))]),
     ("Set it, e.g. Here [1]. Or z. B. There [2].", [("Set it, e.g. Here. ", ("1",)), ("Or z. B. There.", ("2",))]),
