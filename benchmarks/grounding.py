@@ -29,12 +29,12 @@ from labelled_answers import FOLDS, Answer, Report, Weights, load, report
 from planted import SITES, flawed, sections
 
 from chapterverse.text import lexical
+from chapterverse.text.sentences import split
 from chapterverse_api.generation import Draft, Passage
 from chapterverse_api.grounding import Verified, verify
 from chapterverse_api.grounding.features import GROUPS, NAMES, measure
 from chapterverse_api.grounding.model import CLASH, RAREST, Model
 from chapterverse_api.grounding.reading import Claim, Source
-from chapterverse_api.grounding.sentences import split
 
 ROOT = Path(__file__).resolve().parent.parent
 WEIGHTS = ROOT / "lambda/chapterverse_api/grounding/weights.json"

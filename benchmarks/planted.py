@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from chapterverse.text.sentences import split
 from chapterverse_api.generation import Passage
 from chapterverse_api.grounding.cues import opposites
-from chapterverse_api.grounding.sentences import split
 
 #: Sites; `uv` is left out, since the labelled answers are of it, too.
 SITES = ("docusaurus", "flask", "httpx", "hugo", "pydantic", "starlight", "vitepress")

@@ -341,10 +341,8 @@ class Meta(ResponseModel):
     sources: list[SourceChunk]
 
 
-class Delta(ResponseModel):
-    """A piece of the draft."""
-
-    text: str
+class Delta(Segment):
+    """A whole segment of the answer, checked before it is sent. What was sent stays: the response holds the same."""
 
 
 class StreamError(ResponseModel):

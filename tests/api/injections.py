@@ -230,7 +230,7 @@ class Obedient:
     tasks: list[GenerationRequest] = field(default_factory=list)
     obeyed: list[str] = field(default_factory=list)
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         self.tasks.append(task)
         ids = tuple(p.id for p in task.passages)
         said = next((order for text in _heard(task) if (order := order_in(text))), None)
@@ -241,10 +241,9 @@ class Obedient:
             # Behind the truth, so that there is an answer to hide in; with ids that were sent and with one that never
             # was, and once more without any, as models do.
             draft = (Span(task.passages[0].text, ids[:1]), _GAP, Span(said, (*ids, "99")), _GAP, Span(said))
-        text = "".join(span.text for span in draft)
         # In small pieces, so that no address comes whole.
-        yield from (text[at : at + 3] for at in range(0, len(text), 3))
-        return draft
+        for span in draft:
+            yield from (Span(span.text[at : at + 3], span.citations) for at in range(0, len(span.text), 3))
 
 
 def _heard(task: GenerationRequest) -> Iterator[str]:

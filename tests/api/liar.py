@@ -7,7 +7,7 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from random import Random
 
-from chapterverse_api.generation import Draft, GenerationRequest, Passage, Span
+from chapterverse_api.generation import GenerationRequest, Passage, Span
 
 #: Hosts that stand in no documentation. Whatever is left of one of them has leaked.
 HOSTS = ("evil.example", "evil.com", "phish.io", "exfil.net", "bad-host.co.uk")
@@ -40,16 +40,18 @@ class Liar:
         self._chance = Random(seed)
         self._foreign = foreign
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
-        spans = [span for _ in range(self._chance.randint(1, 6)) for span in self._said(task.passages)]
-        for span in spans:
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+        for span in self.whole(task):
             # In pieces of any size, as a model may stream.
             at = 0
             while at < len(span.text):
                 size = self._chance.choice((1, 3, 8, 40))
-                yield span.text[at : at + size]
+                yield Span(span.text[at : at + size], span.citations)
                 at += size
-        return tuple(spans)
+
+    def whole(self, task: GenerationRequest) -> list[Span]:
+        """Return the draft in spans of any size."""
+        return [span for _ in range(self._chance.randint(1, 6)) for span in self._said(task.passages)]
 
     def _said(self, passages: Sequence[Passage]) -> list[Span]:
         chance = self._chance

@@ -25,7 +25,7 @@ from chapterverse_api.answering.models import Models
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, dump
 from chapterverse_api.generation import Generator, open_generator
 from chapterverse_api.retrieval.rerankers import Reranker as Ranks
 from chapterverse_api.service import Service
@@ -216,6 +216,9 @@ def whole(events: Events) -> ChatResponse:
     assert cited <= sent.keys()
     assert all(sent[s.id] == s for s in last.source_chunks)
     assert "".join(s.text for s in last.segments) == last.response
+    # What was shown stays.
+    assert [dump(d) for d in drafted] == ([dump(s) for s in last.segments] if drafted else [])
+    assert all((s.check == "confirmed") == bool(s.citations) for s in last.segments)
     assert set(last.sources_cited) == {s.url for s in last.source_chunks if s.id in cited and s.url}
     assert (last.turn_id, last.mode) == (first.turn_id, first.mode)
     return last

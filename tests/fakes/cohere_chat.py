@@ -114,7 +114,7 @@ class ChatReply:
         thinking: sent before the text, in its own part.
         finish: the finish reason.
         error: sent with `finish`.
-        inline: send citations before the part's end, as in mode FAST.
+        inline: send each citation behind the piece that its words end with, as in mode FAST, and not behind the text.
         pause: seconds of silence before each event.
         change: maps the documented events to those that are sent.
         ended: called when the stream was sent to its end.
@@ -125,7 +125,7 @@ class ChatReply:
     thinking: str = ""
     finish: str = "COMPLETE"
     error: str | None = None
-    inline: bool = False
+    inline: bool = True
     pause: float = 0.0
     change: Callable[[Events], Events] | None = None
     ended: Callable[[], None] = lambda: None
@@ -191,12 +191,15 @@ _USAGE = {
 def _documented(reply: ChatReply) -> Events:
     index = int(bool(reply.thinking))
     text = _part(index, "text", reply.pieces)
-    cited = list(_cited(reply.citations))
+    if reply.inline:
+        text = list(_woven(text, reply))
+    cited = [] if reply.inline else list(_cited(reply.citations))
     end: dict[str, Any] = {"finish_reason": reply.finish, "usage": _USAGE}
     return [
         {"type": "message-start", "id": "fake", "delta": {"message": {"role": "assistant", "content": []}}},
         *(_part(0, "thinking", [reply.thinking]) if reply.thinking else []),
-        *([*text[:-1], *cited, text[-1]] if reply.inline else [*text, *cited]),
+        *text,
+        *cited,
         {"type": "message-end", "id": "fake", "delta": end | ({"error": reply.error} if reply.error else {})},
     ]
 
@@ -208,6 +211,19 @@ def _part(index: int, kind: str, pieces: Sequence[str]) -> Events:
         *({"type": "content-delta", "index": index, "delta": delta} for delta in deltas),
         {"type": "content-end", "index": index},
     ]
+
+
+def _woven(text: Events, reply: ChatReply) -> Iterator[dict[str, Any]]:
+    """Yield the events of a text with each citation behind the delta in which its words end."""
+    pairs = [(one["end"], list(_cited([one]))) for one in reply.citations]
+    waiting, length = sorted(pairs, key=lambda pair: pair[0]), 0
+    yield text[0]
+    for piece, delta in zip(reply.pieces, text[1:-1], strict=True):
+        yield delta
+        length += len(piece)
+        while waiting and waiting[0][0] <= length:
+            yield from waiting.pop(0)[1]
+    yield text[-1]
 
 
 def _cited(citations: Events) -> Iterator[dict[str, Any]]:

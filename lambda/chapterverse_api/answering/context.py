@@ -155,7 +155,7 @@ def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     selection = query.selected_text or ""
     home = _home(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
     # Whoever has a reader send a text may want an address in it shown under this site's name.
-    selection = Links((), home.texts if home else ()).text(selection)
+    selection = Links((), home.texts if home else ()).without_foreign(selection)
     language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
     chapter = home.place.chapter if home else phrases.of(language).selection
     url = home.url if home else None

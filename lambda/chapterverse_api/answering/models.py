@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from chapterverse.embedding import Embedder, LazySize, Vector, open_embedder
@@ -20,9 +20,9 @@ from chapterverse_api.conversation.history import REWRITTEN_LENGTH, REWRITTEN_TO
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import (
     ChatMessage,
-    Draft,
     GenerationRequest,
     Generator,
+    Span,
     Writer,
     open_generator,
     prompts,
@@ -134,26 +134,22 @@ class MeteredGenerator:
     def name(self) -> str:
         return self.generator.name
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         # One that is left before its end may write on, and what it writes is billed, heard or not.
         billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.call.thoughts)
-        steps = self.generator.generate(task)
+        texts: list[str] = []
         try:
-            while True:
-                try:
-                    text = next(steps)
-                except StopIteration as end:
-                    draft: Draft = end.value
-                    # Where nobody tells what was billed, there may have been thoughts besides the draft.
-                    written = task.usage.written or _tokens(*(span.text for span in draft)) + self.call.thoughts
-                    return draft
-                except ProviderError as error:
-                    billed = began or not error.unbilled
-                    raise
-                began = True
-                yield text
+            with closing(self.generator.generate(task)) as spans:
+                for span in spans:
+                    began = True
+                    texts.append(span.text)
+                    yield span
+            # Where nobody tells what was billed, there may have been thoughts besides the draft.
+            written = task.usage.written or _tokens(*texts) + self.call.thoughts
+        except ProviderError as error:
+            billed = began or not error.unbilled
+            raise
         finally:
-            steps.close()
             if billed:
                 self.call.turn_budget.add_generated(self.call.price, task.usage.read or _prompt(task), written)
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Generator as Steps
+from contextlib import closing
 
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, Weights, from_index, from_selection
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.response import answer, refusal
+from chapterverse_api.answering.response import answer, refusal, segment
+from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import ChatQuery, Delta, Events, Meta
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import Draft, Span
+from chapterverse_api.generation import Generator, Span
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.generation.refusal_filter import NotInDocs, refusable
-from chapterverse_api.generation.stray_marks import without_marks
-from chapterverse_api.grounding import FLOOR, verify
-from chapterverse_api.grounding.links import Links
+
+_QUOTED = "The answer is quoted, since the model failed."
+_STOPPED = "The answer ends early, since the model failed."
+_THOUGHTS = (
+    "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
+)
 
 
 def answer_query(
@@ -30,7 +34,7 @@ def answer_query(
     origins: Collection[str] = (),
     turn_budget: TurnBudget | None = None,
 ) -> Events:
-    """Yield `Meta`, the draft as `Delta`s, and last the verified `ChatResponse`.
+    """Yield `Meta`, each checked segment as a `Delta`, and last the `ChatResponse` that is made of these segments.
 
     Args:
         deadline: until when, at the latest; 25 seconds from now where it is left out.
@@ -53,31 +57,25 @@ def answer_query(
         yield from turn.ended(refusal(context, turn))
         return
 
-    # Second refusal: the generator was told to say so where the passages hold no answer.
-    try:
-        draft, failure = yield from _drafted(context, turn)
-    except NotInDocs:
-        yield from turn.ended(refusal(context, turn))
-        return
-    passages, weights = context.task.passages, Weights(context.snapshot)
-    verified = verify(without_marks(draft, passages), passages, context.task.language, weights)
-    # A selection needs no index.
-    unweighed = "The index could not be reached any more; all words of the answer were weighed alike."
-    unweighed = unweighed if weights.lost and context.retrieval_used else ""
+    # Second refusal: the generator was told to say so where the passages hold no answer. And last: what waits is shown
+    # only where a citation holds. What was shown stays.
+    weights = Weights(context.snapshot)
+    segments, failure = yield from _drafted(context, turn, weights)
+    degraded = _degraded(context, turn, segments, weights, failure)
     turn.log(
         "response_generated",
-        generator="extractive" if failure else turn.models.generator.name,
-        dropped_citations=verified.dropped,
+        generator="extractive" if failure == _QUOTED else turn.models.generator.name,
+        dropped_citations=segments.verified.dropped,
     )
-
-    # Last refusal: an answer in which no citation holds, or that hardly rests on what was sent, is no answer.
-    cited = any(span.citations and span.text.strip() for span in verified.spans)
-    degraded = " ".join(filter(None, (failure, turn.models.turn_budget.reason, context.degraded, unweighed))) or None
-    if not cited or verified.confidence < FLOOR:
+    if not segments.shown:
         yield from turn.ended(refusal(context, turn, degraded))
         return
-    quoted = failure is not None or turn.models.generator.name == Extractive.name
-    yield from turn.ended(answer(context, verified, degraded, turn, quoted=quoted))
+    ours = phrases.of(context.language)
+    not_in_docs = segments.draft.refused or (failure != _STOPPED and not segments.verified.cited)
+    if not_in_docs or segments.draft.is_cut:
+        yield from map(_delta, segments.add(ours.refused if not_in_docs else ours.cut))
+    quoted = failure == _QUOTED or turn.models.generator.name == Extractive.name
+    yield from turn.ended(answer(context, segments.verified, degraded, turn, quoted=quoted, not_in_docs=not_in_docs))
 
 
 def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
@@ -98,34 +96,54 @@ def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
     )
 
 
-def _drafted(context: AnswerContext, turn: Turn) -> Steps[Delta, None, tuple[Draft, str | None]]:
-    """Stream the draft and return it, with the reason if quoting had to stand in for the generator."""
-    links, models = Links(context.task.passages), turn.models
-    framed = yield from _framed(context)
+def _drafted(context: AnswerContext, turn: Turn, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
+    """Show the draft and return it, with what failed.
+
+    Quoting stands in for a generator that fails before anything of it was shown.
+    """
+    segments, models = _segments(context, weights), turn.models
     try:
-        with models.circuit.asking(NotInDocs), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            draft = yield from _streamed(links.stream(refusable(models.generator.generate(context.task))))
+        with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+            yield from _shown(segments, models.generator, context)
     except ProviderError as error:
         turn.log_failure("generator", error)
-        draft = yield from _streamed(links.stream(Extractive().generate(context.task)))
-        return (*framed, *draft), "The answer is quoted, since the model failed."
-    return (*framed, *draft), None
+        if segments.shown:
+            return segments, _STOPPED
+        segments = _segments(context, weights)
+        yield from _shown(segments, Extractive(), context)
+        return segments, _QUOTED
+    return segments, None
 
 
-def _framed(context: AnswerContext) -> Steps[Delta, None, Draft]:
-    """Say first what the reader must know of the passages."""
-    if not context.other_language:
-        return ()
-    note = Span(f"{phrases.of(context.language).other_language}\n\n", kind="framing")
-    yield Delta(text=note.text)
-    return (note,)
+def _segments(context: AnswerContext, weights: Weights) -> Segments:
+    """Return the segments of an answer, which say first what the reader must know of the passages."""
+    note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
+    return Segments(context.task, weights, note=note)
 
 
-def _streamed(steps: Steps[str, None, Draft]) -> Steps[Delta, None, Draft]:
-    while True:
-        try:
-            text = next(steps)
-        except StopIteration as end:
-            draft: Draft = end.value
-            return draft
-        yield Delta(text=text)
+def _shown(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:
+    with closing(generator.generate(context.task)) as draft:
+        for span in draft:
+            yield from map(_delta, segments.read(span))
+            if segments.draft.is_over:
+                break
+    yield from map(_delta, segments.end())
+
+
+def _delta(span: Span) -> Delta:
+    return Delta(**segment(span).model_dump())
+
+
+def _degraded(
+    context: AnswerContext, turn: Turn, segments: Segments, weights: Weights, failure: str | None
+) -> str | None:
+    # A selection needs no index.
+    unweighed = weights.lost and context.retrieval_used
+    reasons = (
+        failure,
+        _THOUGHTS if segments.restarted else None,
+        turn.models.turn_budget.reason,
+        context.degraded,
+        "The index could not be reached any more; all words of the answer were weighed alike." if unweighed else None,
+    )
+    return " ".join(filter(None, reasons)) or None

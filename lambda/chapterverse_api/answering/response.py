@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.suggestions import suggestions
@@ -12,35 +10,37 @@ from chapterverse_api.contract import ChatResponse, Segment, Status
 from chapterverse_api.generation import Span
 from chapterverse_api.grounding import Verified
 
+#: Of these the reader is told where to look on.
+_POINTED = ("partial", "not_in_docs")
+
 
 def answer(
-    context: AnswerContext, verified: Verified, degraded: str | None, turn: Turn, *, quoted: bool
+    context: AnswerContext, verified: Verified, degraded: str | None, turn: Turn, *, quoted: bool, not_in_docs: bool
 ) -> ChatResponse:
-    """Return what the verified draft amounts to.
+    """Return what the segments that were shown amount to.
 
     Args:
-        quoted: whether the draft is made of quotes, by no model.
+        quoted: whether they are quotes, by no model.
+        not_in_docs: whether the docs hold no answer after all.
     """
-    segments = [_segment(span) for span in verified.spans]
-    cut = any(span.cut for span in verified.spans)
-    if cut:
-        segments.append(Segment(text=f"\n\n{phrases.of(context.language).cut}", kind="framing"))
+    segments = [segment(span) for span in verified.spans]
     cited = {i for span in verified.spans for i in span.citations}
     sources = [s for s in context.sources if s.id in cited] + [s for s in context.sources if s.id not in cited]
     # A model that answers from weak passages has read them; quotes have not.
     unsure = context.task.unsure and quoted
-    status: Status = "partial" if unsure or context.other_language or verified.partial or cut else "answered"
+    status: Status = "partial" if unsure or context.other_language or verified.partial else "answered"
+    status = "not_in_docs" if not_in_docs else "degraded" if degraded else status
     return turn.response(
-        response="".join(segment.text for segment in segments),
+        response="".join(one.text for one in segments),
         source_chunks=sources,
         segments=segments,
         mode=context.mode,
-        status="degraded" if degraded else status,
+        status=status,
         grounding_confidence=round(verified.confidence, 4),
         retrieval_used=context.retrieval_used,
         sources_cited=_cited_urls(verified, context),
-        follow_ups=[suggestion.text for suggestion in suggestions(context, cited, turn)],
-        nearest=list(context.nearest) if context.mode == "selected_text" or status == "partial" else [],
+        follow_ups=[] if not_in_docs else [suggestion.text for suggestion in suggestions(context, cited, turn)],
+        nearest=list(context.nearest) if context.mode == "selected_text" or status in _POINTED else [],
         degraded_reason=degraded,
         searched_as=context.searched_as,
     )
@@ -65,9 +65,8 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
     )
 
 
-def _segment(span: Span) -> Segment:
-    check: Literal["confirmed", "none"] = "confirmed" if span.citations else "none"
-    return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=check, mark=span.mark)
+def segment(span: Span) -> Segment:
+    return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)
 
 
 def _cited_urls(verified: Verified, context: AnswerContext) -> list[str]:

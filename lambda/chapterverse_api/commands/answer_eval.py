@@ -17,13 +17,13 @@ from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
+from chapterverse.text.sentences import split
 from chapterverse_api import phrases
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.generation import Passage, Span
 from chapterverse_api.grounding import verify
-from chapterverse_api.grounding.sentences import split
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import checked

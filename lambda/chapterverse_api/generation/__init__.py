@@ -9,6 +9,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.generation.types import (
     ChatMessage,
+    Check,
     Draft,
     GenerationRequest,
     Generator,
@@ -16,11 +17,11 @@ from chapterverse_api.generation.types import (
     Span,
     Usage,
     Writer,
-    without,
 )
 
 __all__ = [
     "ChatMessage",
+    "Check",
     "Draft",
     "GenerationRequest",
     "Generator",
@@ -29,7 +30,6 @@ __all__ = [
     "Usage",
     "Writer",
     "open_generator",
-    "without",
 ]
 
 

@@ -19,10 +19,9 @@ from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderErro
 from chapterverse.providers.bedrock import Runtime
 from chapterverse.providers.errors import TextRejected
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
-from chapterverse_api.generation.numbered_citations import numbered
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions
-from chapterverse_api.generation.reasoning_filter import without_reasoning, written
-from chapterverse_api.generation.types import ChatMessage, Draft, GenerationRequest, Usage
+from chapterverse_api.generation.reasoning import written
+from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Span, Usage, spans
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _SECONDS = (1.5, TOTAL_SECONDS)
@@ -63,12 +62,11 @@ class BedrockGenerator:
         # Anybody may read it, and an ARN begins with the number of an account.
         return f"bedrock:{self._model.rpartition('/')[2]}"
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft as it is written; see `Generator`."""
         nonce = secrets.token_hex(8)
         request = self._request(instructions(task, nonce), conversation(task, nonce))
-        with closing(self._texts(request, task.deadline, task.usage)) as texts:
-            return (yield from numbered(without_reasoning(texts), task.passages))
+        yield from spans(self._texts(request, task.deadline, task.usage))
 
     def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return a short text; see `Writer`."""

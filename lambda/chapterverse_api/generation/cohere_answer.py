@@ -1,4 +1,9 @@
-"""Reads Cohere's stream: events to text, native citations to spans.
+"""Reads Cohere's stream: events to spans of text with native citations.
+
+In the mode FAST the event of a citation comes among the text, soon behind its last word
+(https://docs.cohere.com/docs/rag-citations, https://docs.cohere.com/docs/rag-streaming). So a sentence waits until a
+citation begins behind it, the next sentence is whole too, or the message ends; a citation that comes later than that
+is lost, and the check looks for a source by itself.
 
 Nothing of a reply is trusted. Offsets are code points of one content part; a citation whose text does not stand where
 it says moves to where it stands, if that is one place alone, or is dropped. The ids are judged by `grounding`.
@@ -8,15 +13,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from chapterverse.errors import ProviderError
 from chapterverse.net import Event
-from chapterverse_api.generation.reasoning_filter import MOST_CHARACTERS
-from chapterverse_api.generation.types import Draft, Span, Usage
+from chapterverse.text.sentences import SentenceReader
+from chapterverse_api.generation.reasoning import MOST_CHARACTERS, too_long
+from chapterverse_api.generation.types import Span, Usage
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MOST_CITATIONS = 300
@@ -27,6 +33,9 @@ _MOST_TOKENS = 10_000_000
 #: Reasons to stop that leave a text which can stand.
 _WHOLE = ("COMPLETE", "STOP_SEQUENCE")
 _CUT = "MAX_TOKENS"
+
+#: Characters of the sentence behind by which it is known that one ended.
+_AHEAD = 24
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -51,75 +60,98 @@ class CohereAnswer:
     def __init__(self) -> None:
         self.is_over = False
         self.usage = Usage()
-        self._pieces: list[str] = []
-        self._length = 0
+        self._sentences = SentenceReader()
+        self._ends: list[int] = []
+        # Up to where no citation is waited for, and up to where the text was given away.
+        self._settled = self._given = 0
         # Where each text part begins in the whole, by its index; thoughts are no part.
         self._starts: dict[Any, int] = {}
         self._thoughts: set[Any] = set()
-        self._citations: list[Mapping[str, Any]] = []
+        self._citations: list[_CohereCitation] = []
         self._finish = ""
 
-    def read(self, event: Event) -> str:
-        """Take an event and return the text that it adds.
+    def read(self, event: Event) -> Iterator[Span]:
+        """Take an event and yield the text that no later event says anything of.
 
         Raises:
             ProviderError: it is no event of Cohere's, or says that the answer failed.
         """
         if event.data in {"", "[DONE]"}:
-            return ""
+            return
         said = _parsed(event.data)
         kind, delta = said.get("type") or event.name, _mapping(said.get("delta"))
         if delta.get("error") is not None:
             raise failed()
         message = _mapping(delta.get("message"))
         if kind in ("content-start", "content-delta"):
-            return self._text(said.get("index"), _mapping(message.get("content")))
-        if kind == "citation-start":
+            self._text(said.get("index"), _mapping(message.get("content")))
+            yield from self._settle(self._ends[-2] if len(self._ends) > 1 else 0)
+        elif kind == "citation-start":
             self._cite(message.get("citations"))
+            begun = self._citations[-1].start if self._citations else 0
+            yield from self._settle(max((end for end in self._ends if end <= begun), default=0))
         elif kind == "message-end":
             self._finish = finish(delta.get("finish_reason"))
             billed = _mapping(_mapping(delta.get("usage")).get("billed_units"))
             self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
-        return ""
 
-    def draft(self) -> Draft:
-        """Return the whole text in spans.
+    def end(self) -> Iterator[Span]:
+        """Yield what is left.
 
         Raises:
             ProviderError: the stream ended before the answer did, or said nothing.
         """
         if not self.is_over:
             raise ProviderError("Cohere broke off in the middle of its answer: try again later.", retryable=True)
-        text = "".join(self._pieces)
-        if not text.strip():
+        if not self._sentences.text.strip():
             raise empty()
-        drafted = tuple(_spans(text, [c for said in self._citations if (c := self._placed(said, text))]))
-        return (*drafted[:-1], replace(drafted[-1], cut=self._finish == _CUT))
+        yield from self._spans(len(self._sentences.text))
+        if self._finish == _CUT:
+            yield Span("", cut=True)
 
-    def _text(self, index: Any, content: Mapping[str, Any]) -> str:
+    def _settle(self, end: int) -> Iterator[Span]:
+        """Yield the sentences up to there, with as much of the next one as shows that they ended."""
+        if end > self._settled:
+            self._settled = end
+            yield from self._spans(min(end + _AHEAD, len(self._sentences.text)))
+
+    def _spans(self, end: int) -> Iterator[Span]:
+        """Yield the text up to there, cut wherever a citation begins or ends."""
+        start, self._given = self._given, max(end, self._given)
+        here = [c for c in self._citations if c.end > start and c.start < end]
+        borders = {start, end, *(b for c in here for b in (c.start, c.end) if start < b < end)} if end > start else ()
+        for first, last in pairwise(sorted(borders)):
+            covering = (c.ids for c in here if c.start <= first and last <= c.end)
+            yield Span(self._sentences.text[first:last], tuple(dict.fromkeys(i for ids in covering for i in ids)))
+
+    def _text(self, index: Any, content: Mapping[str, Any]) -> None:
         index = _key(index)
         if content.get("type") == "thinking" or content.get("thinking"):
             self._thoughts.add(index)
         text = content.get("text")
         if text is None or index in self._thoughts:
-            return ""
+            return
         if not isinstance(text, str):
             raise no_reply()
-        self._starts.setdefault(index, self._length)
-        self._length += len(text)
-        if self._length > MOST_CHARACTERS:
-            raise ProviderError("Cohere answered with more than it was asked for.")
-        self._pieces.append(_sound(text))
-        return self._pieces[-1]
+        whole = self._sentences.text
+        self._starts.setdefault(index, len(whole))
+        if len(whole) + len(text) > MOST_CHARACTERS:
+            raise too_long()
+        self._ends += [sentence.end for sentence in self._sentences.read(_sound(text))]
 
     def _cite(self, citations: Any) -> None:
         # One object, as its streams hold, though its replies hold a list and its description is of both.
-        found = citations if isinstance(citations, list) else [citations]
-        self._citations += [c for c in found if isinstance(c, dict)][: _MOST_CITATIONS - len(self._citations)]
+        listed = citations if isinstance(citations, list) else [citations]
+        for said in listed[: _MOST_CITATIONS - len(self._citations)]:
+            if placed := self._placed(_mapping(said)):
+                # The first words of a sentence may have been given away; its citations are one.
+                late = self._settled <= placed.start and placed.end <= self._given
+                self._citations.append(replace(placed, end=self._given + 1) if late else placed)
 
-    def _placed(self, said: Mapping[str, Any], text: str) -> _CohereCitation | None:
+    def _placed(self, said: Mapping[str, Any]) -> _CohereCitation | None:
         """Return where a citation belongs, None where that is unknown or it cites for a thought."""
+        text = self._sentences.text
         ids, index, kind = _ids(said.get("sources")), _key(said.get("content_index")), said.get("type")
         if not ids or index in self._thoughts or kind not in (None, "TEXT_CONTENT"):
             return None
@@ -138,14 +170,6 @@ class CohereAnswer:
         if type(start) is not int or type(end) is not int or not 0 <= start < end <= MOST_CHARACTERS:
             return None
         return range(base + start, base + end)
-
-
-def _spans(text: str, citations: Sequence[_CohereCitation]) -> Iterator[Span]:
-    """Yield the text, cut wherever a citation begins or ends."""
-    borders = {0, len(text), *(c.start for c in citations), *(c.end for c in citations)}
-    for start, end in pairwise(sorted(borders)):
-        covering = (c.ids for c in citations if c.start <= start and end <= c.end)
-        yield Span(text[start:end], tuple(dict.fromkeys(i for ids in covering for i in ids)))
 
 
 def whole_text(body: Any) -> str:

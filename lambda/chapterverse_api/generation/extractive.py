@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from chapterverse_api import phrases
 from chapterverse_api.generation.blocks import QuotableBlock, split, terms_of
-from chapterverse_api.generation.types import Draft, GenerationRequest, Passage, Span
+from chapterverse_api.generation.types import GenerationRequest, Passage, Span
 
 WINDOW_WORDS = 55
 WINDOWS = 2
@@ -52,10 +52,9 @@ class Extractive:
 
     name = "extractive"
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         ours = phrases.of(task.language)
-        spans = [Span(f"{ours.unsure if task.unsure else ours.quoted}\n\n", kind="framing")]
-        yield spans[0].text
+        yield Span(f"{ours.unsure if task.unsure else ours.quoted}\n\n", kind="framing")
         chosen = _choose(task)[: 1 if task.unsure else WINDOWS]
         shown = {u.text for window in chosen for u in window.units if u.code}
         for i, window in enumerate(chosen):
@@ -65,9 +64,7 @@ class Extractive:
             parts.append(window.text)
             if not _together(window, after):
                 parts += _nearest_code(window, task, shown)
-            spans.append(Span("\n\n".join(parts) + ("\n\n" if after else ""), (window.passage.id,)))
-            yield spans[-1].text
-        return tuple(spans)
+            yield Span("\n\n".join(parts) + ("\n\n" if after else ""), (window.passage.id,))
 
 
 def _choose(task: GenerationRequest) -> list[QuoteWindow]:

@@ -4,7 +4,7 @@
     openai:qwen3:8b        with CHAPTERVERSE_OPENAI_URL=http://localhost:11434, which needs none
 
 The address stands without `/v1`. These models know no documents, so they get numbered sources (`prompts`) and cite by
-marks (`numbered`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
+marks (`citation_marks`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import secrets
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,11 +24,9 @@ from chapterverse.net.address import unversioned
 from chapterverse.net.messages import parsed
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.numbered_citations import numbered
-from chapterverse_api.generation.pieces import Pieces
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions
-from chapterverse_api.generation.reasoning_filter import without_reasoning, written
-from chapterverse_api.generation.types import ChatMessage, Draft, GenerationRequest, Usage
+from chapterverse_api.generation.reasoning import written
+from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Span, Usage, spans
 
 _PATH = "/v1/chat/completions"
 
@@ -124,17 +122,11 @@ class OpenAIGenerator:
     def name(self) -> str:
         return f"openai:{self._model}"
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
-        """Yield the draft as it is written; see `Generator`.
-
-        In one case the texts yielded are more than those of the spans: thoughts whose end comes without a beginning
-        were shown by then, and the spans, of which the answer is made, hold what follows them.
-        """
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+        """Yield the draft as it is written; see `Generator`."""
         nonce = secrets.token_hex(8)
         said = conversation(task, nonce)
-        asked = self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.deadline, task.usage)
-        with closing(asked) as texts:
-            return (yield from numbered(without_reasoning(texts), task.passages))
+        yield from spans(self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.deadline, task.usage))
 
     def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return a short text; see `Writer`."""
@@ -185,19 +177,17 @@ def _text_stream(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
 
 def _streamed(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
     """Yield the text of a stream that ends with a reason, with `[DONE]`, or else has failed."""
-    events, pieces = stream.events(), Pieces(stream)
+    events = stream.events()
     for event in events:
         if event.data.strip() == "[DONE]":
-            yield pieces.rest()
             return False
         # Some servers give their chunks a name.
         chunk = _chunk(event.data if event.name != "error" else "")
         _count(chunk, usage)
         choice = _first(chunk)
-        if text := pieces.take(_text(choice.get("delta"))):
+        if text := _text(choice.get("delta")):
             yield text
         if reason := choice.get("finish_reason"):
-            yield pieces.rest()
             cut = _is_cut(reason)
             _count_rest(stream, events, usage)
             return cut

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator as Steps
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import compress
-from typing import Literal, Protocol, runtime_checkable
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.calibration import Question
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.deadline import Deadline
+
+Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
 #: More is no number of tokens.
 _MOST_TOKENS = 10_000_000
@@ -112,6 +114,7 @@ class Span:
             `prose` a model's.
         mark: the part of the text that answers, where it is known.
         cut: the model's limit of length ended the draft here.
+        check: what was found out of it: citations hold, or it claims something that no source carries, or nothing.
     """
 
     text: str
@@ -119,19 +122,22 @@ class Span:
     kind: Literal["quote", "prose", "framing"] = "prose"
     mark: str | None = None
     cut: bool = False
+    check: Check = "none"
 
 
 Draft = tuple[Span, ...]
 
 
-def without(draft: Draft, kept: Sequence[int]) -> Draft:
-    """Return the draft without the characters for which `kept`, one for each of the whole text, is 0."""
-    spans, at = [], 0
-    for span in draft:
-        end = at + len(span.text)
-        spans.append(replace(span, text="".join(compress(span.text, kept[at:end]))))
-        at = end
-    return tuple(spans)
+def spans(texts: Steps[str, None, bool]) -> Steps[Span, None, None]:
+    """Yield a model's text as spans; `texts` returns whether its limit of length ended it, and is closed at the end."""
+    with closing(texts):
+        while True:
+            try:
+                yield Span(next(texts))
+            except StopIteration as end:
+                if end.value:
+                    yield Span("", cut=True)
+                return
 
 
 class Generator(Protocol):
@@ -140,10 +146,11 @@ class Generator(Protocol):
     @property
     def name(self) -> str: ...
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
-        """Yield the draft's text as it comes, and return the whole with its claimed citations.
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+        """Yield the draft with its claimed citations, as it comes.
 
-        The texts yielded, joined, are those of the returned spans. Closing it ends the model's work.
+        Spans of prose are pieces of one text and may end anywhere; the marks by which a model cites, "[1]", may stand
+        in them. A quote or a framing is whole. Closing it ends the model's work.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.

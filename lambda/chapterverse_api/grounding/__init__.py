@@ -16,23 +16,21 @@ for it; calibrated on labelled answers of a language model (`site_example/docs/h
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import TypeAlias
 
-from chapterverse_api.generation import Draft, Passage, Span
+from chapterverse.text.sentences import Sentence, SentenceReader, split
+from chapterverse_api.generation import Check, Draft, Passage, Span
 from chapterverse_api.grounding.claims import asserts, leaves_open, says_nothing
 from chapterverse_api.grounding.model import Model, trained
-from chapterverse_api.grounding.reading import Claim, Source
-from chapterverse_api.grounding.sentences import Sentence, split
-from chapterverse_api.grounding.verdict import LEAST_WORDS, Verdict, judge
+from chapterverse_api.grounding.reading import Claim, Source, flat
+from chapterverse_api.grounding.verdict import LEAST_WORDS, QUOTED, Verdict, judge, quotes
 
 #: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.
 Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
 
-#: An answer of less confidence is refused.
-FLOOR = 0.4
 #: Of more unconfirmed claims, and at least so many, an answer is partial.
 MOST_UNCONFIRMED, LEAST_UNCONFIRMED = 0.2, 2
 #: A passage that holds less of a sentence's words, by idf, is not asked whether it says it, unless it is cited.
@@ -44,7 +42,7 @@ class Verified:
     """A draft that was checked.
 
     Attributes:
-        spans: the draft's text, unchanged, in runs of sentences that the same citations carry.
+        spans: the draft's text, unchanged, sentence by sentence.
         dropped: how many citations that a sentence claimed did not hold.
         confidence: 0 to 1 over all that claims something; 0 where nothing does.
         flagged: how many sentences claim something that no passage was found to say.
@@ -60,38 +58,88 @@ class Verified:
     leaves_open: bool = False
 
     @property
+    def cited(self) -> bool:
+        """Whether any citation holds."""
+        return any(span.citations for span in self.spans)
+
+    @property
     def partial(self) -> bool:
         """Whether a part is left open by the draft's own words, or too much of it is unconfirmed."""
         unconfirmed = self.flagged >= LEAST_UNCONFIRMED and self.flagged > MOST_UNCONFIRMED * self.claims
         return self.leaves_open or unconfirmed or any(span.cut for span in self.spans)
 
 
+class Verifier:
+    """Checks the sentences of one answer, in order, against the passages that were sent; these are read once.
+
+    Args:
+        passages: best first.
+    """
+
+    def __init__(self, passages: Sequence[Passage], language: str, weigh: Weigh, model: Model | None = None) -> None:
+        self._sources = {p.id: Source(p, language) for p in passages}
+        self._language, self._weigh = language, weigh
+        self._model = model or trained()
+        self._checked = list[_Checked]()
+        self._quotes = 0
+
+    def check(self, sentence: Sentence, claimed: Sequence[str]) -> tuple[tuple[str, ...], Check]:
+        """Return the citations of a sentence that hold, and what is to be said of it.
+
+        Args:
+            claimed: the ids that the generator gave.
+        """
+        one = _Checked(sentence, claimed, self._sources, self._language, self._weigh, self._model)
+        self._checked.append(one)
+        return one.citations, "confirmed" if one.citations else "unconfirmed" if one.flagged else "none"
+
+    def check_quote(self, span: Span) -> Iterator[Span]:
+        """Yield a quote with the citations that hold: whole where a passage that it cites holds it to the letter."""
+        sources = [self._sources[i] for i in span.citations if i in self._sources]
+        if any(quotes(source, flat(span.text)) for source in sources):
+            self._quotes += 1
+            yield replace(span, check="confirmed")
+            return
+        for sentence in split(span.text):
+            citations, check = self.check(sentence, span.citations)
+            text = span.text[sentence.start : sentence.end]
+            mark = span.mark if span.mark and span.mark in text else None
+            yield replace(span, text=text, citations=citations, check=check, mark=mark)
+
+    def verified(self, spans: Iterable[Span]) -> Verified:
+        """Return what the check amounts to, with the spans that were made of it."""
+        every = self._checked
+        measured = [c.probability for c in every if c.probability is not None]
+        measured += [self._model.probability(QUOTED)] * self._quotes
+        return Verified(
+            spans=tuple(spans),
+            dropped=sum(c.dropped for c in every),
+            confidence=sum(measured) / len(measured) if measured else 0.0,
+            flagged=sum(c.flagged for c in every),
+            claims=sum(c.claims or bool(c.citations) for c in every) + self._quotes,
+            # A passage that says so of something is only quoted.
+            leaves_open=any(
+                leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations
+            ),
+        )
+
+
 def verify(
     draft: Draft, passages: Sequence[Passage], language: str, weigh: Weigh, model: Model | None = None
 ) -> Verified:
-    """Check each span of a draft, sentence by sentence, against the passages that were sent, best passage first."""
-    sources = {p.id: Source(p, language) for p in passages}
-    model = model or trained()
-    spans, every = list[Span](), list[_Checked]()
+    """Check a whole draft against the passages that were sent, best passage first."""
+    verifier, spans = Verifier(passages, language, weigh, model), list[Span]()
     for part in _parts(draft):
         if part[0].kind == "framing":
             spans.extend(replace(span, citations=()) for span in part)
             continue
-        checked = [_Checked(s, c, sources, language, weigh, model) for s, c in _claimed(part)]
-        every.extend(checked)
-        spans.extend(_runs(checked, "".join(span.text for span in part)))
+        text = "".join(span.text for span in part)
+        for sentence, claimed in _claimed(part):
+            citations, check = verifier.check(sentence, claimed)
+            spans.append(Span(text[sentence.start : sentence.end], citations, check=check))
     if spans and any(span.cut for span in draft):
         spans[-1] = replace(spans[-1], cut=True)
-    measured = [c.probability for c in every if c.probability is not None]
-    return Verified(
-        spans=tuple(spans),
-        dropped=sum(c.dropped for c in every),
-        confidence=sum(measured) / len(measured) if measured else 0.0,
-        flagged=sum(c.flagged for c in every),
-        claims=sum(c.claims or bool(c.citations) for c in every),
-        # A passage that says so of something is only quoted.
-        leaves_open=any(leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations),
-    )
+    return verifier.verified(spans)
 
 
 def _parts(draft: Draft) -> Iterator[list[Span]]:
@@ -108,21 +156,39 @@ def _parts(draft: Draft) -> Iterator[list[Span]]:
 
 def _claimed(spans: Sequence[Span]) -> Iterator[tuple[Sentence, tuple[str, ...]]]:
     """Yield the sentences of spans, each with the ids that are claimed for any part of it."""
+    claims, reader, end = Claims(), SentenceReader(), 0
+    for span in spans:
+        end += len(span.text)
+        claims.add(end, span.citations)
     text = "".join(span.text for span in spans)
-    ends = list(accumulate(len(span.text) for span in spans))
-    places = [(end - len(span.text), end, span.citations) for end, span in zip(ends, spans, strict=True)]
-    first = 0
-    for sentence in split(text):
+    for sentence in reader.read(text, last=True):
+        yield sentence, claims.of(text, sentence)
+
+
+class Claims:
+    """The ids that a generator claims for stretches of its text."""
+
+    def __init__(self) -> None:
+        self._stretches: deque[tuple[int, int, tuple[str, ...]]] = deque()
+        self._end = 0
+
+    def add(self, end: int, ids: tuple[str, ...]) -> None:
+        """Take what is claimed for all up to `end`."""
+        self._stretches.append((self._end, end, ids))
+        self._end = end
+
+    def of(self, text: str, sentence: Sentence) -> tuple[str, ...]:
+        """Return the ids that are claimed for any part of a sentence, which stands behind those asked for before."""
+        found: dict[str, None] = {}
         end = sentence.start + len(text[sentence.start : sentence.end].rstrip())
-        while first < len(places) and places[first][1] <= sentence.start:
-            first += 1
-        ids: dict[str, None] = {}
-        for start, stop, citations in places[first:]:
+        while self._stretches and self._stretches[0][1] <= sentence.start:
+            self._stretches.popleft()
+        for start, stop, ids in self._stretches:
             if start >= end:
                 break
-            if text[max(start, sentence.start) : min(stop, end)].strip():
-                ids.update(dict.fromkeys(citations))
-        yield sentence, tuple(ids)
+            if ids and text[max(start, sentence.start) : min(stop, end)].strip():
+                found.update(dict.fromkeys(ids))
+        return tuple(found)
 
 
 class _Checked:
@@ -196,18 +262,4 @@ class _Checked:
         return [s for _, _, s in sorted(found, key=lambda f: f[:2], reverse=True)[:3]]
 
 
-def _runs(checked: Sequence[_Checked], text: str) -> Iterator[Span]:
-    """Yield the text in runs of sentences with the same citations; one that says nothing belongs to the run before."""
-    start, citations = 0, None
-    for one in checked:
-        if one.empty:
-            continue
-        if citations is not None and one.citations != citations:
-            yield Span(text[start : one.sentence.start], citations)
-            start = one.sentence.start
-        citations = one.citations
-    if text[start:]:
-        yield Span(text[start:], citations or ())
-
-
-__all__ = ["FLOOR", "LEAST_WORDS", "Claim", "Source", "Verdict", "Verified", "judge", "verify"]
+__all__ = ["LEAST_WORDS", "Claim", "Claims", "Source", "Verdict", "Verified", "Verifier", "judge", "verify"]

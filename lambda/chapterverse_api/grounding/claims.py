@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 
 from chapterverse.text import lexical
+from chapterverse.text.sentences import Sentence
 from chapterverse_api.grounding.reading import Claim
-from chapterverse_api.grounding.sentences import Sentence
 
 #: A heading of more words is a sentence.
 _TITLE = 8

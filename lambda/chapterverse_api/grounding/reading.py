@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from chapterverse.text import lexical
+from chapterverse.text.sentences import split
 from chapterverse_api.generation import Passage
 from chapterverse_api.grounding import cues
 from chapterverse_api.grounding.literals import Token, in_digits, tokens
-from chapterverse_api.grounding.sentences import split
 
 #: Words of a text that are read; no honest sentence has more, and what is behind them counts as missing.
 MOST_WORDS = 400

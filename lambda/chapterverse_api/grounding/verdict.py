@@ -16,7 +16,7 @@ Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 #: A sentence of fewer words of meaning can't be measured; one clause must hold them all.
 LEAST_WORDS = 3
 #: The score of a quote to the letter.
-_QUOTED = 30.0
+QUOTED = 30.0
 #: Where the sources lack so many of a sentence's words, or so many in a row, they don't say it, whatever else speaks
 #: for it.
 _MISSED, _RUN = 0.5, 4
@@ -54,11 +54,11 @@ def judge(
         claimed: whether a generator claims it; without that a sentence must be more certain.
     """
     if not cited or not (claim.content or claim.literals):
-        return Verdict("silent", -_QUOTED)
+        return Verdict("silent", -QUOTED)
     if claim.kind == "code":
         return _code(claim, cited)
-    if any(_quotes(source, claim.flat) for source in cited):
-        return Verdict("supports", _QUOTED)
+    if any(quotes(source, claim.flat) for source in cited):
+        return Verdict("supports", QUOTED)
     if len(claim.content) < LEAST_WORDS and not claim.literals:
         # One word alone stands somewhere in nearly any passage.
         return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", -2.0)
@@ -72,7 +72,7 @@ def judge(
     return Verdict("contradicts" if values["cover_soft"] >= _SAME and against else "silent", score)
 
 
-def _quotes(source: Source, flat: str) -> bool:
+def quotes(source: Source, flat: str) -> bool:
     """Whether a text stands in a passage to the letter, and no word of it is a part of another."""
     text = flat.strip(" .!…")
     return bool(text) and text in source.flat and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source.flat) is not None
@@ -96,8 +96,8 @@ def _code(claim: Claim, cited: Sequence[Source]) -> Verdict:
     lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line]
     for source in cited:
         if lines and _in_order(lines, source.lines):
-            return Verdict("supports", _QUOTED)
-    return Verdict("silent", -_QUOTED)
+            return Verdict("supports", QUOTED)
+    return Verdict("silent", -QUOTED)
 
 
 def _in_order(lines: Sequence[str], held: Sequence[str]) -> bool:

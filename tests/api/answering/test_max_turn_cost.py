@@ -91,10 +91,9 @@ def test_where_nobody_tells_what_was_billed_there_may_have_been_thoughts(
     class Saying:
         name = "any"
 
-        def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+        def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
             task.usage.read, task.usage.written = usage
-            yield "Here."
-            return (Span("Here."),)
+            yield Span("Here.")
 
     turn_budget = TurnBudget()
     metered = MeteredGenerator(

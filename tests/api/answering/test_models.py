@@ -105,6 +105,7 @@ def test_without_a_word_of_the_provider_more_is_counted_than_was_sent(index: Pat
 
 def test_an_answer_that_is_left_is_counted_to_its_longest(index: Path, cohere: CohereServer) -> None:
     asked, turn_budget = service(index, cohere), TurnBudget()
+    cohere.say(ChatReply(" ".join([SAID] * 5), [(SAID, ["1"])]))
     events = answer_query(ChatQuery(query=QUESTION), asked.resources, turn_budget=turn_budget)
     next(e for e in events if isinstance(e, Delta))
     events.close()

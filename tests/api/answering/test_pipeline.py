@@ -19,7 +19,7 @@ from chapterverse_api import phrases
 from chapterverse_api.circuit_breaker import FAILURES
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs, Segment
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.generation import Draft, GenerationRequest, Span
+from chapterverse_api.generation import GenerationRequest, Span
 from chapterverse_api.service import Service
 
 QUESTION = "How do I clear the cache?"
@@ -37,15 +37,14 @@ class ScriptedGenerator:
         self._spans = spans
         self._breaks = breaks
 
-    def generate(self, task: GenerationRequest) -> Steps[str, None, Draft]:
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         self.tasks.append(task)
         for i, span in enumerate(self._spans):
             if i == self._breaks:
                 raise ProviderError("The model broke off.", retryable=True)
-            yield span.text
+            yield span
         if self._breaks is not None:
             raise ProviderError("The model broke off.", retryable=True)
-        return self._spans
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +109,7 @@ def test_an_uncertain_answer_is_one_quote_that_says_so_and_where_to_look_on(serv
     answer = ask(service, "nginx cache headers")
     assert answer.status == "partial"
     assert answer.response.startswith(phrases.of("en").unsure)
-    assert [len(s.citations) for s in answer.segments] == [0, 1]
+    assert {len(s.citations) for s in answer.segments} == {0, 1}
     assert answer.nearest[0].url == "https://quill.example.com/docs/cache/#clearing-the-cache"
 
 
@@ -209,7 +208,7 @@ def test_an_address_that_was_not_sent_never_leaves(index: Path, text: str) -> No
     # Letter by letter, as a model may well stream it.
     service, _ = told(index, *(Span(letter) for letter in text), Span(f" {TRUE}", ("1",)))
     events = [e.model_dump_json() for e in service.chat(ChatQuery(query=QUESTION))]
-    assert len(events) >= 10
+    assert len(events) >= 3
     assert "evil" not in "".join(events)
     deltas, answer = drafted(service, QUESTION)
     assert deltas == answer.response
@@ -232,9 +231,9 @@ def test_a_model_that_breaks_off_leaves_no_half_sentence_in_the_answer(index: Pa
     assert "One begins" not in answer.response
 
 
-def test_a_model_that_says_nothing_is_a_refusal(index: Path) -> None:
-    assert ask(told(index)[0], QUESTION).status == "not_in_docs"
-    assert ask(told(index, Span("", ("1",)))[0], QUESTION).status == "not_in_docs"
+def test_a_model_that_says_nothing_is_replaced_by_quotes(index: Path) -> None:
+    for said in ((), (Span("", ("1",)),), (Span("[1] \n"),), (Span("<think>Hm."),)):
+        assert ask(told(index, *said)[0], QUESTION).degraded_reason == "The answer is quoted, since the model failed."
 
 
 def test_a_model_that_says_that_the_docs_say_nothing_is_a_refusal(index: Path) -> None:
@@ -246,9 +245,101 @@ def test_a_model_that_says_that_the_docs_say_nothing_is_a_refusal(index: Path) -
         assert len(generator.tasks) == 1
 
 
-def test_an_answer_that_hardly_rests_on_the_docs_is_a_refusal(index: Path) -> None:
+def test_what_no_source_carries_is_shown_as_such(index: Path) -> None:
     service, _ = told(index, Span(TRUE, ("1",)), *(Span(f" {FOREIGN}", ("1",)) for _ in range(4)))
-    assert ask(service, QUESTION).status == "not_in_docs"
+    answer = ask(service, QUESTION)
+    assert (answer.status, answer.grounding_confidence < 0.4) == ("partial", True)
+    assert [s.check for s in answer.segments] == ["confirmed", *["unconfirmed"] * 4]
+
+
+def test_nothing_is_shown_of_a_short_answer_that_no_source_carries(index: Path) -> None:
+    service, _ = told(index, Span(f"Here is how: {FOREIGN}\n\n", ("1",)), Span(f"{FOREIGN[:-1]}, too."))
+    assert drafted(service, QUESTION)[0] == ""
+    service, _ = told(index, *(Span(f"{FOREIGN} ") for _ in range(3)))
+    deltas, answer = drafted(service, QUESTION)
+    # A longer one is shown, and its end says what it is.
+    assert (answer.status, answer.sources_cited) == ("not_in_docs", [])
+    assert deltas == answer.response == f"{FOREIGN} " * 3 + f"\n\n{phrases.of('en').refused}"
+    assert answer.nearest
+
+
+def test_a_late_refusal_keeps_what_was_shown(index: Path) -> None:
+    service, generator = told(index, Span(f"{TRUE}\n\n", ("1",)), Span("NOT_IN_DOCS"), Span(" and so on. And so on."))
+    deltas, answer = drafted(service, QUESTION)
+    assert answer.status == "answered"
+    service, _ = told(index, Span(f"{TRUE}\n\n", ("1",)), Span("NOT_IN_DOCS\n\n"), Span("And so on."))
+    deltas, answer = drafted(service, QUESTION)
+    assert answer.status == "not_in_docs"
+    assert deltas == answer.response == f"{TRUE}\n\n\n\n{phrases.of('en').refused}"
+    assert answer.segments[0].citations == ["1"]
+
+
+def test_a_late_failure_keeps_what_was_shown(index: Path) -> None:
+    service, _ = told(index, Span(f"{TRUE} One begins", ("1",)), Span("never"), breaks=1)
+    deltas, answer = drafted(service, QUESTION)
+    assert deltas == answer.response == f"{TRUE} "
+    assert (answer.status, answer.degraded_reason) == ("degraded", "The answer ends early, since the model failed.")
+
+
+def test_a_sentence_that_never_ends_is_cut_behind_a_word(index: Path) -> None:
+    closed = []
+
+    class Endless:
+        name = "endless"
+
+        def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+            try:
+                yield Span(f"{TRUE} ", ("1",))
+                while True:
+                    yield Span("and so on https://evil.example.net")
+            finally:
+                closed.append(True)
+
+    answer = ask(quill.service(Settings(store=f"edge:{index}"), generator=Endless()), QUESTION)
+    assert answer.status == "partial"
+    assert answer.response.endswith(phrases.of("en").cut)
+    assert 1_500 > len(answer.response) > 500
+    assert "evil" not in answer.model_dump_json()
+    assert closed == [True]
+
+
+def test_a_block_of_code_that_is_cut_is_closed(index: Path) -> None:
+    service, _ = told(index, Span(f"{TRUE}\n\n```sh\nquill cache clean\nquill cac", ("1",), cut=True))
+    assert ask(service, QUESTION).response.endswith(f"\n```\n\n{phrases.of('en').cut}")
+    code = "```sh\n" + "quill cache clean\n" * 1_000
+    service, _ = told(index, Span(f"{TRUE}\n\n{code}", ("1",)), Span("More."))
+    answer = ask(service, QUESTION)
+    assert answer.response.endswith(f"quill cache clean\n\n```\n\n{phrases.of('en').cut}")
+    assert len(answer.response) < 8_200
+
+
+def test_thoughts_are_no_part_of_the_answer(index: Path) -> None:
+    for pieces in (["<thi", "nk>Hm. It is", " so. Or not.</th", "ink>", TRUE], ["Hm. Is it? ", "</think>\n", TRUE]):
+        service, _ = told(index, *map(Span, pieces))
+        assert ask(service, QUESTION).response == TRUE
+    # Thoughts that nothing opened are known too late where there are many.
+    service, _ = told(index, Span(f"{FOREIGN} {FOREIGN} {FOREIGN} So."), Span("\n</think>"), Span(TRUE))
+    answer = ask(service, QUESTION)
+    assert answer.response.endswith(TRUE)
+    assert answer.status == "degraded"
+    assert "reasoning" in (answer.degraded_reason or "")
+
+
+def test_each_segment_is_sent_as_soon_as_it_is_whole(index: Path) -> None:
+    written = []
+
+    class Slow:
+        name = "slow"
+
+        def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+            for word in (f"{TRUE} {TRUE} {TRUE}").split(" "):
+                written.append(word)
+                yield Span(f"{word} ", ("1",))
+
+    events = quill.service(Settings(store=f"edge:{index}"), generator=Slow()).chat(ChatQuery(query=QUESTION))
+    seen = [len(written) for event in events if isinstance(event, Delta)]
+    # One word behind the end of each sentence of six words.
+    assert seen == [7, 13, 18]
 
 
 def test_an_answer_that_was_cut_says_so(index: Path) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from collections.abc import Generator as Steps
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from threading import Timer
 from typing import Any
 
 from chapterverse.calibration import Question
 from chapterverse.errors import ProviderError
+from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import Draft, GenerationRequest, Generator, Passage
+from chapterverse_api.generation import Draft, GenerationRequest, Generator, Passage, Span
 from fakes.loopback import Fault
 
 URL = "https://docs.example.com/guide/keys/"
@@ -39,18 +39,18 @@ def drafted(made: Generator, asked: GenerationRequest | None = None) -> Draft:
     return played(made.generate(asked or task()))
 
 
-def played(steps: Steps[str, None, Draft]) -> Draft:
-    """Return the draft, after checking that it equals the shown text."""
-    shown = []
-    while True:
-        try:
-            shown.append(next(steps))
-        except StopIteration as end:
-            draft: Draft = end.value
-            break
-    assert all(shown)
-    assert "".join(shown) == "".join(span.text for span in draft)
-    return draft
+def played(steps: Iterable[Span], passages: Sequence[Passage] = PASSAGES) -> Draft:
+    """Return a draft in sentences as a reader may see them, each with what is claimed for it.
+
+    Raises:
+        AssertionError: the model refused.
+    """
+    reader, sentences = DraftReader(passages), list[Span]()
+    for span in steps:
+        sentences += [Span(one.text, one.claimed) for one in reader.read(span)]
+    sentences += [Span(one.text, one.claimed) for one in reader.end()]
+    assert not reader.refused
+    return (*sentences[:-1], replace(sentences[-1], cut=reader.is_cut))
 
 
 def cited(draft: Draft) -> list[tuple[str, tuple[str, ...]]]:

@@ -84,10 +84,10 @@ def test_the_first_words_are_there_before_the_last_bytes_are_sent(server: OpenAI
     gate = Event()
     server.scripts.append(["Make a ", "new key [1].", lambda: gate.wait(10), " More [2]."])
     steps = generator(server).generate(task())
-    assert next(steps) == "Make a"
-    assert next(steps) == " new key."
+    assert next(steps) == Span("Make a ")
+    assert next(steps) == Span("new key [1].")
     gate.set()
-    assert "".join(steps) == " More."
+    assert list(steps) == [Span(" More [2].")]
 
 
 def test_a_model_that_refuses_the_old_name_of_the_limit_is_asked_by_the_new_one(server: OpenAIServer) -> None:
@@ -251,7 +251,7 @@ def test_a_draft_that_is_closed_ends_the_model_s_work(server: OpenAIServer) -> N
     gate = Event()
     server.scripts.append(["A key", lambda: gate.wait(20)])
     with closing(generator(server).generate(task())) as steps:
-        assert next(steps) == "A key"
+        assert next(steps) == Span("A key")
     assert server.left.wait(1)
     gate.set()
 

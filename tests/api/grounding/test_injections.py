@@ -223,9 +223,10 @@ def test_a_persona_cannot_switch_grounding_off(unbound: tuple[Service, Obedient]
     service, model = unbound
     response, _ = run(service, query=QUESTION)
     assert model.obeyed
-    assert response.status == "not_in_docs"
-    assert response.sources_cited == []
-    assert "baldness" not in response.response
+    # It is shown as what it is.
+    assert response.status == "partial"
+    lies = [s for s in response.segments if "baldness" in s.text]
+    assert [(s.check, s.citations) for s in lies] == [("unconfirmed", [])] * 2
 
 
 def test_a_persona_cannot_switch_refusal_off(unbound: tuple[Service, Obedient]) -> None:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Iterable
-from random import Random
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from chapterverse_api.generation import Draft, Passage, Span
+from chapterverse.text.sentences import split
+from chapterverse_api.generation import Passage
 from chapterverse_api.grounding.links import Links
 from growth import assert_linear
 
@@ -19,7 +13,7 @@ TEXT = (
     "Listen on 198.51.100.7:8080 or [2001:db8:7::7]:8080, from 198.51.100.0/24 or 198.51.100.9/24. Run "
     "`curl get.sh | sh`, `ssh git@198.51.100.8` and `git clone git@forge.example:quill/quill.git`."
 )
-LINKS = Links([Passage("1", ("T",), TEXT, TEXT, frozenset(), 1.0, 1.0, URL, None)])
+PASSAGES = [Passage("1", ("T",), TEXT, TEXT, frozenset(), 1.0, 1.0, URL, None)]
 
 #: One address, 203.0.113.10, and one of IPv6, each as browsers and shells read them, with what no answer may show.
 NUMBERS = [
@@ -142,23 +136,20 @@ FETCHED = [
 
 
 def cleaned(text: str) -> str:
-    (span,) = LINKS.draft((Span(text),))
-    return span.text
+    return Links(PASSAGES).without_foreign(text)
 
 
-def streamed(pieces: Iterable[str]) -> str:
-    def steps() -> Steps[str, None, Draft]:
-        yield from pieces
-        return ()
-
-    return "".join(LINKS.stream(steps()))
+def in_sentences(text: str) -> str:
+    """Return a text that is cleaned sentence by sentence, as an answer is."""
+    links = Links(PASSAGES)
+    return "".join(links.without_foreign(text[one.start : one.end]) for one in split(text))
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_no_number_that_is_an_address_is_left(number: str) -> None:
     for place in PLACES:
         text = place.format(number)
-        for left in (cleaned(text), streamed(text), streamed([text[:9], text[9:]])):
+        for left in (cleaned(text), in_sentences(text)):
             shown = left.replace("Go to", "")
             assert not any(part in shown for part in (number, "203", "３", "340580", "CB00", "2001", "③")), text
 
@@ -167,7 +158,7 @@ def test_no_number_that_is_an_address_is_left(number: str) -> None:
 def test_no_host_is_left_that_is_named_like_a_file(host: str) -> None:
     for place in FETCHED:
         text = place.format(host)
-        for left in (cleaned(text), streamed(text), streamed([text[:9], text[9:]])):
+        for left in (cleaned(text), in_sentences(text)):
             assert "evil" not in left.lower(), text
 
 
@@ -241,24 +232,6 @@ def test_nothing_else_is_lost(text: str) -> None:
     assert cleaned(text) == text
 
 
-PIECES = [
-    *["203.", "0.113.10", "203.0.113.10", "0xCB00710A", "3405803786", "[2001:", "db8::1]", "2001:db8::1", "/evil"],
-    *["curl ", "curl", "scp ", "git ", "pip ", "-i ", "-o ", "-s ", "--url ", "--url=", "evil.sh", "install.sh"],
-    *[" ", "\n", "\\\n", "\\ ", "|", ";", "&&", "(", ")", "`", "```", "'", '"', ">", "- ", "中", "国", "。"],
-    *["evil@", "@", ":", "8080", "-", "/", "?", "#", "%", "*", "_", "１", "\u200b", "1.2.3.4", "10.0.0.0/8"],
-    *["the ", ".", ":/x"],
-]  # fmt: skip
-
-
-@settings(max_examples=500, deadline=None)
-@given(st.lists(st.sampled_from(PIECES), max_size=30), st.randoms(use_true_random=False))
-def test_a_stream_says_what_the_whole_says_however_it_is_cut(words: list[str], chance: Random) -> None:
-    text = "".join(words)
-    cuts = sorted(chance.randrange(len(text) + 1) for _ in range(5))
-    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert streamed(pieces) == streamed(text) == cleaned(text)
-
-
 UNITS = [
     *["1", "1.", "1-", "1.1.1.1-", "0x", "0x1.", "1:", "a:", "::", "2001:db8::1-", "2001:", "[1:", "::1]/", "%", "1/"],
     *["a_.", "a.b@", "x=a.sh,", "--url=a.sh,", "a.sh/", "\\.1", "\\\"", "1。", "１．"],
@@ -270,8 +243,3 @@ UNITS = [
 @pytest.mark.parametrize("unit", UNITS)
 def test_hostile_text_takes_linear_time(unit: str) -> None:
     assert_linear(lambda size: cleaned("curl " + unit * (size // len(unit))), 5_000, 50_000)
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_a_hostile_stream_takes_linear_time(unit: str) -> None:
-    assert_linear(lambda size: streamed("curl " + unit * (size // len(unit))), 2_000, 20_000)

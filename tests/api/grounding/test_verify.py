@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chapterverse_api.generation import Passage, Span
-from chapterverse_api.grounding import FLOOR, Verified, verify
+from chapterverse_api.grounding import Verified, verify
 from growth import assert_linear
 
 ALPHA = "Alpha beta gamma delta."
@@ -38,7 +37,7 @@ def test_a_quote_is_certain_wherever_it_stands() -> None:
 def test_confidence_is_the_mean_over_what_claims_something() -> None:
     quote, lie = "Alpha beta gamma delta.", "Every penguin inherits golden bicycles from the ministry."
     one, other = confidence(quote, ALPHA), confidence(lie, ALPHA)
-    assert other < FLOOR < one
+    assert other < 0.4 < one
     assert confidence(f"{quote} {lie}", ALPHA) == pytest.approx((one + other) / 2)
     assert confidence(f"Here are the steps:\n\n{quote}", ALPHA) == pytest.approx(one)
 
@@ -114,9 +113,6 @@ def test_texts_stay_whatever_they_hold(pieces: list[tuple[str, bool, bool]]) -> 
     assert "".join(s.text for s in found.spans) == "".join(s.text for s in draft)
     assert "".join(s.text for s in found.spans if s.kind == "framing") == "".join(
         s.text for s in draft if s.kind == "framing"
-    )
-    assert all(
-        one.citations != other.citations or "framing" in (one.kind, other.kind) for one, other in pairwise(found.spans)
     )
 
 
@@ -283,8 +279,8 @@ def test_a_draft_that_was_cut_stays_marked() -> None:
 
 
 def test_an_answer_of_nothing_but_lies_is_below_the_floor() -> None:
-    assert checked(Span("Every penguin inherits golden bicycles from the ministry.", ("1",))).confidence < FLOOR
-    assert checked(Span("The cache lives in `.quill/cache`.", ("1",))).confidence > FLOOR
+    assert checked(Span("Every penguin inherits golden bicycles from the ministry.", ("1",))).confidence < 0.4
+    assert checked(Span("The cache lives in `.quill/cache`.", ("1",))).confidence > 0.4
 
 
 @pytest.mark.parametrize("unit", ["a", "a.b", "`", "1.", "\n", "a_", "*", "`1 ", "12 34 ", "a_b ", "%41"])

@@ -29,14 +29,13 @@ from chapterverse_api.grounding.links.names import (
     WIDE_TOP_LEVEL,
 )
 from chapterverse_api.grounding.links.numbers import is_address
-from chapterverse_api.grounding.links.sieve import Kept
 
 # Characters that are not seen, and so may part what is read as one word.
 _UNSEEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"  # noqa: E501
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 # Of scripts that use them these two are letters; in an address they only hide it.
 _JOINERS = re.compile("[\u200c\u200d]")
-# Scripts without spaces: each of their characters is a word, or a stream would wait for the end of the paragraph.
+# Scripts without spaces: each of their characters is a word.
 _WIDE = "\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\U00020000-\U0003ffff"  # noqa: E501
 _NARROW = rf"[^\s{_WIDE}]+"
 # But an address may go on behind a wide stop, and end in a wide top-level domain.
@@ -45,14 +44,6 @@ _PART = (
     rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
 )
 _WORD = re.compile(rf"\s+|(?P<wide>[{_WIDE}]+)|{_PART}")
-# Of a text that goes on: the last word, perhaps with what makes more of it, read from its end.
-_BEGUN_TOPS = "|".join(sorted({top[:i] for top in WIDE_TOP_LEVEL for i in range(1, len(top) + 1)}, reverse=True))
-_TO_BE = re.compile(rf"[A-Za-z0-9](?:。|\.(?:{_BEGUN_TOPS}))\Z")
-_REVERSED_TOPS = "|".join(top[::-1] for top in sorted(WIDE_TOP_LEVEL))
-_LAST = re.compile(rf"(?:{_NARROW})?(?:(?:。(?=[A-Za-z0-9])|(?:{_REVERSED_TOPS})(?=\.[A-Za-z])){_NARROW})*")
-#: Characters before a piece that tell whether it goes on with a word.
-_JOINT = max(map(len, WIDE_TOP_LEVEL)) + 3
-
 #: Titles, addresses and texts of passages of which it is remembered what addresses they hold.
 _REMEMBERED = 4096
 _SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]|[=?#](?=\S)")
@@ -116,43 +107,29 @@ class KnownAddresses:
 
 
 class Hosts:
-    """Takes foreign addresses out of a text that comes in pieces; the last word waits until it is whole."""
+    """Takes foreign addresses out of a text that comes sentence by sentence."""
 
     def __init__(self, known: KnownAddresses) -> None:
         self._known = known
         self._command = Command()
-        self._waiting: list[str] = []
-        self._at = 0
         self._before = ""
 
-    def feed(self, text: str, *, last: bool = False) -> Kept:
-        kept = Kept()
-        waits = 0 if last else min(len(text), _opened("".join(self._waiting[-_JOINT:])[-_JOINT:] + text))
-        ready = text[: len(text) - waits]
-        if ready or last:
-            # Only where a word ends is what waited joined, so that a long one costs no more than its length.
-            self._sift("".join(self._waiting) + ready, kept)
-            self._waiting = []
-        if waits:
-            self._waiting.append(text[-waits:])
-        return kept
-
-    def _sift(self, text: str, kept: Kept) -> None:
+    def sift(self, text: str) -> str:
+        """Return what may stand of the next sentence."""
+        kept: list[str] = []
         for match in _WORD.finditer(text):
-            word = match.group()
-            pieces = [(0, len(word))]
+            said = word = match.group()
             if word.isspace():
                 self._command.pause(word)
             elif match["wide"]:
                 self._command.stop()
             else:
-                pieces = list(self._pieces(word))
+                said = "".join(word[start:end] for start, end in self._pieces(word))
                 # The line that counts is the one that the reader is left with.
-                self._command.follow("".join(word[start:end] for start, end in pieces))
-            for start, end in pieces:
-                kept.pieces.append((self._at + match.start() + start, word[start:end]))
-                self._before = word[end - 1]
-        self._at += len(text)
+                self._command.follow(said)
+            kept.append(said)
+            self._before = said[-1:] or self._before
+        return "".join(kept)
 
     def _pieces(self, word: str) -> Iterable[tuple[int, int]]:
         """Return what of one word may stand."""
@@ -186,14 +163,6 @@ class Hosts:
             rest = len(word) if attached else start + max(1, len(address.rstrip(_CLOSING)))
             at = start + known if known else rest
             yield start, at, bool(known)
-
-
-def _opened(text: str) -> int:
-    """Return how many characters at the end of a text may go on as one word."""
-    joint = _TO_BE.search(text, max(0, len(text) - _JOINT))
-    end = joint.start() + 1 if joint else len(text)
-    word = _LAST.match(text[:end][::-1])
-    return len(text) - end + (word.end() if word else 0)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

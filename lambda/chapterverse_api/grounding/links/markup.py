@@ -11,22 +11,15 @@ from dataclasses import dataclass
 
 from chapterverse_api.grounding.links.hosts import KnownAddresses
 from chapterverse_api.grounding.links.names import ELEMENTS
-from chapterverse_api.grounding.links.sieve import Kept
 
-#: Characters after which a bracket or a tag that was not closed is none, so that a stream need not wait for its end.
+#: Characters after which a bracket or a tag that was not closed is none.
 _LONGEST = 600
-
-# For `_needs`: any character will tell.
-_ANY = "any"
 
 _BLANK = re.compile(r"\n[ \t]*\n")
 _PLAIN = re.compile(r"[^`\[\]<!(:\n]+")
 _FENCE = re.compile(r" {0,5}(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[^\n]*(?:\n|\Z)")
-# What the beginning of a fence or of a list item looks like before it is whole.
-_TO_BE = re.compile(r" {0,5}(?:`{0,2}|~{0,2}|`{3,}[^`\n]*|~{3,}[^\n]*)\Z| {0,3}(?:[-*+]|\d{1,9}[.)]?)\Z")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)]) ")
 _PREFIX = re.compile(r"[\s>*+\-\d.)#]*\Z")
-_LABEL_TO_BE = re.compile(r"\[[^\[\]\n]{0,200}\Z")
 _LABEL = re.compile(r"\[[^\[\]\n]{0,200}\]")
 _DEFINED = re.compile(r"""\]:[ \t]*\n?[ \t]*(?:<[^<>\n]*>|[^\s<]\S*)[ \t]*(?:["'(][^\n]*)?(?=\n|\Z)""")
 _TITLE = re.compile(r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))\s*\Z""")
@@ -51,15 +44,13 @@ class _Bracket:
 
 
 class Markup:
-    """Takes links, images and HTML out of a text that comes in pieces; what may become one waits."""
+    """Takes links, images and HTML out of a text that comes sentence by sentence."""
 
     def __init__(self, known: KnownAddresses) -> None:
         self._known = known
         self._text = ""
-        self._base = 0
         self._at = 0
-        self._needs = ""
-        self._kept: list[tuple[int, str]] = []
+        self._kept: list[str] = []
         self._opened: list[_Bracket] = []
         self._line = ""
         self._last_kept = ""
@@ -69,29 +60,18 @@ class Markup:
         self._fence = ""
         self._in_list = False
 
-    def feed(self, text: str, *, last: bool = False) -> Kept:
-        self._text += text
-        waiting = len(self._text) - self._at
-        if not last and self._needs not in ("", _ANY) and waiting <= _LONGEST and self._needs_none_of(text):
-            return Kept()
-        self._needs = ""
-        while self._at < len(self._text) and not self._needs:
-            self._step(last)
-        if self._opened and not last:
-            return Kept()
-        kept, self._kept, self._opened = Kept(self._kept), [], []
-        self._base += self._at
-        self._text, self._at = self._text[self._at :], 0
-        return kept
+    def sift(self, text: str) -> str:
+        """Return what may stand of the next sentence; no code goes on from one to the other but a fence."""
+        self._text, self._at, self._kept, self._opened, self._ticks = text, 0, [], [], 0
+        while self._at < len(self._text):
+            self._step()
+        return "".join(self._kept)
 
-    def _needs_none_of(self, text: str) -> bool:
-        return not any(sign in text for sign in self._needs)
-
-    def _step(self, last: bool) -> None:
-        """Decide on what stands next, or say by `_needs` after which characters that can be tried again."""
+    def _step(self) -> None:
+        """Decide on what stands next."""
         if self._opened and self._at - self._opened[0].at > _LONGEST:
             self._opened = []
-        if not self._line and not self._opened and self._begun(last):
+        if not self._line and not self._opened and self._begun():
             return
         plain = _PLAIN.match(self._text, self._at)
         if plain and not (self._cut and self._joins(plain.group()[0])):
@@ -100,29 +80,29 @@ class Markup:
         sign = self._text[self._at]
         if self._cut and self._joins(sign):
             self._drop(self._at + 1)
-        elif sign in "[]<!" and self._ticks and self._in_code(last):
+        elif sign in "[]<!" and self._ticks and self._in_code():
             return
         else:
-            self._signed(sign, last)
+            self._signed(sign)
 
-    def _signed(self, sign: str, last: bool) -> None:
+    def _signed(self, sign: str) -> None:
         if sign == "\n":
             self._newline()
         elif sign == "[":
             self._open()
         elif sign == "`":
-            self._backticks(last)
+            self._backticks()
         elif sign == "]":
-            self._close(last)
+            self._close()
         elif sign == "<":
-            self._angle(last)
+            self._angle()
         else:
-            self._sign(last)
+            self._sign()
 
     def _keep(self, end: int) -> None:
         text = self._text[self._at : end]
         if text:
-            self._kept.append((self._base + self._at, text))
+            self._kept.append(text)
             self._line += text[: _LONGEST - len(self._line)] if len(self._line) < _LONGEST else ""
             self._last_kept = text[-1]
             self._cut = False
@@ -141,15 +121,12 @@ class Markup:
             or (before == "<" and (sign.isalpha() or sign in "/!?"))
         )
 
-    def _begun(self, last: bool) -> bool:
+    def _begun(self) -> bool:
         """Deal with fenced code at the beginning of a line."""
         rest = self._text[self._at : self._at + _LONGEST]
         if self._fence:
-            return self._fenced(last)
+            return self._fenced()
         fence = _FENCE.match(self._text, self._at)
-        if not last and not (fence and fence.group().endswith("\n")) and _TO_BE.match(rest):
-            self._needs = "\n" if len(rest.strip()) > 2 else _ANY
-            return True
         if _ITEM.match(rest):
             self._in_list = True
         elif rest[0] not in " \n":
@@ -162,13 +139,9 @@ class Markup:
             return True
         return False
 
-    def _fenced(self, last: bool) -> bool:
+    def _fenced(self) -> bool:
         """Keep a line of code; a list item that ends takes its fence along."""
-        end = self._text.find("\n", self._at) + 1
-        if not end and not last:
-            self._needs = "\n"
-            return True
-        end = end or len(self._text)
+        end = self._text.find("\n", self._at) + 1 or len(self._text)
         line = self._text[self._at : end]
         mark = self._fence.strip()
         outside = self._in_list and self._fence[0] == " " and line.strip() and not line.startswith(" ")
@@ -195,13 +168,10 @@ class Markup:
         self._keep(self._at + 1)
         self._line = ""
 
-    def _backticks(self, last: bool) -> None:
+    def _backticks(self) -> None:
         end = self._at
         while end < len(self._text) and self._text[end] == "`":
             end += 1
-        if end == len(self._text) and not last:
-            self._needs = _ANY
-            return
         size = end - self._at
         if not self._ticks and not self._line.endswith("\\"):
             self._ticks = size
@@ -209,21 +179,15 @@ class Markup:
             self._ticks = 0
         self._keep(end)
 
-    def _in_code(self, last: bool) -> bool:
+    def _in_code(self) -> bool:
         """Keep the rest of a code span, if this is one; no link in it that was not sent so."""
         line = self._text.find("\n", self._at)
         closing = re.compile(rf"(?<!`)`{{{self._ticks}}}(?!`)").search(
             self._text, self._at, line if line >= 0 else len(self._text)
         )
         if closing is None:
-            if line < 0 and not last:
-                self._needs = "`\n"
-                return True
             self._ticks = 0
             return False
-        if line < 0 and closing.end() == len(self._text) and not last:
-            self._needs = _ANY
-            return True
         end, self._ticks = closing.end(), 0
         if self._known.quotes(self._text[self._at : closing.start()]):
             self._keep(end)
@@ -239,11 +203,9 @@ class Markup:
         if found:
             self._drop(found.end())
 
-    def _sign(self, last: bool) -> None:
+    def _sign(self) -> None:
         following = self._text[self._at + 1 : self._at + 2]
-        if self._text[self._at] == "!" and not following and not last:
-            self._needs = _ANY
-        elif self._text[self._at] == "!" and following == "[":
+        if self._text[self._at] == "!" and following == "[":
             self._drop(self._at + 1)
             self._image = True
         else:
@@ -257,40 +219,32 @@ class Markup:
             del self._opened[0]
         self._keep(self._at + 1)
 
-    def _close(self, last: bool) -> None:
+    def _close(self) -> None:
         following = self._text[self._at + 1 : self._at + 2]
-        if not following and not last:
-            self._needs = _ANY
-            return
         bracket = self._opened[-1] if self._opened else None
         end = 0
         if following == "(":
-            end = self._target(bracket, last)
+            end = self._target(bracket)
         elif following == "[":
-            end = self._label(bracket, last)
+            end = self._label(bracket)
         elif following == ":":
-            end = self._definition(bracket, last)
-        if self._needs:
-            return
+            end = self._definition(bracket)
         if bracket:
             self._opened.pop()
             if end and following == ":":
                 del self._kept[bracket.place :]
             elif end or bracket.image:
-                self._kept[bracket.place] = (self._kept[bracket.place][0], "")
+                self._kept[bracket.place] = ""
         if end or (bracket and bracket.image):
             self._drop(end or self._at + 1)
         else:
             self._keep(self._at + 1)
 
-    def _target(self, bracket: _Bracket | None, last: bool) -> int:
+    def _target(self, bracket: _Bracket | None) -> int:
         """Return the end of a link's target that must go; 0 if it may stand."""
         start = self._at + 2
         end = _closed(self._text, start)
         if not end:
-            if not last and self._may_wait(start):
-                self._needs = ")\n"
-                return 0
             # Nested as no renderer follows, or never closed: what can be taken for a target goes.
             return start + self._window(start).find(")") + 1
         target = _TITLE.sub("", self._text[start : end - 1]).strip()
@@ -298,12 +252,10 @@ class Markup:
         image = bracket is not None and bracket.image
         return end if image or not target or not self._known.holds(target) else 0
 
-    def _label(self, bracket: _Bracket | None, last: bool) -> int:
+    def _label(self, bracket: _Bracket | None) -> int:
         """Return the end of the label of a link by reference; 0 where two brackets are something else."""
         label = _LABEL.match(self._text, self._at + 1)
         if label is None:
-            if not last and _LABEL_TO_BE.match(self._text, self._at + 1):
-                self._needs = "[]\n"
             return 0
         if bracket is None or bracket.image:
             return label.end()
@@ -312,24 +264,17 @@ class Markup:
         is_index = text.isdigit() or before.isalnum() or before in ("]", ")", "_") or text.startswith("^")
         return 0 if is_index or label.group()[1:-1].lstrip("-").isdigit() else label.end()
 
-    def _definition(self, bracket: _Bracket | None, last: bool) -> int:
+    def _definition(self, bracket: _Bracket | None) -> int:
         """Return the end of the definition of a reference; 0 where the colon is one of a sentence."""
         if bracket is None or not bracket.first or self._text.startswith("[^", bracket.at):
             return 0
         window = self._window(self._at)
-        following = window[2:].lstrip()
-        if not last and self._may_wait(self._at) and "\n" not in following:
-            self._needs = "\n" if following else _ANY
-            return 0
         found = _DEFINED.match(window)
         return self._at + found.end() if found else 0
 
-    def _angle(self, last: bool) -> None:
+    def _angle(self) -> None:
         """Deal with what may be a tag or an address in angle brackets."""
         following = self._text[self._at + 1 : self._at + 2]
-        if not following and not last:
-            self._needs = _ANY
-            return
         if not following or following in " \t\n=-<0123456789":
             self._keep(self._at + 1)
             return
@@ -338,9 +283,6 @@ class Markup:
             return
         window = self._window(self._at)
         tag = _TAG.match(window)
-        if tag is None and not last and self._may_wait(self._at) and "<" not in window[1:]:
-            self._needs = "<>\n"
-            return
         self._tag(tag)
 
     def _tag(self, tag: re.Match[str] | None) -> None:
@@ -368,9 +310,6 @@ class Markup:
         text = self._text[start : start + _LONGEST]
         blank = _BLANK.search(text)
         return text[: blank.start()] if blank else text
-
-    def _may_wait(self, start: int) -> bool:
-        return len(self._text) - start < _LONGEST and not _BLANK.search(self._text, start)
 
 
 def _closed(text: str, at: int) -> int:

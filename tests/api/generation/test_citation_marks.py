@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator as Steps
 from collections.abc import Iterable
 
 import pytest
 
 from api.generation.drafts import PASSAGES, cited, passage, played
 from chapterverse.errors import ProviderError
+from chapterverse.text.sentences import split
 from chapterverse_api.generation import Draft, Span
-from chapterverse_api.generation.numbered_citations import numbered
-from chapterverse_api.generation.reasoning_filter import without_reasoning
+from chapterverse_api.generation.citation_marks import CitationMarks
 from growth import assert_linear
 
 # Words of the sources that look like marks.
@@ -22,13 +21,8 @@ SOURCES = (*PASSAGES, passage("3", "Panel", text=OWN))
 Cited = list[tuple[str, tuple[str, ...]]]
 
 
-def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
-    yield from pieces
-    return cut
-
-
-def read(pieces: Iterable[str], cut: bool = False) -> Draft:
-    return played(numbered(model(pieces, cut), SOURCES))
+def read(pieces: Iterable[str]) -> Draft:
+    return played(map(Span, pieces), SOURCES)
 
 
 def slices(text: str, size: int) -> list[str]:
@@ -49,14 +43,14 @@ MARKS: list[tuple[str, Cited]] = [
         ("- one\n", ("1",)), ("- two\n\n", ("2",)), ("1. three\n", ("1",)), ("2. four", ()),
     ]),
     ("[1] Set it. Build.\n- [2] Look", [("Set it. ", ("1",)), ("Build.\n", ()), ("- Look", ("2",))]),
-    ("Set it.\n\n[1]\n\nBuild.", [("Set it.\n\n", ("1",)), ("Build.", ())]),
+    ("Set it.\n\n[1]\n\nBuild.", [("Set it.\n\n\n\n", ("1",)), ("Build.", ())]),
     ("**Set it.** [1] Build", [("**Set it.** ", ("1",)), ("Build", ())]),
     ("| a | b [1] |\n| c [2] | d |", [("| a | b |\n", ("1",)), ("| c | d |", ("2",))]),
     ("Set it, e.g. Here [1]. Or z. B. There [2].", [("Set it, e.g. Here. ", ("1",)), ("Or z. B. There.", ("2",))]),
     ("Nothing is known of it [9].", [("Nothing is known of it.", ("9",))]),
     ("word [1]and more [2] .", [("word and more.", ("1", "2"))]),
     ("Set it [[1]]. Build[[1,2]]", [("Set it. ", ("1",)), ("Build", ("1", "2"))]),
-    ("  \n Set it [1]  \n", [("Set it", ("1",))]),
+    ("  \n Set it [1]  \n", [("Set it\n", ("1",))]),
 ]  # fmt: skip
 
 NO_MARKS = [
@@ -126,51 +120,53 @@ def test_marks_become_citations(text: str, spans: Cited) -> None:
 
 @pytest.mark.parametrize("text", NO_MARKS)
 def test_what_is_no_mark_stays(text: str) -> None:
-    for size in (1, 2, 3, 5, 8, 1000):
-        draft = read(slices(text, size))
-        assert "".join(span.text for span in draft) == text.rstrip(" [")
-        assert not any(span.citations for span in draft)
+    marks = CitationMarks(SOURCES)
+    for one in split(text):
+        sentence = text[one.start : one.end]
+        left, ids = marks.take_out(sentence)
+        assert one.kind == "code" or (left.rstrip(), ids) == (sentence.rstrip(" [\n"), ())
 
 
 def test_code_is_one_and_cited_by_what_announces_it() -> None:
     code = "```py\nprint(a [1])\n\nexit()\n```\n"
     assert cited(read([f"Run this [2]:\n\n{code}\nDone."])) == [
-        ("Run this:\n\n", ("2",)), (code + "\n", ("2",)), ("Done.", ()),
+        ("Run this:\n\n", ("2",)), (code, ("2",)), ("\nDone.", ()),
     ]  # fmt: skip
-    assert cited(read([f"Code.\n{code}[1]\nDone."]))[1] == (code + "\n", ("1",))
     assert cited(read(["A [1].\n```\nopen [2]"])) == [("A.\n", ("1",)), ("```\nopen [2]", ())]
 
 
-def test_an_open_backtick_hides_no_marks_of_the_next_line() -> None:
-    assert cited(read(["The ` sign [1].\nThe end [2]."])) == [("The ` sign [1].\n", ()), ("The end.", ("2",))]
+def test_an_open_backtick_hides_no_marks() -> None:
+    assert cited(read(["The ` sign [1].\nThe end [2]."])) == [("The ` sign.\n", ("1",)), ("The end.", ("2",))]
 
 
-def test_a_begun_mark_waits_until_it_is_known() -> None:
-    steps = numbered(model(["Set", " it", " ", "[", "1", "]", "."]), PASSAGES)
-    assert [next(steps), next(steps), next(steps)] == ["Set", " it", "."]
-    assert list(numbered(model(["Set", " it [1", "x]"]), PASSAGES)) == ["Set", " it", " [1x]"]
-    assert list(numbered(model(["Set it", " [1"]), PASSAGES)) == ["Set it"]
+def test_a_mark_that_the_limit_cut_is_left_out() -> None:
+    for begun in ("[", "[1", "[1, 2", "【1"):
+        assert cited(read(["Set it ", begun])) == [("Set it", ())]
 
 
-def test_the_limit_is_told_of_the_last_span() -> None:
-    assert read(["One [1]. Tw"], cut=True) == (Span("One. ", ("1",)), Span("Tw", (), cut=True))
+OWN_MARKS = (
+    "Set `argv[1]` or argv[2] first. It is documented elsewhere [3].\n\n[3]: the manual\n\n"
+    "Press [Doc 7]. It is normal (2)."
+)
 
 
-def test_thoughts_without_a_beginning_are_no_part_of_the_draft() -> None:
-    steps, shown = (
-        numbered(without_reasoning(model(["Hm, `it [2] ", "or.\n</th", "ink>\n\n", "Set it [1]."])), PASSAGES),
-        [],
-    )
-    while True:
-        try:
-            shown.append(next(steps))
-        except StopIteration as end:
-            draft: Draft = end.value
-            break
-    assert cited(draft) == [("Set it.", ("1",))]
-    assert "".join(shown) == "Hm, `it [2] or.\n\n\nSet it."
-    with pytest.raises(ProviderError, match="answered with nothing"):
-        list(numbered(without_reasoning(model(["Hm.", "</think>"])), PASSAGES))
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("It costs 90 [Source 1]. More (doc:0).", "It costs 90. More."),
+        ("It costs 90 (1). More <1>.\nEnd (see source 1)", "It costs 90. More.\nEnd"),
+        ("It costs 90 [doc_1][S1]. More [1, Page].", "It costs 90. More."),
+        ("<co: 1>It costs 90</co: 1>. <co>More</co: 1,2>", "It costs 90. More"),
+        ("It is documented elsewhere [3].", "It is documented elsewhere [3]."),
+        ("Set argv[2] first.", "Set argv[2] first."),
+        ("Press [Doc 7]. It is normal (2).", "Press [Doc 7]. It is normal (2)."),
+        ("Values in [0, 1] are normal.", "Values in [0, 1] are normal."),
+        ("Run `a. B [1]` now [1].", "Run `a. B [1]` now."),
+    ],
+)
+def test_words_of_the_sources_stay(text: str, left: str) -> None:
+    sources = [passage("1", "Page", text=OWN_MARKS)]
+    assert "".join(span.text for span in played([Span(text)], sources)) == left
 
 
 def test_a_model_that_says_nothing_failed() -> None:
@@ -178,7 +174,7 @@ def test_a_model_that_says_nothing_failed() -> None:
         with pytest.raises(ProviderError, match="answered with nothing"):
             read([text])
     with pytest.raises(ProviderError, match="on thoughts"):
-        read([], cut=True)
+        played([Span("<think>Hm"), Span("", cut=True)])
 
 
 def test_pieces_make_no_difference() -> None:
@@ -220,13 +216,6 @@ def test_pieces_make_no_difference() -> None:
         assert read(pieces) == read([text]) == read(list(text)), (text, pieces)
 
 
-def test_a_prefix_shows_a_prefix() -> None:
-    text = MARKS[9][0] + "\n\n" + NO_MARKS[0] + " [1].\n```\na[1]\n```\n" + MARKS[8][0]
-    whole = "".join(span.text for span in read([text]))
-    for end in range(1, len(text)):
-        assert whole.startswith("".join(span.text for span in read([text[:end]])).rstrip("( ")), end
-
-
 @pytest.mark.parametrize(
     "unit",
     [
@@ -253,4 +242,5 @@ def test_a_prefix_shows_a_prefix() -> None:
     ],
 )
 def test_it_takes_linear_time(unit: str) -> None:
-    assert_linear(lambda length: read(("a" + unit * length)[:length]), 2_000, 16_000)
+    marks = CitationMarks(SOURCES)
+    assert_linear(lambda length: marks.take_out(("a" + unit * length)[:length]), 1_000, 8_000)

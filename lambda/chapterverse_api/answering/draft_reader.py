@@ -1,0 +1,133 @@
+"""Reads a model's text, as it is written, sentence by sentence, without what no reader is to see.
+
+Each sentence, list item, table row or block of code is taken whole: thoughts, the marks by which the model cites, the
+refusal word and foreign addresses are taken out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from chapterverse.text.sentences import Kind, Sentence, SentenceReader, words
+from chapterverse_api.generation import Passage, Span
+from chapterverse_api.generation.citation_marks import CitationMarks
+from chapterverse_api.generation.reasoning import MOST_CHARACTERS, Reasoning, mended, silent, too_long, visible
+from chapterverse_api.generation.refusals import in_plain_words, refuses
+from chapterverse_api.grounding import Claims
+from chapterverse_api.grounding.links import Links
+
+#: Characters of a sentence and of a block of code: where one does not end by then, the answer does.
+LONGEST_SENTENCE, LONGEST_CODE = 2_000, 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSentence:
+    """A sentence as it may be shown, with the ids that the model claims for it; `span` is a quote or a framing."""
+
+    text: str
+    claimed: tuple[str, ...]
+    sentence: Sentence
+    span: Span | None = None
+
+
+class DraftReader:
+    """Reads one draft.
+
+    Attributes:
+        refused: the model said that the passages hold no answer.
+        restarts: how often thoughts ended whose beginning was not marked: all sentences before were none of the answer.
+        is_cut: a limit of length ended the draft.
+        is_open: the last sentence is a block of code without its end.
+    """
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._marks, self._links = CitationMarks(passages), Links(passages)
+        self.refused = self.is_cut = self.is_open = False
+        self.restarts = self._length = 0
+        self._reasoning = Reasoning()
+        self._begin()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing that the model may still say belongs to the answer."""
+        return self.refused or self.is_cut
+
+    def read(self, span: Span) -> Iterator[DraftSentence]:
+        """Yield the sentences that are whole now.
+
+        Raises:
+            ProviderError: the model says more than it was asked for.
+        """
+        self._length += len(span.text)
+        if self._length > MOST_CHARACTERS:
+            raise too_long()
+        if span.kind == "prose":
+            yield from self._prose(self._reasoning.read(visible(span.text)), span.citations)
+        else:
+            yield from self._prose("", (), last=True)
+            text = self._links.without_foreign(span.text)
+            self._said = True
+            yield DraftSentence(text, span.citations, _sentence(text, "prose"), replace(span, text=text))
+        self.is_cut = self.is_cut or span.cut
+
+    def end(self) -> Iterator[DraftSentence]:
+        """Yield what is left.
+
+        Raises:
+            ProviderError: the model said nothing.
+        """
+        if not self.refused:
+            yield from self._prose(self._reasoning.read("", last=True), (), last=True)
+            if not (self._said or self.refused):
+                raise silent(self.is_cut)
+
+    def _begin(self) -> None:
+        self._sentences, self._claims = SentenceReader(), Claims()
+        self._said = False
+        self._gap = ""
+        # The ids of the sentence before, if it announces what follows.
+        self._announced: tuple[str, ...] = ()
+
+    def _prose(self, text: str, ids: tuple[str, ...], *, last: bool = False) -> Iterator[DraftSentence]:
+        if self._reasoning.restarted:
+            self.restarts += 1
+            self._begin()
+        self._claims.add(len(self._sentences.text) + len(text), ids)
+        for sentence in self._sentences.read(text, last=last):
+            yield from self._clean(sentence)
+            if self.refused:
+                return
+        longest = LONGEST_CODE if self._sentences.is_code else LONGEST_SENTENCE
+        if last:
+            self._sentences, self._claims = SentenceReader(), Claims()
+        elif len(self._sentences.waiting) > longest:
+            self.is_cut = True
+            yield from self._clean(self._sentences.cut(longest))
+            self._sentences, self._claims = SentenceReader(), Claims()
+
+    def _clean(self, sentence: Sentence) -> Iterator[DraftSentence]:
+        text = mended(self._sentences.text[sentence.start : sentence.end])
+        if refuses(text, first=not self._said):
+            self.refused = True
+            return
+        claimed = self._claims.of(self._sentences.text, sentence)
+        is_code = sentence.kind == "code"
+        if not is_code:
+            text, named = self._marks.take_out(text)
+            claimed = tuple(dict.fromkeys((*claimed, *named)))
+        elif not claimed:
+            # Code is announced, "Run this [1]:", and holds no marks of its own.
+            claimed = self._announced
+        self._announced = claimed if text.rstrip().endswith((":", "：")) else ()
+        self.is_open = is_code and text.rstrip()[-3:] not in ("```", "~~~")
+        text = f"{self._gap}{self._links.without_foreign(in_plain_words(text))}"
+        text = text if self._said else text.lstrip()
+        self._gap = "" if text.strip() else text
+        if text.strip():
+            self._said = True
+            yield DraftSentence(text, claimed, _sentence(text, sentence.kind))
+
+
+def _sentence(text: str, kind: Kind) -> Sentence:
+    return Sentence(0, len(text), text.strip() if kind == "code" else words(text), kind)

@@ -1,0 +1,56 @@
+"""Recognizes the refusal word that the prompt asks for where the sources hold no answer.
+
+A sentence that is this word, or begins with it as a remark of its own, is a refusal, whatever follows. In a sentence it
+is a mention, "NOT_IN_DOCS is what the model says", and the sentence stands; but the word is between the model and us,
+and a reader gets it in plain words.
+"""
+
+from __future__ import annotations
+
+import re
+
+from chapterverse_api.generation.prompts import REFUSAL
+
+#: What a mention of the word becomes.
+IN_PLAIN_WORDS = "not in these docs"
+
+# Markdown's writers put a backslash before "_", and some models say the word with blanks or in small letters.
+_ANY = re.compile(REFUSAL.replace("_", r"(?:\\?_|\x20)"), re.IGNORECASE)
+_EXACT = REFUSAL.replace("_", r"\\?_")
+_MENTION = re.compile(rf"(?<!\w){_EXACT}(?!\w)")
+_SOURCES = r"[\[【][\d,\s]{1,9}[\]】]"
+
+# Quotes, stress, headings, items and marks of sources: what a model may dress the word in.
+_BEFORE = re.compile(rf"""(?>(?:[\s*_"'`“”„‘’«»‹›()>#-]++|{_SOURCES})*)""")
+_AFTER = rf"""(?>(?:[ \t*_"'`“”‘’«»‹›)]++|{_SOURCES})*)"""
+_NOTHING_MORE = re.compile(rf"""(?>(?:[\s*_"'`“”‘’«»‹›)>.!?…。-]++|{_SOURCES})*)""")
+_LINE_END = re.compile(rf"{_AFTER}[.!]?[ \t]*+\n")
+# The end of a sentence, or a remark. In small letters "not_in_docs:" may begin a list of states.
+_REMARK = re.compile(rf"""{_AFTER}(?:[.!?…,;:]++["'”’»›*_`)]*+\s|[。，：；(–—]|-\s)""")
+
+
+def refuses(sentence: str, *, first: bool) -> bool:
+    """Whether a sentence says that the sources don't hold the answer.
+
+    Args:
+        first: whether the answer begins with it; behind an answer only the word to the letter counts.
+    """
+    before = _BEFORE.match(sentence)
+    rest = sentence[before.end() :] if before else sentence
+    word = _ANY.match(rest)
+    if word is None:
+        # The limit of the model's length may have cut the word.
+        return first and len(rest) > len("NOT_") and REFUSAL.startswith(rest.replace("\\", "").upper())
+    exact = _MENTION.match(rest) is not None
+    if not (first or exact):
+        return False
+    return bool(
+        _NOTHING_MORE.fullmatch(rest, word.end())
+        or _LINE_END.match(rest, word.end())
+        or (word.group().isupper() and _REMARK.match(rest, word.end()))
+    )
+
+
+def in_plain_words(sentence: str) -> str:
+    """Return a sentence that mentions the word without it."""
+    return _MENTION.sub(IN_PLAIN_WORDS, sentence) if REFUSAL[-4:] in sentence else sentence
