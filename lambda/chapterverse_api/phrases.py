@@ -16,6 +16,7 @@ class Phrases:
         selection: chapter name of a selection from an unknown page.
         other_language: introduces an answer from pages in other languages.
         cut: ends an answer that reached its maximum length.
+        more: states how much a quote leaves out of a list, a table or a paragraph, and links to its section.
     """
 
     quoted: str
@@ -24,6 +25,7 @@ class Phrases:
     selection: str
     other_language: str
     cut: str
+    more: str
 
 
 _PHRASES = {
@@ -34,6 +36,7 @@ _PHRASES = {
         "Selected text",
         "There is nothing on this in your language here; these pages are in another one.",
         "(The answer is cut off here: it reached its greatest length.)",
+        "… {count} more in {place}",
     ),
     "de": Phrases(
         "Aus der Dokumentation zitiert:",
@@ -42,6 +45,7 @@ _PHRASES = {
         "Ausgewählter Text",
         "Dazu steht hier nichts auf Deutsch; diese Seiten sind in einer anderen Sprache.",
         "(Die Antwort bricht hier ab: Sie hat ihre größte Länge erreicht.)",
+        "… {count} weitere in {place}",
     ),
     "fr": Phrases(
         "Extrait de la documentation :",
@@ -50,6 +54,7 @@ _PHRASES = {
         "Texte sélectionné",
         "Rien à ce sujet en français ici ; ces pages sont dans une autre langue.",
         "(La réponse s’arrête ici : elle a atteint sa longueur maximale.)",
+        "… {count} de plus dans {place}",
     ),
     "es": Phrases(
         "Citado de la documentación:",
@@ -58,6 +63,7 @@ _PHRASES = {
         "Texto seleccionado",
         "No hay nada sobre esto en español; estas páginas están en otro idioma.",
         "(La respuesta se corta aquí: alcanzó su longitud máxima.)",
+        "… {count} más en {place}",
     ),
     "it": Phrases(
         "Citato dalla documentazione:",
@@ -66,6 +72,7 @@ _PHRASES = {
         "Testo selezionato",
         "Qui non c’è nulla al riguardo in italiano; queste pagine sono in un’altra lingua.",
         "(La risposta si interrompe qui: ha raggiunto la lunghezza massima.)",
+        "… altri {count} in {place}",
     ),
     "pt": Phrases(
         "Citado da documentação:",
@@ -74,6 +81,7 @@ _PHRASES = {
         "Texto selecionado",
         "Não há nada sobre isso em português; estas páginas estão em outro idioma.",
         "(A resposta termina aqui: atingiu o comprimento máximo.)",
+        "… mais {count} em {place}",
     ),
     "nl": Phrases(
         "Geciteerd uit de documentatie:",
@@ -82,6 +90,7 @@ _PHRASES = {
         "Geselecteerde tekst",
         "Hierover staat hier niets in het Nederlands; deze pagina’s zijn in een andere taal.",
         "(Het antwoord breekt hier af: het heeft zijn grootste lengte bereikt.)",
+        "… nog {count} in {place}",
     ),
     "pl": Phrases(
         "Cytat z dokumentacji:",
@@ -90,6 +99,7 @@ _PHRASES = {
         "Zaznaczony tekst",
         "Nie ma tu nic na ten temat po polsku; te strony są w innym języku.",
         "(Odpowiedź urywa się tutaj: osiągnęła największą długość.)",
+        "… jeszcze {count} w {place}",
     ),
     "zh": Phrases(
         "摘自文档：",
@@ -98,6 +108,7 @@ _PHRASES = {
         "选中的文本",
         "这里没有相关的中文内容；以下页面使用其他语言。",
         "（回答在此截断：已达到最大长度。）",
+        "… 还有 {count} 项，见 {place}",
     ),
     "ja": Phrases(
         "ドキュメントからの引用：",
@@ -106,6 +117,7 @@ _PHRASES = {
         "選択したテキスト",
         "日本語の該当箇所はありません。次は他の言語のページです。",
         "（回答はここで途切れています。長さの上限に達しました。）",
+        "… 他 {count} 件：{place}",
     ),
     "ar": Phrases(
         "مقتبس من الوثائق:",
@@ -114,6 +126,7 @@ _PHRASES = {
         "النص المحدد",
         "لا يوجد شيء عن ذلك بالعربية هنا؛ هذه الصفحات بلغة أخرى.",
         "(تنقطع الإجابة هنا: بلغت أقصى طول لها.)",
+        "… {count} أخرى في {place}",
     ),
 }
 

@@ -81,6 +81,8 @@ class GenerationRequest:
         language: BCP 47 tag of the answer.
         unsure: whether the passages are only perhaps an answer.
         selected: whether the passage is what the reader selected, and not what was found.
+        frame: the kind of answer that the question asks for: `definition`, `comparison`, `how_to`, `error`, `yes_no`,
+            `option` or `list`; empty where nothing is known.
         history: what was said before, oldest first, cut to what a prompt may hold.
         summary: of what was said before that.
         context: what the reader tells of themselves: their words, never a source.
@@ -95,6 +97,7 @@ class GenerationRequest:
     language: str
     unsure: bool = False
     selected: bool = False
+    frame: str = ""
     history: tuple[ChatMessage, ...] = ()
     summary: str = ""
     context: str = ""
