@@ -96,7 +96,9 @@ def references(options: argparse.Namespace) -> None:
         if not refused:
             words.append(len(answer["response"].split()))
     answered = [s for s in shares if s]
-    print(f"  share of the reference's words {statistics.mean(shares):.3f}, of answered {statistics.mean(answered):.3f}")
+    print(
+        f"  share of the reference's words {statistics.mean(shares):.3f}, of answered {statistics.mean(answered):.3f}"
+    )
     _words(words)
 
 

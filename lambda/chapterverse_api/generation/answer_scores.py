@@ -100,11 +100,13 @@ class ScoredPart:
 
     Attributes:
         block, part: its place; a block of code is one part.
+        held: the places of the question's words that it holds.
     """
 
     section: Section
     block: int
     part: int
+    held: frozenset[int]
     features: Features
     score: float
 
@@ -128,7 +130,7 @@ def score(task: GenerationRequest) -> list[ScoredPart]:
     scored = []
     for part, features in _features(task):
         value = sum(w * x for w, x in zip(weights, features, strict=True))
-        scored.append(ScoredPart(part.section, part.block, part.part, features, value))
+        scored.append(ScoredPart(part.section, part.block, part.part, part.held, features, value))
     return scored
 
 
@@ -183,14 +185,20 @@ def _span(block: Block, part: int) -> tuple[int, int]:
     return (block.start, block.end) if block.kind == "code" else (block.parts[part].start, block.parts[part].end)
 
 
-def _parts(section: Section, passage: int, asked: Asked) -> Iterator[_Part]:
+def _within(text: str, selection: str) -> bool:
+    """Whether a selection holds a part, whatever its white space."""
+    return bool(selection) and " ".join(text.split()) in selection
+
+
+def _parts(section: Section, passage: int, asked: Asked, selection: str) -> Iterator[_Part]:
     left = _PARTS
     for at, block in enumerate(section.blocks):
         parts = range(1 if block.kind == "code" else len(block.parts))
         # A label says nothing without what it stands over.
         for part in parts[: 0 if block.label else left]:
             text = section.text[slice(*_span(block, part))]
-            if text.strip():
+            # A heading's own words answer nothing.
+            if text.strip("#*_ \n") not in ("", *section.passage.path) and not _within(text, selection):
                 yield _Part(section, passage, at, part, text, *asked.read(text))
                 left -= 1
 
@@ -198,11 +206,14 @@ def _parts(section: Section, passage: int, asked: Asked) -> Iterator[_Part]:
 def _features(task: GenerationRequest) -> Iterator[tuple[_Part, Features]]:
     asked, cue, any_cue = Asked(task), _cues(task.frame, task.language), _cues("", task.language)
     read_sections = [Section(p, p.section, read(p.section)) for p in task.passages[:PASSAGES]]
-    by_section = [list(_parts(section, n, asked)) for n, section in enumerate(read_sections)]
+    selection = " ".join(task.selection.split())
+    by_section = [list(_parts(section, n, asked, selection)) for n, section in enumerate(read_sections)]
     every = [part for parts in by_section for part in parts]
     best = max((asked.share(part.held) for part in every), default=0.0) or 1.0
     counts = [Counter(i for part in parts for i in part.held) for parts in by_section]
-    rare = [[asked.rare_share(p.held, n, len(parts)) for p in parts] for parts, n in zip(by_section, counts, strict=True)]
+    rare = [
+        [asked.rare_share(p.held, n, len(parts)) for p in parts] for parts, n in zip(by_section, counts, strict=True)
+    ]
     rarest = max((value for values in rare for value in values), default=0.0) or 1.0
     top = max((p.rank for p in task.passages), default=0.0) or 1.0
     names = asked.share(asked.names) or 1.0

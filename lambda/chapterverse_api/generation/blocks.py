@@ -43,6 +43,7 @@ class Block:
 
     Attributes:
         head: what stands over every part: a table's header, a fence's opening line.
+        fence: what closes its code.
         announces: whether it says nothing without what follows: "as follows:", or a label.
         label: whether it only stands over a tab or a note.
     """
@@ -52,6 +53,7 @@ class Block:
     end: int
     parts: list[Part] = field(default_factory=list)
     head: str = ""
+    fence: str = ""
     announces: bool = False
     label: bool = False
 
@@ -65,7 +67,7 @@ def read(section: str) -> list[Block]:
             # Blank lines part the items of one list, and chunks a long table, which repeats its header then.
             if last and last.kind == block.kind in ("list", "entries", "table") and last.head == block.head:
                 last.parts += block.parts
-                last.end = block.end
+                last.end, last.announces = block.end, block.announces
             else:
                 blocks.append(block)
     return blocks
@@ -110,9 +112,11 @@ def _pieces(section: str) -> Iterator[tuple[int, int, bool]]:
 
 def _code(section: str, start: int, end: int) -> Iterator[Block]:
     lines = list(_lines(section, start, end))
-    closed = len(lines) > 1 and not section[slice(*lines[-1])].strip("`~> ")
-    inner = [Part(*line) for line in lines[1 : -1 if closed else None]]
-    yield Block("code", start, end, inner, section[slice(*lines[0])])
+    is_closed = len(lines) > 1 and not section[slice(*lines[-1])].strip("`~> ")
+    inner = [Part(*line) for line in lines[1 : -1 if is_closed else None]]
+    head = section[slice(*lines[0])]
+    mark = _FENCE.match(head)
+    yield Block("code", start, end, inner, head, mark.group() if mark else "")
 
 
 def _blocks(section: str, start: int, end: int) -> Iterator[Block]:
@@ -136,7 +140,9 @@ def _blocks(section: str, start: int, end: int) -> Iterator[Block]:
         if stop < len(lines):
             yield from _blocks(section, lines[stop][0], end)
         return
-    yield Block("list", lines[at][0], end, list(_items(section, lines[at:])))
+    items = list(_items(section, lines[at:]))
+    announces = section[items[-1].start : items[-1].end].endswith((":", "："))
+    yield Block("list", lines[at][0], end, items, announces=announces)
 
 
 def _kind(section: str, line: tuple[int, int]) -> Kind:
@@ -168,7 +174,20 @@ def _paragraph(section: str, start: int, end: int) -> Block:
     text = section[start:end]
     parts = [Part(start + a, start + b) for a, b in _sentences(text)]
     label = _LABEL.fullmatch(text) is not None
-    return Block("paragraph", start, end, parts, "", label or text.rstrip("*_ ").endswith((":", "：", "...", "…")), label)
+    announces = label or text.rstrip("*_ ").endswith((":", "：", "...", "…"))
+    return Block("paragraph", start, end, parts, announces=announces, label=label)
+
+
+def closed(text: str) -> str:
+    """Return a piece of Markdown with the fence closed that it leaves open."""
+    fence = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence and mark and line.strip("> ").startswith(fence.strip("> ")) and not line.strip("`~> "):
+            fence = ""
+        elif mark and not fence:
+            fence = mark.group()
+    return f"{text}\n{fence}" if fence else text
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -14,22 +14,27 @@ from dataclasses import dataclass, field
 
 from chapterverse_api import phrases
 from chapterverse_api.generation.answer_scores import Asked, ScoredPart, Section, score
-from chapterverse_api.generation.blocks import Block, Part, sentences
+from chapterverse_api.generation.blocks import Block, Part, closed, sentences
 from chapterverse_api.generation.types import Draft, GenerationRequest, Span
 
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
 ROOM = 110
-#: Words up to which a paragraph or a list is quoted whole, and a table or entries.
-WHOLE, WHOLE_TABLE = 90, 60
+#: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that was asked for.
+WHOLE, WHOLE_TABLE, WHOLE_LIST = 80, 60, 160
 #: Lines up to which code is quoted whole, and of longer code those that are.
 CODE_LINES, CODE_SHOWN = 25, 16
+#: Characters of one sentence, item or row.
+LONGEST_PART = 1200
 #: Sections that are quoted.
 SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score. In the same section and
-#: beside what is quoted it may be weaker by the second, and every ten words must be worth the third.
-WEAKEST, NEIGHBOR, TEN_WORDS = 2.5, 0.5, 0.1
+#: beside what is quoted it may be weaker by the second, every ten words must be worth the third, and the share of the
+#: question that nothing else holds is worth the fourth.
+WEAKEST, NEIGHBOR, TEN_WORDS, NEW_WORDS = 2.5, 0.5, 0.1, 1.0
 #: A longer item is marked by its best sentence, in words.
 _LONGEST_MARK = 45
+#: Lines of fewer words may stand in two quotes.
+_REPEATABLE = 6
 
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+|\s*>\s?|\s*:\s+")
 _LABEL_LINE = re.compile(r"(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n")
@@ -62,21 +67,21 @@ def quotes(task: GenerationRequest) -> Draft:
 
 
 def _chosen(task: GenerationRequest) -> list[Quote]:
-    """Return the quotes: first the block that answers, then blocks that speak nearly as clearly, while there is room."""
+    """Return the quotes: first the block that answers, then what speaks nearly as clearly, while there is room."""
     waiting: dict[tuple[str, int], ScoredPart] = {}
     for part in score(task):
-        held = waiting.setdefault(part.place, part)
-        if part.score > held.score:
+        best_of_block = waiting.setdefault(part.place, part)
+        if part.score > best_of_block.score:
             waiting[part.place] = part
     if not waiting:
         return []
     best = max(waiting.values(), key=lambda part: part.score)
+    asked, weakest, held = Asked(task), best.score - WEAKEST, best.held
     chosen = [Quote.around(best, task)]
     room = ROOM - chosen[0].words
-    weakest = best.score - WEAKEST
-    waiting = {place: part for place, part in waiting.items() if part.score > weakest - 2 * NEIGHBOR}
+    waiting = {p: part for p, part in waiting.items() if part.score > weakest - 2 * NEIGHBOR - NEW_WORDS}
     while waiting:
-        values = {place: _value(part, chosen) for place, part in waiting.items()}
+        values = {p: _value(part, chosen) + NEW_WORDS * asked.share(part.held - held) for p, part in waiting.items()}
         place = max(values, key=values.__getitem__)
         part = waiting.pop(place)
         if values[place] < weakest:
@@ -87,8 +92,11 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
         added = Quote.around(part, task)
         if quote:
             added.shown = {at: parts for at, parts in added.shown.items() if at not in quote.shown}
+        elif not added.lines.isdisjoint(line for other in chosen for line in other.lines):
+            continue
         if added.words <= room:
             room -= added.words
+            held |= part.held
             if quote:
                 quote.shown |= added.shown
             else:
@@ -100,7 +108,9 @@ def _value(part: ScoredPart, chosen: Sequence[Quote]) -> float:
     """Return the score of a part with what speaks for and against quoting its block too."""
     quote = next((quote for quote in chosen if quote.section is part.section), None)
     beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.shown)
-    return part.score + NEIGHBOR * ((quote is not None) + beside) - TEN_WORDS * _words(part.section.text[slice(*_ends(part))]) / 10
+    block = part.section.blocks[part.block]
+    words = _words(part.section.text[block.start : block.end])
+    return part.score + NEIGHBOR * ((quote is not None) + beside) - TEN_WORDS * words / 10
 
 
 @dataclass(slots=True)
@@ -120,49 +130,65 @@ class Quote:
     def around(cls, best: ScoredPart, task: GenerationRequest) -> Quote:
         """Return a part's block with what introduces it and what it introduces."""
         blocks, at = best.section.blocks, best.block
-        quote = cls(best.section, _mark(best, task))
-        quote.shown[at] = quote._fitting(at, _best_line(best, task) if blocks[at].kind == "code" else best.part)
+        quote = cls(best.section, None)
+        place = _best_line(best, task) if blocks[at].kind == "code" else best.part
+        listed = task.frame == "list"
+        quote.shown[at] = quote._fitting(at, place, listed)
         # Above a list, a table or code stands a paragraph, and above that may be labels.
         top = at
-        while top > 0 and (blocks[top - 1].announces or blocks[top].kind != "paragraph"):
+        while top > 0 and (blocks[top - 1].announces or (blocks[top].kind != "paragraph" == blocks[top - 1].kind)):
             top -= 1
-            quote.shown[top] = quote._fitting(top, len(blocks[top].parts) - 1)
+            quote.shown[top] = quote._fitting(top, len(blocks[top].parts) - 1, listed)
         end = at
         while end + 1 < len(blocks) and (
             blocks[end].announces or (blocks[end].kind == "paragraph" and blocks[end + 1].kind == "code")
         ):
             end += 1
-            quote.shown[end] = quote._fitting(end, 0)
+            quote.shown[end] = quote._fitting(end, 0, True)
+        quote.mark = _mark(best, task)
+        if quote.mark and quote.mark not in quote._block(blocks[at], quote.shown[at]):
+            quote.mark = None
         return quote
 
-    def _fitting(self, at: int, part: int) -> list[int]:
-        """Return the parts of a block around one of them that fit; at least that one, with the items it stands in."""
+    def _fitting(self, at: int, part: int, from_start: bool) -> list[int]:
+        """Return the parts of a block around one of them that fit; at least that one, with the items it stands in.
+
+        Args:
+            from_start: entries and rows are shown in order, and not only the one that answers.
+        """
         block, text = self.section.blocks[at], self.section.text
         sizes = [_words(text[p.start : p.end]) for p in block.parts]
         every = list(range(len(sizes)))
         if block.kind == "code":
             first = max(0, part - CODE_SHOWN // 2) if part >= CODE_SHOWN else 0
             return every if len(every) <= CODE_LINES else every[first : first + CODE_SHOWN]
-        if block.kind in ("entries", "table"):
+        if block.kind in ("entries", "table") and not from_start:
             return every if sum(sizes) <= WHOLE_TABLE else [part]
-        if sum(sizes) <= WHOLE:
+        room = WHOLE_LIST if from_start and block.kind != "paragraph" else WHOLE
+        if sum(sizes) <= room:
             return every
         shown = {part, *_ancestors(block.parts, part)} if every else set()
         size = sum(sizes[i] for i in shown)
         # A list goes on from its beginning, a paragraph from the sentence.
-        order = every if block.kind == "list" else [*range(part + 1, len(every)), *range(part - 1, -1, -1)]
+        order = [*range(part + 1, len(every)), *range(part - 1, -1, -1)] if block.kind == "paragraph" else every
         for i in order:
             if i in shown:
                 continue
             size += sizes[i]
-            if size > WHOLE:
+            if size > room:
                 break
             shown.add(i)
         return sorted(shown)
 
     @property
     def words(self) -> int:
-        return sum(_words(piece) for piece in self._pieces(None))
+        return _words(" ".join(self._pieces(None)))
+
+    @property
+    def lines(self) -> frozenset[str]:
+        """Return its longer lines, which no other quote may hold."""
+        lines = (" ".join(line.split()) for line in "\n".join(self._pieces(None)).split("\n"))
+        return frozenset(line for line in lines if line.count(" ") >= _REPEATABLE - 1)
 
     def text(self, task: GenerationRequest) -> str:
         return "".join(self._pieces(task))
@@ -176,21 +202,41 @@ class Quote:
                 yield between if last == at - 1 and "\n" in between else "\n\n"
             last = at
             yield self._block(block, shown)
-            left = len(block.parts) - len(shown)
-            if left and task:
-                yield f"\n\n{_cut(section, block, left, task)}"
+            if task and (left := self._left_out(at)) is not None:
+                yield f"\n\n{_cut(section, left, task)}"
+
+    def _left_out(self, at: int) -> int | None:
+        """Return how many parts of a block are not shown, 0 where that is not known; None where all are."""
+        block, shown, last = self.section.blocks[at], self.shown[at], len(self.section.blocks) - 1
+        if any(block.parts[i].end - block.parts[i].start > LONGEST_PART for i in shown):
+            return 0
+        if block.kind == "paragraph":
+            # Of what only introduces, the end is enough.
+            return 0 if shown[-1] < len(block.parts) - 1 else None
+        # Of a section that is not all here, the first and the last block may be longer than it seems.
+        if not self.section.passage.whole and at in (0, last) and (block.kind != "code" or at == last):
+            return 0
+        return len(block.parts) - len(shown) or None
 
     def _block(self, block: Block, shown: Sequence[int]) -> str:
         text = self.section.text
-        if len(shown) == len(block.parts):
-            return text[block.start : block.end].rstrip()
-        runs = list(_runs(shown))
-        if block.kind == "paragraph":
-            return " … ".join(text[block.parts[a].start : block.parts[b].end] for a, b in runs)
-        lines = [text[block.parts[a].start : block.parts[b].end] for a, b in runs]
-        fence = block.head.lstrip("> ")
-        tail = fence[: len(fence) - len(fence.lstrip("`~"))]
-        return "\n".join([*([block.head] if block.head else []), *lines, *([tail] if block.kind == "code" else [])])
+        runs = [(block.parts[a], block.parts[b]) for a, b in _runs(shown)]
+        pieces = [text[a.start : b.end] if b.end - a.start <= LONGEST_PART else self._short(a, b) for a, b in runs]
+        if block.kind == "code":
+            return "\n".join((block.head, *pieces, block.fence))
+        if len(shown) == len(block.parts) and block.end - block.start <= LONGEST_PART:
+            pieces = [text[block.start : block.end].rstrip()]
+        elif block.head:
+            pieces.insert(0, block.head)
+        return "\n".join(closed(piece) for piece in pieces)
+
+    def _short(self, first: Part, last: Part) -> str:
+        """Return a run of parts, or as many characters of one as may be shown, up to a whole line or word."""
+        text = self.section.text[first.start : last.end]
+        if first is not last:
+            return text
+        head = text[:LONGEST_PART]
+        return (head.rpartition("\n")[0] or head.rpartition(" ")[0] or head).rstrip()
 
 
 def _ancestors(parts: Sequence[Part], at: int) -> Iterator[int]:
@@ -203,6 +249,8 @@ def _ancestors(parts: Sequence[Part], at: int) -> Iterator[int]:
 
 def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the first and last of each run of adjacent places."""
+    if not places:
+        return
     start = last = places[0]
     for place in places[1:]:
         if place != last + 1:
@@ -212,11 +260,12 @@ def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield start, last
 
 
-def _cut(section: Section, block: Block, left: int, task: GenerationRequest) -> str:
+def _cut(section: Section, left: int, task: GenerationRequest) -> str:
+    """Return the line that states what is left out, with its number of items, rows or lines where that is known."""
     passage = section.passage
     heading = (passage.path[-1] if passage.path else "").replace("[", "").replace("]", "").replace("\n", " ")
     place = f"[{heading}]({passage.url})" if passage.url else f"*{heading}*"
-    return phrases.of(task.language).more.format(count=left, place=place)
+    return phrases.of(task.language).more.format(count=left, place=place) if left else f"… {place}"
 
 
 def _mark(best: ScoredPart, task: GenerationRequest) -> str | None:
@@ -241,11 +290,6 @@ def _best_line(best: ScoredPart, task: GenerationRequest) -> int:
     """Return the place of the line of code that holds most of the question's words, the first of equals."""
     lines, coverage = best.section.blocks[best.block].parts, Asked(task).coverage
     return max(range(len(lines)), key=lambda i: coverage(best.section.text[lines[i].start : lines[i].end]), default=0)
-
-
-def _ends(part: ScoredPart) -> tuple[int, int]:
-    block = part.section.blocks[part.block]
-    return block.start, block.end
 
 
 def _words(text: str) -> int:

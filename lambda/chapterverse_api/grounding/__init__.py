@@ -24,6 +24,7 @@ from typing import TypeAlias
 from chapterverse_api.generation import Draft, Passage, Span
 from chapterverse_api.grounding.claims import asserts, leaves_open, says_nothing
 from chapterverse_api.grounding.model import Model, trained
+from chapterverse_api.grounding.quotation import verbatim
 from chapterverse_api.grounding.reading import Claim, Source
 from chapterverse_api.grounding.sentences import Sentence, split
 from chapterverse_api.grounding.verdict import LEAST_WORDS, Verdict, judge
@@ -72,33 +73,38 @@ def verify(
     """Check each span of a draft, sentence by sentence, against the passages that were sent, best passage first."""
     sources = {p.id: Source(p, language) for p in passages}
     model = model or trained()
-    spans, every = list[Span](), list[_Checked]()
+    spans, every, quoted = list[Span](), list[_Checked](), 0
     for part in _parts(draft):
         if part[0].kind == "framing":
             spans.extend(replace(span, citations=()) for span in part)
+            continue
+        if part[0].kind == "quote" and verbatim(part[0], passages):
+            spans.append(replace(part[0], mark=part[0].mark if (part[0].mark or "") in part[0].text else None))
+            quoted += 1
             continue
         checked = [_Checked(s, c, sources, language, weigh, model) for s, c in _claimed(part)]
         every.extend(checked)
         spans.extend(_runs(checked, "".join(span.text for span in part)))
     if spans and any(span.cut for span in draft):
         spans[-1] = replace(spans[-1], cut=True)
-    measured = [c.probability for c in every if c.probability is not None]
+    # What stands to the letter in its section is said by it.
+    measured = [1.0] * quoted + [c.probability for c in every if c.probability is not None]
     return Verified(
         spans=tuple(spans),
         dropped=sum(c.dropped for c in every),
         confidence=sum(measured) / len(measured) if measured else 0.0,
         flagged=sum(c.flagged for c in every),
-        claims=sum(c.claims or bool(c.citations) for c in every),
+        claims=quoted + sum(c.claims or bool(c.citations) for c in every),
         # A passage that says so of something is only quoted.
         leaves_open=any(leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations),
     )
 
 
 def _parts(draft: Draft) -> Iterator[list[Span]]:
-    """Yield the draft's spans in groups that are our own framing, each alone, or a generator's."""
+    """Yield the draft's spans in groups: our own framing and quotes, each alone, or what a generator wrote."""
     group: list[Span] = []
     for span in draft:
-        if group and "framing" in (span.kind, group[-1].kind):
+        if group and (span.kind, group[-1].kind) != ("prose", "prose"):
             yield group
             group = []
         group.append(span)

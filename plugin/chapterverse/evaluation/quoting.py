@@ -61,7 +61,7 @@ class AnswerKey:
 
 
 def quotes(segments: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the texts of an answer's quotes; adjacent segments with one citation are one quote if none is marked so."""
+    """Return the texts of an answer's quotes; if no segment is one, runs of segments with one citation."""
     exact = [s["text"] for s in segments if s.get("kind") == "quote"]
     if exact:
         return exact
