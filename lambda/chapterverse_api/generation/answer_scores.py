@@ -126,10 +126,9 @@ class ScoredPart:
 
 def score(task: GenerationRequest) -> list[ScoredPart]:
     """Return the parts of the passages in order, with their scores."""
-    weights = _weights()
     scored = []
     for part, features in _features(task):
-        value = sum(w * x for w, x in zip(weights, features, strict=True))
+        value = sum(w * x for w, x in zip(weights(), features, strict=True))
         scored.append(ScoredPart(part.section, part.block, part.part, part.held, features, value))
     return scored
 
@@ -291,7 +290,7 @@ def _cues(frame: str, language: str) -> re.Pattern[str] | None:
 
 
 @cache
-def _weights() -> tuple[float, ...]:
+def weights() -> tuple[float, ...]:
     text = files("chapterverse_api.generation").joinpath("answer_scores.json").read_text(encoding="utf-8")
     values: Mapping[str, float] = json.loads(text)
     return tuple(values[name] for name in Features._fields)

@@ -27,10 +27,10 @@ CODE_LINES, CODE_SHOWN = 25, 16
 LONGEST_PART = 1200
 #: Sections that are quoted.
 SECTIONS = 2
-#: How much weaker than the part that answers another block may speak, in units of the score. In the same section and
-#: beside what is quoted it may be weaker by the second, every ten words must be worth the third, and the share of the
-#: question that nothing else holds is worth the fourth.
-WEAKEST, NEIGHBOR, TEN_WORDS, NEW_WORDS = 2.5, 0.5, 0.1, 1.0
+#: How much weaker than the part that answers another block may speak, in units of the score. For that a block beside
+#: what is quoted gains the second, one of another section loses the third, every ten words lose the fourth, and in a
+#: comparison the share of the question that nothing quoted holds gains the last.
+WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS, OTHER_SIDE = 3.0, 0.5, 0.5, 0.1, 2.0
 #: A longer item is marked by its best sentence, in words.
 _LONGEST_MARK = 45
 #: Lines of fewer words may stand in two quotes.
@@ -77,11 +77,12 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
         return []
     best = max(waiting.values(), key=lambda part: part.score)
     asked, weakest, held = Asked(task), best.score - WEAKEST, best.held
+    gain = OTHER_SIDE if task.frame == "comparison" else 0.0
     chosen = [Quote.around(best, task)]
     room = ROOM - chosen[0].words
-    waiting = {p: part for p, part in waiting.items() if part.score > weakest - 2 * NEIGHBOR - NEW_WORDS}
+    waiting = {p: part for p, part in waiting.items() if part.score > weakest - NEIGHBOR - OTHER_SIDE}
     while waiting:
-        values = {p: _value(part, chosen) + NEW_WORDS * asked.share(part.held - held) for p, part in waiting.items()}
+        values = {p: _value(part, chosen) + gain * asked.share(part.held - held) for p, part in waiting.items()}
         place = max(values, key=values.__getitem__)
         part = waiting.pop(place)
         if values[place] < weakest:
@@ -110,7 +111,7 @@ def _value(part: ScoredPart, chosen: Sequence[Quote]) -> float:
     beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.shown)
     block = part.section.blocks[part.block]
     words = _words(part.section.text[block.start : block.end])
-    return part.score + NEIGHBOR * ((quote is not None) + beside) - TEN_WORDS * words / 10
+    return part.score + NEIGHBOR * beside - OTHER_SECTION * (quote is None) - TEN_WORDS * words / 10
 
 
 @dataclass(slots=True)

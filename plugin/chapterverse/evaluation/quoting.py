@@ -129,9 +129,9 @@ def _groups(section: str) -> Iterator[list[str]]:
 
 
 def repeats(texts: Sequence[str]) -> int:
-    """Return how many lines of at least six words stand more than once in quotes."""
-    lines = [bare(line) for text in texts for line in text.split("\n") if len(line.split()) >= _REPEATABLE]
-    return len(lines) - len(set(lines))
+    """Return how many lines of at least six words stand in more than one quote."""
+    lines = [{bare(line) for line in text.split("\n") if len(line.split()) >= _REPEATABLE} for text in texts]
+    return sum(map(len, lines)) - len(set().union(*lines))
 
 
 def added_words(reference: str, question: str) -> frozenset[str]:
