@@ -16,6 +16,8 @@ class Phrases:
         selection: chapter name of a selection from an unknown page.
         other_language: introduces an answer from pages in other languages.
         cut: ends an answer that reached its maximum length.
+        more: states how much a quote leaves out of a list, a table or a paragraph, and links to its section.
+        purpose: answers small talk, and questions about something else entirely.
     """
 
     quoted: str
@@ -24,6 +26,8 @@ class Phrases:
     selection: str
     other_language: str
     cut: str
+    more: str
+    purpose: str
 
 
 _PHRASES = {
@@ -34,6 +38,8 @@ _PHRASES = {
         "Selected text",
         "There is nothing on this in your language here; these pages are in another one.",
         "(The answer is cut off here: it reached its greatest length.)",
+        "… {count} more in {place}",
+        "I am here for questions about these docs, and answer in their own words: what would you like to know?",
     ),
     "de": Phrases(
         "Aus der Dokumentation zitiert:",
@@ -42,6 +48,8 @@ _PHRASES = {
         "Ausgewählter Text",
         "Dazu steht hier nichts auf Deutsch; diese Seiten sind in einer anderen Sprache.",
         "(Die Antwort bricht hier ab: Sie hat ihre größte Länge erreicht.)",
+        "… {count} weitere in {place}",
+        "Ich bin für Fragen zu dieser Dokumentation da und antworte mit ihren eigenen Worten: Was möchtest du wissen?",
     ),
     "fr": Phrases(
         "Extrait de la documentation :",
@@ -50,6 +58,8 @@ _PHRASES = {
         "Texte sélectionné",
         "Rien à ce sujet en français ici ; ces pages sont dans une autre langue.",
         "(La réponse s’arrête ici : elle a atteint sa longueur maximale.)",
+        "… {count} de plus dans {place}",
+        "Je réponds aux questions sur cette documentation, avec ses propres mots : que voulez-vous savoir ?",
     ),
     "es": Phrases(
         "Citado de la documentación:",
@@ -58,6 +68,8 @@ _PHRASES = {
         "Texto seleccionado",
         "No hay nada sobre esto en español; estas páginas están en otro idioma.",
         "(La respuesta se corta aquí: alcanzó su longitud máxima.)",
+        "… {count} más en {place}",
+        "Estoy aquí para preguntas sobre esta documentación y respondo con sus propias palabras: ¿qué quieres saber?",
     ),
     "it": Phrases(
         "Citato dalla documentazione:",
@@ -66,6 +78,8 @@ _PHRASES = {
         "Testo selezionato",
         "Qui non c’è nulla al riguardo in italiano; queste pagine sono in un’altra lingua.",
         "(La risposta si interrompe qui: ha raggiunto la lunghezza massima.)",
+        "… altri {count} in {place}",
+        "Sono qui per le domande su questa documentazione e rispondo con le sue parole: che cosa vuoi sapere?",
     ),
     "pt": Phrases(
         "Citado da documentação:",
@@ -74,6 +88,8 @@ _PHRASES = {
         "Texto selecionado",
         "Não há nada sobre isso em português; estas páginas estão em outro idioma.",
         "(A resposta termina aqui: atingiu o comprimento máximo.)",
+        "… mais {count} em {place}",
+        "Estou aqui para perguntas sobre esta documentação e respondo com as palavras dela: o que você quer saber?",
     ),
     "nl": Phrases(
         "Geciteerd uit de documentatie:",
@@ -82,6 +98,8 @@ _PHRASES = {
         "Geselecteerde tekst",
         "Hierover staat hier niets in het Nederlands; deze pagina’s zijn in een andere taal.",
         "(Het antwoord breekt hier af: het heeft zijn grootste lengte bereikt.)",
+        "… nog {count} in {place}",
+        "Ik ben er voor vragen over deze documentatie en antwoord in haar eigen woorden: wat wil je weten?",
     ),
     "pl": Phrases(
         "Cytat z dokumentacji:",
@@ -90,6 +108,8 @@ _PHRASES = {
         "Zaznaczony tekst",
         "Nie ma tu nic na ten temat po polsku; te strony są w innym języku.",
         "(Odpowiedź urywa się tutaj: osiągnęła największą długość.)",
+        "… jeszcze {count} w {place}",
+        "Odpowiadam na pytania o tę dokumentację jej własnymi słowami: co chcesz wiedzieć?",
     ),
     "zh": Phrases(
         "摘自文档：",
@@ -98,6 +118,8 @@ _PHRASES = {
         "选中的文本",
         "这里没有相关的中文内容；以下页面使用其他语言。",
         "（回答在此截断：已达到最大长度。）",
+        "… 还有 {count} 项，见 {place}",
+        "我负责回答有关这些文档的问题，并引用其原文：您想了解什么？",
     ),
     "ja": Phrases(
         "ドキュメントからの引用：",
@@ -106,6 +128,8 @@ _PHRASES = {
         "選択したテキスト",
         "日本語の該当箇所はありません。次は他の言語のページです。",
         "（回答はここで途切れています。長さの上限に達しました。）",
+        "… 他 {count} 件：{place}",
+        "このドキュメントについての質問に、その文章でお答えします。何を知りたいですか？",
     ),
     "ar": Phrases(
         "مقتبس من الوثائق:",
@@ -114,6 +138,8 @@ _PHRASES = {
         "النص المحدد",
         "لا يوجد شيء عن ذلك بالعربية هنا؛ هذه الصفحات بلغة أخرى.",
         "(تنقطع الإجابة هنا: بلغت أقصى طول لها.)",
+        "… {count} أخرى في {place}",
+        "أنا هنا للأسئلة عن هذه الوثائق، وأجيب بكلماتها: ماذا تريد أن تعرف؟",
     ),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
@@ -16,13 +16,16 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
+from chapterverse_api.answering.small_talk import language_of
 from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.follow_ups import leaning
 from chapterverse_api.conversation.history import Subject, subject
 from chapterverse_api.generation import GenerationRequest, Passage
+from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.grounding.links import Links
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.frames import frame_of
 from chapterverse_api.retrieval.passages import chosen, passages
 from chapterverse_api.retrieval.scope import ScopedResults, chunk_of, primary, search_in_scope
 from chapterverse_api.retrieval.search import Candidate, Retrieval
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 
 #: Pages that a refusal points to.
 NEAREST = 3
+#: Without passages and with less evidence a question is about something else: no page is near it.
+CLOSE = 0.3
+#: Words of a selection that are searched for: those that the fewest texts of the index hold.
+SELECTED_WORDS = 8
 SNIPPET = 200
 
 
@@ -51,6 +58,7 @@ class AnswerContext:
         searched_as: what was searched for; None where it is just the question.
         other_language: whether the passages are in other languages than the reader's.
         degraded: why not everything went as configured; None if it did.
+        off_topic: whether the question is small talk, or about nothing that these docs are about.
     """
 
     mode: Mode
@@ -68,6 +76,7 @@ class AnswerContext:
     other_language: bool = False
     degraded: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
+    off_topic: bool = False
 
 
 @dataclass(slots=True)
@@ -90,10 +99,19 @@ class Weights:
         return {}
 
 
-def from_index(turn: Turn) -> AnswerContext:
-    """Return the passages that the index has on a question; none where the evidence is too weak."""
+def from_index(turn: Turn, selection: str = "") -> AnswerContext:
+    """Return the passages that the index has on a question; none where the evidence is too weak.
+
+    Args:
+        selection: what the question is about, for a generator that can only quote.
+    """
     query, index, models = turn.query, turn.resources.index, turn.models
     snapshot = turn.snapshot()
+    if small_talk := language_of(query.query or "") if not selection else None:
+        return _small_talk(turn, small_talk, snapshot)
+    if selection:
+        asked = f"{query.query or ''} {_rarest_words(selection, snapshot)}".strip()
+        query = query.model_copy(update={"query": asked})
     question, languages = query.query or "", snapshot.head.languages
 
     def subject_of() -> Subject | None:
@@ -113,22 +131,55 @@ def from_index(turn: Turn) -> AnswerContext:
     made = tuple(passages(kept, url, pages))
     written = next((c.chunk.language for c in (*kept, *found.candidates)), snapshot.head.languages[0])
     language, persona = results.language or written, index.persona(snapshot)
+    off_topic = not made and found.evidence < CLOSE
     return AnswerContext(
         mode="rag",
-        task=_task(turn, found.question, made, language, written, persona, unsure=found.verdict == "perhaps"),
+        task=replace(
+            _task(turn, found.question, made, language, written, persona, unsure=found.verdict == "perhaps"),
+            selected=False,
+            selection=selection,
+            frame=frame.kind if (frame := frame_of(question, languages)) else "",
+        ),
         language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
-        nearest=_nearest(found.candidates, url),
+        nearest=() if off_topic else _nearest(found.candidates, url),
         candidates=found.total,
         evidence=found.evidence,
         retrieval_used=True,
         snapshot=snapshot,
         found=found,
         pages=pages,
-        searched_as=_searched_as(question, results),
+        searched_as=None if selection else _searched_as(question, results),
         other_language=results.other_language,
         degraded=found.degraded,
         timings=found.timings,
+        off_topic=off_topic,
+    )
+
+
+def _rarest_words(selection: str, snapshot: Snapshot) -> str:
+    """Return the words of a selection that the fewest texts of the index hold, in order."""
+    words = {word.surface: word.terms[0] for word in lexical.question_words(selection, snapshot.head.languages)}
+    terms = sorted(set(words.values()))
+    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
+    known = [word for word in words if counts[words[word]]]
+    rarest = sorted(known, key=lambda word: counts[words[word]])[:SELECTED_WORDS]
+    return " ".join(word for word in known if word in rarest)
+
+
+def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
+    persona = turn.resources.index.persona(snapshot)
+    return AnswerContext(
+        mode="rag",
+        task=_task(turn, Question((), ()), (), language, language, persona),
+        language=persona.language or language,
+        sources=(),
+        nearest=(),
+        candidates=0,
+        evidence=0.0,
+        retrieval_used=False,
+        snapshot=snapshot,
+        off_topic=True,
     )
 
 
@@ -142,8 +193,15 @@ def _searched_as(question: str, results: ScopedResults) -> SearchedAs | None:
 
 
 def from_selection(turn: Turn) -> AnswerContext:
-    """Return the selection as the only source; the index is asked just where it stands and what its words weigh."""
+    """Return the selection as the only source; the index is asked just where it stands and what its words weigh.
+
+    Without a model there is nothing to say of it but what the docs say: then they are searched for its words.
+    """
     try:
+        if turn.models.generator.name == Extractive.name:
+            context = from_index(turn, turn.query.selected_text or "")
+            if context.task.passages:
+                return context
         return _selected(turn, turn.snapshot())
     except IndexFault:
         # Whatever became of the index, the reader's own text is at hand.

@@ -24,8 +24,11 @@ def answer(
         not_in_docs: whether the docs hold no answer after all.
     """
     segments = [segment(span) for span in verified.spans]
-    cited = {i for span in verified.spans for i in span.citations}
-    sources = [s for s in context.sources if s.id in cited] + [s for s in context.sources if s.id not in cited]
+    cited = dict.fromkeys(i for span in verified.spans for i in span.citations)
+    by_id = {s.id: s for s in context.sources}
+    # Quotes set the order of the sources, so that the first one is of the first.
+    sources = [by_id[i] for i in cited] if quoted else [s for s in context.sources if s.id in cited]
+    sources += [s for s in context.sources if s.id not in cited]
     # A model that answers from weak passages has read them; quotes have not.
     unsure = context.task.unsure and quoted
     status: Status = "partial" if unsure or context.other_language or verified.partial else "answered"
@@ -48,7 +51,8 @@ def answer(
 
 def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> ChatResponse:
     """Return the honest no, with the nearest pages."""
-    text = phrases.of(context.language).refused
+    ours = phrases.of(context.language)
+    text = ours.purpose if context.off_topic else ours.refused
     missing = " ".join(filter(None, (turn.models.turn_budget.reason, context.degraded))) or None
     return turn.response(
         response=text,

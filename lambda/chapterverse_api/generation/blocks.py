@@ -1,110 +1,213 @@
-"""Splits Markdown into blocks that may be quoted alone, line by line and in linear time."""
+"""Reads a section's Markdown as blocks of parts that may be quoted, line by line and in linear time.
+
+A paragraph consists of sentences, a list of items, a list of definitions of entries, a table of rows, code of lines. An
+item within an item is a part of its own with a deeper level. All offsets are in the section, so that a quote is
+verbatim.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
-from chapterverse.text import lexical
+Kind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
 
-#: Code of more lines is a listing: it is looked up where it stands, not quoted.
-CODE_LINES = 25
-
-_FENCE = re.compile(r"^(`{3,}|~{3,})")
-# What stands over a tab, an admonition or a list: nothing without what follows.
-_LABEL = re.compile(r"\*\*[^*\n]+\*\*")
-_ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s")
+_FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
+_ITEM = re.compile(r"( *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
+#: The second line of a definition, under its term.
+_MEANING = re.compile(r":[ \t]+(?=\S)")
 # A lower-case letter after the stop means an abbreviation, "e.g. this".
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-zß-öø-ÿ\s])|(?<=[。！？])")
+_SENTENCE = re.compile(r"(?<=[.!?])([*_)\"”]*)\s+(?=[^a-zß-öø-ÿ\s])|(?<=[。！？])()")
+# What stands over a tab, an admonition or a list says nothing without what follows.
+_LABEL = re.compile(r"(?:> ?)?(?:\*\*[^*\n]+\*\*:?|\[![A-Za-z]+\][^\n]*|:::[^\n]*|#{1,6} [^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class QuotableBlock:
-    """A sentence, a list item, a table or a code block.
+class Part:
+    """A sentence, an item with its continuation lines, an entry, a row, or a line of code.
 
     Attributes:
-        glue: the white space between it and the unit before.
-        opens: it is the first of its paragraph, list or block, and not the rest of a block that was cut.
+        level: how deep its marker is indented, in characters.
     """
 
-    text: str
-    glue: str
-    terms: frozenset[int]
-    words: int
-    opens: bool
-    code: bool
-
-    @property
-    def announces(self) -> bool:
-        """Whether it says nothing without what follows: "as follows:", or a label over a tab or an admonition."""
-        return self.text.endswith((":", "：")) or _LABEL.fullmatch(self.text) is not None
-
-    @property
-    def long_code(self) -> bool:
-        return self.code and self.text.count("\n") > CODE_LINES + 1
+    start: int
+    end: int
+    level: int = 0
 
 
-def split(text: str, language: str) -> Iterator[QuotableBlock]:
-    """Yield the units of a Markdown text in order; joined with their glue they are the text without its last blanks."""
-    at, in_list, after_code = 0, False, False
-    for block, is_code in _blocks(text):
-        for i, piece in enumerate([block] if is_code or block.startswith("|") else _pieces(block)):
-            start = text.index(piece, at)
-            is_item = not is_code and _ITEM.match(piece) is not None
-            opens = i == 0 and not (in_list and is_item) and not (after_code and is_code)
-            yield QuotableBlock(piece, text[at:start], terms_of(piece, language), len(piece.split()), opens, is_code)
-            at, in_list, after_code = start + len(piece), is_item, is_code
+@dataclass(slots=True)
+class Block:
+    """A block of a section, from `start` up to and without `end`.
 
-
-def terms_of(text: str, language: str) -> frozenset[int]:
-    """Return the hashed terms of a text's words, identifiers whole and in parts."""
-    return frozenset(t for word in lexical.words(text, language) for t in word.terms)
-
-
-def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the blocks that blank lines part, and whether they are code.
-
-    A fence is whole whatever it holds, and a list item keeps what is indented below it.
+    Attributes:
+        head: what stands over every part: a table's header, a fence's opening line.
+        fence: what closes its code.
+        announces: whether it says nothing without what follows: "as follows:", or a label.
+        label: whether it only stands over a tab or a note.
     """
-    lines: list[str] = []
+
+    kind: Kind
+    start: int
+    end: int
+    parts: list[Part] = field(default_factory=list)
+    head: str = ""
+    fence: str = ""
+    announces: bool = False
+    label: bool = False
+
+
+def read(section: str) -> list[Block]:
+    """Return the blocks of a section in order."""
+    blocks: list[Block] = []
+    for start, end, fenced in _pieces(section):
+        for block in _code(section, start, end) if fenced else _blocks(section, start, end):
+            last = blocks[-1] if blocks else None
+            # Blank lines part the items of one list, and chunks a long table, which repeats its header then.
+            if last and last.kind == block.kind in ("list", "entries", "table") and last.head == block.head:
+                last.parts += block.parts
+                last.end, last.announces = block.end, block.announces
+            else:
+                blocks.append(block)
+    return blocks
+
+
+def _pieces(section: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield where the pieces stand that blank lines part, and whether they are fenced code.
+
+    A fence is whole whatever it holds, and an item or an entry keeps what is indented below it.
+    """
+    at = start = end = 0
+    first, fence, blank = "", "", False
+    for line in section.split("\n"):
+        stop = at + len(line)
+        text = line.strip()
+        mark = _FENCE.match(line)
+        holds = bool(first) and line.startswith("  ") and (_ITEM.match(first) is not None or first[0] == ":")
+        if fence:
+            if text.lstrip("> ").startswith(fence) and not text.lstrip("> ").strip(fence[0]):
+                fence = ""
+                if not first:
+                    yield start, stop, True
+                    start = end = stop + 1
+            end = stop
+        elif text:
+            if first and not holds and (blank or (mark and mark.end(1) - len(mark.group(1)) == 0)):
+                yield start, end, False
+                first = ""
+            if mark:
+                fence = mark.group(1)
+            if not first:
+                start = at
+                first = "" if mark else line
+            elif _MEANING.match(line):
+                first = ":"
+            end = stop
+        blank = not text
+        at = stop + 1
+    if first or fence:
+        yield start, end, bool(fence) and not first
+
+
+def _code(section: str, start: int, end: int) -> Iterator[Block]:
+    lines = list(_lines(section, start, end))
+    is_closed = len(lines) > 1 and not section[slice(*lines[-1])].strip("`~> ")
+    inner = [Part(*line) for line in lines[1 : -1 if is_closed else None]]
+    head = section[slice(*lines[0])]
+    mark = _FENCE.match(head)
+    yield Block("code", start, end, inner, head, mark.group() if mark else "")
+
+
+def _blocks(section: str, start: int, end: int) -> Iterator[Block]:
+    """Yield the blocks of a piece without fenced code: text may stand over a list or a table without a blank line."""
+    lines = list(_lines(section, start, end))
+    kinds = [_kind(section, line) for line in lines]
+    if len(lines) > 1 and kinds[1] == "entries":
+        yield Block("entries", start, end, [Part(start, end)])
+        return
+    at = next((i for i, kind in enumerate(kinds) if kind in ("list", "table")), len(lines))
+    if at:
+        yield _paragraph(section, start, lines[at - 1][1])
+    if at == len(lines):
+        return
+    if kinds[at] == "table":
+        stop = next((i for i in range(at, len(lines)) if kinds[i] != "table"), len(lines))
+        ruled = stop > at + 1 and not section[slice(*lines[at + 1])].strip("| \t:-")
+        rows = [Part(*line) for line in lines[at + 2 * ruled : stop]]
+        head = section[lines[at][0] : lines[at + 1][1]] if ruled else ""
+        yield Block("table", lines[at][0], lines[stop - 1][1], rows, head)
+        if stop < len(lines):
+            yield from _blocks(section, lines[stop][0], end)
+        return
+    items = list(_items(section, lines[at:]))
+    announces = section[items[-1].start : items[-1].end].endswith((":", "："))
+    yield Block("list", lines[at][0], end, items, announces=announces)
+
+
+def _kind(section: str, line: tuple[int, int]) -> Kind:
+    text = section[slice(*line)]
+    if text.lstrip().startswith("|"):
+        return "table"
+    return "list" if _ITEM.match(text) else "entries" if _MEANING.match(text) else "paragraph"
+
+
+def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[Part]:
+    start, end, level, fence = lines[0][0], lines[0][1], 0, ""
+    for at, stop in lines:
+        line = section[at:stop]
+        mark, item = _FENCE.match(line), _ITEM.match(line)
+        if fence:
+            fence = "" if mark and line.strip().startswith(fence) and not line.strip(f"{fence[0]} ") else fence
+        elif mark:
+            fence = mark.group(1)
+        elif item:
+            if at > start:
+                yield Part(start, end, level)
+            start, level = at, len(item.group(1))
+        if line.strip():
+            end = stop
+    yield Part(start, end, level)
+
+
+def _paragraph(section: str, start: int, end: int) -> Block:
+    text = section[start:end]
+    parts = [Part(start + a, start + b) for a, b in _sentences(text)]
+    label = _LABEL.fullmatch(text) is not None
+    announces = label or text.rstrip("*_ ").endswith((":", "：", "...", "…"))
+    return Block("paragraph", start, end, parts, announces=announces, label=label)
+
+
+def closed(text: str) -> str:
+    """Return a piece of Markdown with the fence closed that it leaves open."""
     fence = ""
     for line in text.split("\n"):
-        if fence:
-            lines.append(line)
-            if _closes(line, fence):
-                yield _block(lines), True
-                lines, fence = [], ""
-            continue
         mark = _FENCE.match(line)
-        indented = line.startswith("  ") and bool(lines) and _ITEM.match(lines[0]) is not None
-        parted = bool(lines) and not lines[-1].strip() and not indented
-        if line.strip() and lines and (mark or parted):
-            yield _block(lines), False
-            lines = []
-        if line.strip() or lines:
-            lines.append(line)
-        fence = mark.group() if mark else ""
-    if lines:
-        yield _block(lines), bool(fence)
+        if fence and mark and line.strip("> ").startswith(fence.strip("> ")) and not line.strip("`~> "):
+            fence = ""
+        elif mark and not fence:
+            fence = mark.group()
+    return f"{text}\n{fence}" if fence else text
 
 
-def _closes(line: str, fence: str) -> bool:
-    return line.startswith(fence) and not line.strip(fence[0] + " \r")
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text."""
+    return (text[a:b] for a, b in _sentences(text))
 
 
-def _block(lines: list[str]) -> str:
-    return "\n".join(lines).rstrip()
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for gap in _SENTENCE.finditer(text):
+        # What closes a bracket or emphasis after the stop belongs to the sentence.
+        if text[start : gap.start()].strip():
+            yield start, gap.end(gap.lastindex or 0)
+        start = gap.end()
+    if text[start:].strip():
+        yield start, len(text)
 
 
-def _pieces(block: str) -> list[str]:
-    """Return a block's list items, each with its continuation lines, or its sentences."""
-    lines = block.split("\n")
-    if not any(_ITEM.match(line) for line in lines):
-        return [s.strip() for s in _SENTENCE.split(block) if s.strip()]
-    items: list[list[str]] = []
-    for line in lines:
-        if _ITEM.match(line) or not items:
-            items.append([])
-        items[-1].append(line)
-    return [_block(item) for item in items]
+def _lines(section: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    at = start
+    for line in section[start:end].split("\n"):
+        yield at, at + len(line)
+        at += len(line) + 1

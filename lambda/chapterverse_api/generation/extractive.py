@@ -1,50 +1,43 @@
-"""Answers without a model: quotes the documentation's sentences whole, with the nearest code.
+"""Answers without a model: quotes whole blocks of the documentation, and marks the part that answers.
 
-Two windows of about 55 words from the three best passages, chosen by maximal marginal relevance, recover more of a
-human answer than any single window or the best isolated sentences (measured on 285 questions: ROUGE-1 recall .511
-against .453 to .464). Lists, tables and code are never cut inside an item, a row or a block.
+`answer_scores` says which part of the passages answers. A quote is that part's block with what introduces it and what
+it introduces, as far as there is room; what is left out of a list, a table or code is stated, with a link. A second
+section is quoted where it speaks nearly as clearly and of words that the first does not hold.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chapterverse_api import phrases
-from chapterverse_api.generation.blocks import QuotableBlock, split, terms_of
-from chapterverse_api.generation.types import GenerationRequest, Passage, Span
+from chapterverse_api.generation.answer_scores import Asked, ScoredPart, Section, score
+from chapterverse_api.generation.blocks import Block, Part, closed, sentences
+from chapterverse_api.generation.types import Draft, GenerationRequest, Span
 
-WINDOW_WORDS = 55
-WINDOWS = 2
-PASSAGES = 3
-#: Two windows that share more of their terms than this say the same thing.
-OVERLAP = 0.6
-#: How much longer a window may get for what its last words announce.
-ANNOUNCED = 3
+#: Words of all quotes together; the block that answers is quoted even if it is longer.
+ROOM = 110
+#: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that was asked for.
+WHOLE, WHOLE_TABLE, WHOLE_LIST = 80, 60, 160
+#: Lines up to which code is quoted whole, and of longer code those that are.
+CODE_LINES, CODE_SHOWN = 25, 16
+#: Characters of one sentence, item or row.
+LONGEST_PART = 1200
+#: Sections that are quoted.
+SECTIONS = 2
+#: How much weaker than the part that answers another block may speak, in units of the score. For that a block beside
+#: what is quoted gains the second, one of another section loses the third, every ten words lose the fourth, and in a
+#: comparison the share of the question that nothing quoted holds gains the last.
+WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS, OTHER_SIDE = 3.0, 0.5, 0.5, 0.1, 2.0
+#: A longer item is marked by its best sentence, in words.
+_LONGEST_MARK = 45
+#: Lines of fewer words may stand in two quotes.
+_REPEATABLE = 6
 
-
-@dataclass(frozen=True, slots=True)
-class QuoteWindow:
-    """Adjacent units of one passage's section, from `first` up to and without `end`."""
-
-    passage: Passage
-    section: tuple[QuotableBlock, ...]
-    first: int
-    end: int
-    score: float
-
-    @property
-    def units(self) -> tuple[QuotableBlock, ...]:
-        return self.section[self.first : self.end]
-
-    @property
-    def text(self) -> str:
-        return "".join(u.text if i == 0 else u.glue + u.text for i, u in enumerate(self.units))
-
-    @property
-    def terms(self) -> frozenset[int]:
-        return frozenset().union(*(u.terms for u in self.units))
+_MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+|\s*>\s?|\s*:\s+")
+_LABEL_LINE = re.compile(r"(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n")
 
 
 class Extractive:
@@ -53,124 +46,249 @@ class Extractive:
     name = "extractive"
 
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        ours = phrases.of(task.language)
-        yield Span(f"{ours.unsure if task.unsure else ours.quoted}\n\n", kind="framing")
-        chosen = _choose(task)[: 1 if task.unsure else WINDOWS]
-        shown = {u.text for window in chosen for u in window.units if u.code}
-        for i, window in enumerate(chosen):
-            before, after = chosen[i - 1] if i else None, chosen[i + 1] if i + 1 < len(chosen) else None
-            # Under one heading that heading stands above the first quote, and the code below the last.
-            parts = [] if _together(window, before) else [f"**{_plain(' › '.join(window.passage.path))}**"]
-            parts.append(window.text)
-            if not _together(window, after):
-                parts += _nearest_code(window, task, shown)
-            yield Span("\n\n".join(parts) + ("\n\n" if after else ""), (window.passage.id,))
+        yield from quotes(task)
 
 
-def _choose(task: GenerationRequest) -> list[QuoteWindow]:
-    """Return windows that add something to each other: the best of each passage in the passages' order, then others.
-
-    The order of passages knows more than the words of one window do: by it 13 of 15 questions on a public site cited
-    the page that answers them, by the windows' own scores 10. So quotes stand in it, too.
+def quotes(task: GenerationRequest) -> Draft:
+    """Return the answer: framing and quotes in turn. A quote cites its source, and all of it but its cut lines stands
+    verbatim in that source's section.
     """
-    of_passages = [sorted(_windows(p, task), key=lambda w: -w.score) for p in task.passages[:PASSAGES]]
-    first = [windows[0] for windows in of_passages if windows]
-    others = sorted((w for windows in of_passages for w in windows[1:]), key=lambda w: -w.score)
-    enough = max((w.score for w in (*first, *others)), default=0.0) / 3
-    chosen: list[QuoteWindow] = []
-    for window in (*first, *others):
-        if len(chosen) == WINDOWS:
+    chosen = _chosen(task)
+    spans: list[Span] = [Span(f"{phrases.of(task.language).unsure}\n\n", kind="framing")] if task.unsure else []
+    for i, quote in enumerate(chosen):
+        passage = quote.section.passage
+        path = " › ".join(part.replace("*", "").replace("\n", " ") for part in passage.path)
+        spans.append(Span(f"{'' if i == 0 else chr(10) * 2}**{path}**\n\n", kind="framing"))
+        spans.append(Span(quote.text(task), (passage.id,), kind="quote", mark=quote.mark))
+    return tuple(spans)
+
+
+def _chosen(task: GenerationRequest) -> list[Quote]:
+    """Return the quotes: first the block that answers, then what speaks nearly as clearly, while there is room."""
+    waiting: dict[tuple[str, int], ScoredPart] = {}
+    for part in score(task):
+        best_of_block = waiting.setdefault(part.place, part)
+        if part.score > best_of_block.score:
+            waiting[part.place] = part
+    if not waiting:
+        return []
+    best = max(waiting.values(), key=lambda part: part.score)
+    asked, weakest, held = Asked(task), best.score - WEAKEST, best.held
+    gain = OTHER_SIDE if task.frame == "comparison" else 0.0
+    chosen = [Quote.around(best, task)]
+    room = ROOM - chosen[0].words
+    waiting = {p: part for p, part in waiting.items() if part.score > weakest - NEIGHBOR - OTHER_SIDE}
+    while waiting:
+        values = {p: _value(part, chosen) + gain * asked.share(part.held - held) for p, part in waiting.items()}
+        place = max(values, key=values.__getitem__)
+        part = waiting.pop(place)
+        if values[place] < weakest:
             break
-        # What hardly speaks to the question is noise under a citation.
-        if window.score < enough:
+        quote = next((quote for quote in chosen if quote.section is part.section), None)
+        if quote is None and len(chosen) == (1 if task.unsure else SECTIONS):
             continue
-        if all(_share(window.terms, other.terms) < OVERLAP and not _touch(window, other) for other in chosen):
-            chosen.append(window)
-    order = [p.id for p in task.passages]
-    return sorted(chosen, key=lambda w: (order.index(w.passage.id), w.first))
+        added = Quote.around(part, task)
+        if quote:
+            added.shown = {at: parts for at, parts in added.shown.items() if at not in quote.shown}
+        elif not added.lines.isdisjoint(line for other in chosen for line in other.lines):
+            continue
+        if added.words <= room:
+            room -= added.words
+            held |= part.held
+            if quote:
+                quote.shown |= added.shown
+            else:
+                chosen.append(added)
+    return chosen
 
 
-def _windows(passage: Passage, task: GenerationRequest) -> Iterator[QuoteWindow]:
-    section = tuple(split(passage.section, task.language))
-    best = max((p.rank for p in task.passages), default=0.0) or 1.0
-    prior = 0.5 + 0.5 * passage.rank / best
-    # The section's own heading answers for words that its sentences don't repeat.
-    headed = _covered(terms_of(" ".join(passage.path), task.language), task)
-    for rank, (first, end) in enumerate(_runs(section)):
-        # A listing holds the words of many questions by accident.
-        covered = _covered(frozenset().union(*(u.terms for u in section[first:end] if not u.code)), task)
-        # Early sentences define; with equal evidence they win.
-        score = (covered * 0.75 + headed * 0.25) * prior + 0.1 / (1 + rank)
-        last = section[end - 1]
-        # An announcement of nothing or an endless listing is quoted only where there is nothing else.
-        yield QuoteWindow(passage, section, first, end, 0.0 if last.announces or last.long_code else score)
+def _value(part: ScoredPart, chosen: Sequence[Quote]) -> float:
+    """Return the score of a part with what speaks for and against quoting its block too."""
+    quote = next((quote for quote in chosen if quote.section is part.section), None)
+    beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.shown)
+    block = part.section.blocks[part.block]
+    words = _words(part.section.text[block.start : block.end])
+    return part.score + NEIGHBOR * beside - OTHER_SECTION * (quote is None) - TEN_WORDS * words / 10
 
 
-def _runs(units: Sequence[QuotableBlock]) -> Iterator[tuple[int, int]]:
-    """Yield from where to where may be quoted.
+@dataclass(slots=True)
+class Quote:
+    """Parts of one section's blocks.
 
-    A quote begins with a paragraph, a list or a block, never with what the words before it announce. What is longer
-    than a window is taken up again where the window before it ended.
+    Attributes:
+        shown: for each block that is quoted, the places of the parts that are.
+        mark: the part that answers, as it stands in the text.
     """
-    end = 0
-    for first, unit in enumerate(units):
-        announced = first > 0 and units[first - 1].announces
-        if (unit.opens or first >= end) and not announced and not unit.long_code:
-            end = _reach(units, first)
-            yield first, end
-    if units and not end:
-        yield 0, _reach(units, 0)
+
+    section: Section
+    mark: str | None
+    shown: dict[int, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def around(cls, best: ScoredPart, task: GenerationRequest) -> Quote:
+        """Return a part's block with what introduces it and what it introduces."""
+        blocks, at = best.section.blocks, best.block
+        quote = cls(best.section, None)
+        place = _best_line(best, task) if blocks[at].kind == "code" else best.part
+        listed = task.frame == "list"
+        quote.shown[at] = quote._fitting(at, place, listed)
+        # Above a list, a table or code stands a paragraph, and above that may be labels.
+        top = at
+        while top > 0 and (blocks[top - 1].announces or (blocks[top].kind != "paragraph" == blocks[top - 1].kind)):
+            top -= 1
+            quote.shown[top] = quote._fitting(top, len(blocks[top].parts) - 1, listed)
+        end = at
+        while end + 1 < len(blocks) and (
+            blocks[end].announces or (blocks[end].kind == "paragraph" and blocks[end + 1].kind == "code")
+        ):
+            end += 1
+            quote.shown[end] = quote._fitting(end, 0, True)
+        quote.mark = _mark(best, task)
+        if quote.mark and quote.mark not in quote._block(blocks[at], quote.shown[at]):
+            quote.mark = None
+        return quote
+
+    def _fitting(self, at: int, part: int, from_start: bool) -> list[int]:
+        """Return the parts of a block around one of them that fit; at least that one, with the items it stands in.
+
+        Args:
+            from_start: entries and rows are shown in order, and not only the one that answers.
+        """
+        block, text = self.section.blocks[at], self.section.text
+        sizes = [_words(text[p.start : p.end]) for p in block.parts]
+        every = list(range(len(sizes)))
+        if block.kind == "code":
+            first = max(0, part - CODE_SHOWN // 2) if part >= CODE_SHOWN else 0
+            return every if len(every) <= CODE_LINES else every[first : first + CODE_SHOWN]
+        if block.kind in ("entries", "table") and not from_start:
+            return every if sum(sizes) <= WHOLE_TABLE else [part]
+        room = WHOLE_LIST if from_start and block.kind != "paragraph" else WHOLE
+        if sum(sizes) <= room:
+            return every
+        shown = {part, *_ancestors(block.parts, part)} if every else set()
+        size = sum(sizes[i] for i in shown)
+        # A list goes on from its beginning, a paragraph from the sentence.
+        order = [*range(part + 1, len(every)), *range(part - 1, -1, -1)] if block.kind == "paragraph" else every
+        for i in order:
+            if i in shown:
+                continue
+            size += sizes[i]
+            if size > room:
+                break
+            shown.add(i)
+        return sorted(shown)
+
+    @property
+    def words(self) -> int:
+        return _words(" ".join(self._pieces(None)))
+
+    @property
+    def lines(self) -> frozenset[str]:
+        """Return its longer lines, which no other quote may hold."""
+        lines = (" ".join(line.split()) for line in "\n".join(self._pieces(None)).split("\n"))
+        return frozenset(line for line in lines if line.count(" ") >= _REPEATABLE - 1)
+
+    def text(self, task: GenerationRequest) -> str:
+        return "".join(self._pieces(task))
+
+    def _pieces(self, task: GenerationRequest | None) -> Iterator[str]:
+        section, last = self.section, None
+        for at in sorted(self.shown):
+            block, shown = section.blocks[at], self.shown[at]
+            if last is not None:
+                between = section.text[section.blocks[last].end : block.start]
+                yield between if last == at - 1 and "\n" in between else "\n\n"
+            last = at
+            yield self._block(block, shown)
+            if task and (left := self._left_out(at)) is not None:
+                yield f"\n\n{_cut(section, left, task)}"
+
+    def _left_out(self, at: int) -> int | None:
+        """Return how many parts of a block are not shown, 0 where that is not known; None where all are."""
+        block, shown, last = self.section.blocks[at], self.shown[at], len(self.section.blocks) - 1
+        if any(block.parts[i].end - block.parts[i].start > LONGEST_PART for i in shown):
+            return 0
+        if block.kind == "paragraph":
+            # Of what only introduces, the end is enough.
+            return 0 if shown[-1] < len(block.parts) - 1 else None
+        # Of a section that is not all here, the first and the last block may be longer than it seems.
+        if not self.section.passage.whole and at in (0, last) and (block.kind != "code" or at == last):
+            return 0
+        return len(block.parts) - len(shown) or None
+
+    def _block(self, block: Block, shown: Sequence[int]) -> str:
+        text = self.section.text
+        runs = [(block.parts[a], block.parts[b]) for a, b in _runs(shown)]
+        pieces = [text[a.start : b.end] if b.end - a.start <= LONGEST_PART else self._short(a, b) for a, b in runs]
+        if block.kind == "code":
+            return "\n".join((block.head, *pieces, block.fence))
+        if len(shown) == len(block.parts) and block.end - block.start <= LONGEST_PART:
+            pieces = [text[block.start : block.end].rstrip()]
+        elif block.head:
+            pieces.insert(0, block.head)
+        return "\n".join(closed(piece) for piece in pieces)
+
+    def _short(self, first: Part, last: Part) -> str:
+        """Return a run of parts, or as many characters of one as may be shown, up to a whole line or word."""
+        text = self.section.text[first.start : last.end]
+        if first is not last:
+            return text
+        head = text[:LONGEST_PART]
+        return (head.rpartition("\n")[0] or head.rpartition(" ")[0] or head).rstrip()
 
 
-def _reach(units: Sequence[QuotableBlock], first: int) -> int:
-    """Return the end of about a window's words; what a colon or a label announces comes with it or not at all."""
-    end, size = first + 1, units[first].words
-    # The rest of a paragraph is a quote for its own sake, and not a way into the next one.
-    while end < len(units) and (units[first].opens or not units[end].opens):
-        size += units[end].words
-        if units[end].long_code or size > WINDOW_WORDS * (ANNOUNCED if units[end - 1].announces else 1):
-            break
-        end += 1
-    while end > first + 1 and units[end - 1].announces:
-        end -= 1
-    return end
+def _ancestors(parts: Sequence[Part], at: int) -> Iterator[int]:
+    level = parts[at].level
+    for i in range(at - 1, -1, -1):
+        if parts[i].level < level:
+            level = parts[i].level
+            yield i
 
 
-def _nearest_code(window: QuoteWindow, task: GenerationRequest, shown: set[str]) -> list[str]:
-    """Return the section's code that speaks most of what was asked, with what announces it, if the quote has none."""
-    if any(u.code for u in window.units):
-        return []
-    blocks = [(i, u) for i, u in enumerate(window.section) if u.code and u.opens and not u.long_code]
-    scored = [(_covered(unit.terms, task), -abs(i - window.end), i) for i, unit in blocks if unit.text not in shown]
-    if not scored or (max(scored)[0] == 0.0 and len(scored) > 1):
-        return []
-    at = max(scored)[2]
-    before = window.section[at - 1] if at else None
-    announced = before is not None and before.announces and before not in window.units
-    return [u.text for u in window.section[at - announced : at + 1]]
+def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last of each run of adjacent places."""
+    if not places:
+        return
+    start = last = places[0]
+    for place in places[1:]:
+        if place != last + 1:
+            yield start, last
+            start = place
+        last = place
+    yield start, last
 
 
-def _covered(terms: frozenset[int], task: GenerationRequest) -> float:
-    """Return the share of the question's words, weighted by idf, that `terms` hold; 0 without a question."""
-    total = sum(task.words.weights)
-    if not total:
-        return 0.0
-    pairs = zip(task.words.words, task.words.weights, strict=True)
-    return sum(w for word, w in pairs if any(terms.intersection(alternative) for alternative in word)) / total
+def _cut(section: Section, left: int, task: GenerationRequest) -> str:
+    """Return the line that states what is left out, with its number of items, rows or lines where that is known."""
+    passage = section.passage
+    heading = (passage.path[-1] if passage.path else "").replace("[", "").replace("]", "").replace("\n", " ")
+    place = f"[{heading}]({passage.url})" if passage.url else f"*{heading}*"
+    return phrases.of(task.language).more.format(count=left, place=place) if left else f"… {place}"
 
 
-def _share(a: frozenset[int], b: frozenset[int]) -> float:
-    return len(a & b) / max(1, min(len(a), len(b)))
+def _mark(best: ScoredPart, task: GenerationRequest) -> str | None:
+    """Return the sentence, the text of the item or of the entry, the row or the line of code that answers."""
+    section, block = best.section, best.section.blocks[best.block]
+    text = best.text
+    if block.kind == "code":
+        line = block.parts[_best_line(best, task)] if block.parts else block
+        return section.text[line.start : line.end].strip() or None
+    text = text.split("\n\n")[0]
+    if block.kind == "entries":
+        text = text.partition("\n")[2] or text
+    text = _LABEL_LINE.sub("", text)
+    while marker := _MARKER.match(text):
+        text = text[marker.end() :]
+    if _words(text) > _LONGEST_MARK and block.kind != "table":
+        text = max(sentences(text), key=Asked(task).coverage, default=text)
+    return text.strip() or None
 
 
-def _touch(a: QuoteWindow, b: QuoteWindow) -> bool:
-    return a.passage.id == b.passage.id and a.first < b.end and b.first < a.end
+def _best_line(best: ScoredPart, task: GenerationRequest) -> int:
+    """Return the place of the line of code that holds most of the question's words, the first of equals."""
+    lines, coverage = best.section.blocks[best.block].parts, Asked(task).coverage
+    return max(range(len(lines)), key=lambda i: coverage(best.section.text[lines[i].start : lines[i].end]), default=0)
 
 
-def _together(window: QuoteWindow, other: QuoteWindow | None) -> bool:
-    return other is not None and other.passage.path == window.passage.path
-
-
-def _plain(title: str) -> str:
-    """Return a heading that can stand between asterisks."""
-    return title.replace("*", "").replace("\n", " ")
+def _words(text: str) -> int:
+    return len(text.split())

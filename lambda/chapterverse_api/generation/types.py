@@ -31,6 +31,7 @@ class Passage:
         rank: its value in the order of the passages, 0 to 1; evidence saturates, and can't order what is all likely.
         score: calibrated evidence, 0 to 1.
         url: where it stands; None for a selection from a page that the index does not hold.
+        whole: whether `section` is all of its section.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Passage:
     score: float
     url: str | None
     chunk_id: str | None
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,9 @@ class GenerationRequest:
         language: BCP 47 tag of the answer.
         unsure: whether the passages are only perhaps an answer.
         selected: whether the passage is what the reader selected, and not what was found.
+        selection: what the reader selected, where the passages were found for it; its own words are no answer.
+        frame: the kind of answer that the question asks for: `definition`, `comparison`, `how_to`, `error`, `yes_no`,
+            `option` or `list`; empty where nothing is known.
         history: what was said before, oldest first, cut to what a prompt may hold.
         summary: of what was said before that.
         context: what the reader tells of themselves: their words, never a source.
@@ -97,6 +102,8 @@ class GenerationRequest:
     language: str
     unsure: bool = False
     selected: bool = False
+    selection: str = ""
+    frame: str = ""
     history: tuple[ChatMessage, ...] = ()
     summary: str = ""
     context: str = ""

@@ -25,8 +25,9 @@ from chapterverse.text.sentences import Sentence, SentenceReader, split
 from chapterverse_api.generation import Check, Draft, Passage, Span
 from chapterverse_api.grounding.claims import asserts, leaves_open, says_nothing
 from chapterverse_api.grounding.model import Model, trained
-from chapterverse_api.grounding.reading import Claim, Source, flat
-from chapterverse_api.grounding.verdict import LEAST_WORDS, QUOTED, Verdict, judge, quotes
+from chapterverse_api.grounding.quotation import verbatim
+from chapterverse_api.grounding.reading import Claim, Source
+from chapterverse_api.grounding.verdict import LEAST_WORDS, QUOTED, Verdict, judge
 
 #: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.
 Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
@@ -77,6 +78,7 @@ class Verifier:
     """
 
     def __init__(self, passages: Sequence[Passage], language: str, weigh: Weigh, model: Model | None = None) -> None:
+        self._passages = passages
         self._sources = {p.id: Source(p, language) for p in passages}
         self._language, self._weigh = language, weigh
         self._model = model or trained()
@@ -94,11 +96,10 @@ class Verifier:
         return one.citations, "confirmed" if one.citations else "unconfirmed" if one.flagged else "none"
 
     def check_quote(self, span: Span) -> Iterator[Span]:
-        """Yield a quote with the citations that hold: whole where a passage that it cites holds it to the letter."""
-        sources = [self._sources[i] for i in span.citations if i in self._sources]
-        if any(quotes(source, flat(span.text)) for source in sources):
+        """Yield a quote with the citations that hold: whole where the passage that it cites holds it to the letter."""
+        if verbatim(span, self._passages):
             self._quotes += 1
-            yield replace(span, check="confirmed")
+            yield replace(span, check="confirmed", mark=span.mark if (span.mark or "") in span.text else None)
             return
         for sentence in split(span.text):
             citations, check = self.check(sentence, span.citations)
@@ -133,6 +134,10 @@ def verify(
         if part[0].kind == "framing":
             spans.extend(replace(span, citations=()) for span in part)
             continue
+        if part[0].kind == "quote":
+            for span in part:
+                spans.extend(verifier.check_quote(span))
+            continue
         text = "".join(span.text for span in part)
         for sentence, claimed in _claimed(part):
             citations, check = verifier.check(sentence, claimed)
@@ -143,10 +148,10 @@ def verify(
 
 
 def _parts(draft: Draft) -> Iterator[list[Span]]:
-    """Yield the draft's spans in groups that are our own framing, each alone, or a generator's."""
+    """Yield the draft's spans in groups of one kind; our own framing each alone."""
     group: list[Span] = []
     for span in draft:
-        if group and "framing" in (span.kind, group[-1].kind):
+        if group and (span.kind != group[-1].kind or span.kind == "framing"):
             yield group
             group = []
         group.append(span)

@@ -51,7 +51,8 @@ def passages(
         room = min(WIDEST, left - waiting) if number <= WIDENED else 0
         around = _around(candidate.chunk, pages[candidate.chunk.source_file_path], room)
         left -= sum(map(_tokens, around))
-        made.append(_passage(str(number), candidate, url(candidate.chunk), around))
+        own = sum(section(c) == section(candidate.chunk) for c in pages[candidate.chunk.source_file_path])
+        made.append(_passage(str(number), candidate, url(candidate.chunk), around, whole=len(around) == own))
     return made
 
 
@@ -72,7 +73,7 @@ def _tokens(chunk: Chunk) -> int:
     return round(len(chunk.text.encode()) / _BYTES)
 
 
-def _passage(number: str, candidate: Candidate, url: str, around: Sequence[Chunk]) -> Passage:
+def _passage(number: str, candidate: Candidate, url: str, around: Sequence[Chunk], *, whole: bool) -> Passage:
     chunk = candidate.chunk
     return Passage(
         id=number,
@@ -84,4 +85,5 @@ def _passage(number: str, candidate: Candidate, url: str, around: Sequence[Chunk
         score=candidate.evidence,
         url=url,
         chunk_id=chunk.chunk_id,
+        whole=whole,
     )

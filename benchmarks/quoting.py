@@ -1,0 +1,186 @@
+"""What answers without a model quote, of questions that nobody of this project wrote:
+
+    python benchmarks/quoting.py DATA --indexes FOLDER [--sites httpx,hugo] [--only readers,references] [--show]
+    python benchmarks/quoting.py DATA --indexes FOLDER --train   # and write generation/answer_scores.json
+
+DATA and FOLDER as for `understanding.py`.
+
+    readers       is the block quoted that answers, its sentence, in the first quote, and is it what is marked?
+    references    turns of human conversations: the share of the reference answer's words that the question lacks
+
+`cut in silence` counts lists, tables, code and announcements of which a part is left out without saying so, `repeated`
+lines that stand twice; both must be 0. Weights and limits were chosen on httpx, hugo and vitepress, the limits with the
+weights of the other two sites each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from understanding import FOREIGN, REPORTED, TUNED, Site, _history, read_rows
+
+from chapterverse.evaluation.quoting import AnswerKey, added_words, bare, cut_in_silence, held_words, quotes, repeats
+from chapterverse.text.plain import plain
+from chapterverse_api.answering.context import from_index
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.generation import answer_scores
+from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.validation import checked
+
+WEIGHTS = Path(answer_scores.__file__).with_suffix(".json")
+
+
+def section_of(site: Site, answer: Mapping[str, Any], source_id: str) -> str:
+    """Return the whole section of a source, as the index holds it."""
+    source = next(s for s in answer["source_chunks"] if s["id"] == source_id)
+    chunks = site.snapshot.page(source["url"], "url")
+    own = next(c for c in chunks if c.chunk_id == source["chunk_id"])
+    page = site.snapshot.page(own.source_file_path)
+    return "\n\n".join(plain(c.text) for c in page if section(c) == section(own))
+
+
+def cuts(site: Site, answer: Mapping[str, Any]) -> int:
+    by_citation: dict[str, list[str]] = defaultdict(list)
+    for segment in answer["segments"]:
+        if segment["citations"]:
+            by_citation[segment["citations"][0]].append(segment["text"])
+    return sum(cut_in_silence("".join(texts), section_of(site, answer, i)) for i, texts in by_citation.items())
+
+
+def readers(names: list[str], options: argparse.Namespace) -> None:
+    figures: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    words, seconds = list[int](), 0.0
+    for name in names:
+        site = Site.open(options.indexes, name)
+        for row in read_rows(options.data / "questions" / "readers" / f"{name}.jsonl"):
+            if row["kind"] in FOREIGN:
+                continue
+            history = _history(row, site)
+            started = time.process_time()
+            answer = site.ask(row["question"], history)
+            seconds += time.process_time() - started
+            refused = answer["status"] == "not_in_docs"
+            found = AnswerKey(row["key"], row["begins"]).figures([] if refused else answer["segments"])
+            texts = [] if refused else quotes(answer["segments"])
+            found |= {"quotes": float(len(texts)), "repeated": float(repeats(texts))}
+            found["cut in silence"] = 0.0 if refused else float(cuts(site, answer))
+            if not refused:
+                words.append(len(answer["response"].split()))
+            for kind in (row["kind"], "ALL"):
+                for figure, value in found.items():
+                    figures[figure][kind].append(value)
+            if options.show:
+                flags = " ".join(k for k, v in found.items() if v)
+                print(f"\n{'=' * 100}\n{row['id']} {row['kind']} | {row['question']} | {answer['status']} | {flags}\n"
+                      f"KEY: {row['key']}\n{'-' * 40}", file=sys.stderr)  # fmt: skip
+                for segment in answer["segments"]:
+                    print(segment["text"], end="", file=sys.stderr)
+                    if segment.get("mark"):
+                        print(f"\n>>>> {segment['mark']!r}", file=sys.stderr)
+    for figure, kinds in figures.items():
+        line = "  ".join(f"{kind} {sum(v) / len(v):.3f} ({len(v)})" for kind, v in sorted(kinds.items()))
+        print(f"  {figure:14} {line}")
+    _words(words)
+    print(f"  {'CPU seconds':14} {seconds:.2f}")
+
+
+def references(options: argparse.Namespace) -> None:
+    site = Site.open(options.indexes, "mtrag")
+    shares, words = list[float](), list[int]()
+    for row in read_rows(options.data / "questions" / "mtrag-human" / "queries.jsonl"):
+        if row["answerability"] == "UNANSWERABLE" or not row["answer"]:
+            continue
+        answer = site.ask(row["question"], row["history"])
+        refused = answer["status"] == "not_in_docs"
+        texts = [] if refused else quotes(answer["segments"])
+        shares.append(held_words(added_words(row["answer"], row["question"]), texts))
+        if not refused:
+            words.append(len(answer["response"].split()))
+    answered = [s for s in shares if s]
+    print(
+        f"  share of the reference's words {statistics.mean(shares):.3f}, of answered {statistics.mean(answered):.3f}"
+    )
+    _words(words)
+
+
+def _words(words: list[int]) -> None:
+    ordered = sorted(words)
+    print(f"  {'words':14} median {statistics.median(ordered):.0f}, 9th decile {ordered[len(ordered) * 9 // 10]}")
+
+
+def train(options: argparse.Namespace) -> None:
+    """Fit the weights of the parts: a softmax over the parts of each question that the passages answer."""
+    examples: dict[str, list[tuple[Any, Any]]] = {}
+    for name in TUNED:
+        site = Site.open(options.indexes, name)
+        rows = read_rows(options.data / "questions" / "readers" / f"{name}.jsonl")
+        found = [_example(row, site) for row in rows if row["kind"] not in FOREIGN]
+        examples[name] = [(features, answers) for features, answers in found if any(answers)]
+    for name in TUNED:
+        weights = _fitted([e for other in TUNED if other != name for e in examples[other]])
+        first = [bool(answers[np.argmax(features @ weights)]) for features, answers in examples[name]]
+        print(f"  {name:10} {sum(first)} of {len(first)} by the weights of the others")
+    weights = _fitted([e for name in TUNED for e in examples[name]])
+    values = {name: round(float(w), 3) for name, w in zip(answer_scores.Features._fields, weights, strict=True)}
+    WEIGHTS.write_text(f"{json.dumps(values, indent=1)}\n")
+
+
+def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
+    """Return the features of each part of a question's passages, and whether it answers."""
+    query = checked(query=row["question"], conversation_history=_history(row, site))
+    task = from_index(Turn(query, site.session.resources)).task
+    parts, key = answer_scores.score(task), bare(row["key"])
+    texts = [bare(part.text) for part in parts]
+    answers = [key in text or (len(text) >= 25 and text in key) for text in texts]
+    return np.array([part.features for part in parts]), np.array(answers, dtype=bool)
+
+
+def _fitted(examples: list[tuple[Any, Any]], ridge: float = 0.1, steps: int = 200, rate: float = 0.1) -> Any:
+    """Return the weights of least loss, by Adam."""
+    weights = np.zeros(len(answer_scores.Features._fields))
+    mean, square = np.zeros_like(weights), np.zeros_like(weights)
+    for step in range(1, steps + 1):
+        gradient = ridge * weights
+        for features, answers in examples:
+            odds = np.exp(features @ weights - np.max(features @ weights))
+            right = np.where(answers, odds, 0)
+            gradient += features.T @ (odds / odds.sum() - right / right.sum()) / len(examples)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
+        weights = weights - rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+    return weights
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--indexes", type=Path, required=True)
+    parser.add_argument("--sites", default=",".join(TUNED + REPORTED), type=lambda v: v.split(","))
+    parser.add_argument("--only", default="readers,references", type=lambda v: v.split(","))
+    parser.add_argument("--show", action="store_true", help="print every answer")
+    parser.add_argument("--train", action="store_true", help="fit the weights of the parts first")
+    options = parser.parse_args()
+    if options.train:
+        train(options)
+        answer_scores.weights.cache_clear()
+    for half, names in (("tuned on", TUNED), ("not tuned on", REPORTED)):
+        names = [name for name in names if name in options.sites]
+        if names and "readers" in options.only:
+            print(f"\nreaders, {half}: {', '.join(names)}")
+            readers(names, options)
+    if "references" in options.only:
+        print("\nreferences: mtrag")
+        references(options)
+
+
+if __name__ == "__main__":
+    main()

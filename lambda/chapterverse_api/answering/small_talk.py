@@ -1,0 +1,41 @@
+"""Recognizes what is said to the chat and not asked of the documentation: "thanks", "are you human", "tell me a joke".
+
+Utterances of each language are data, in `small_talk.json`. A message is one of them if it has nearly the same words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+
+#: Share of the words of a message and an utterance that both have.
+SAME = 0.8
+#: Longer messages are questions: characters.
+LONGEST = 60
+
+# Chinese and Japanese are compared by characters.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+
+
+def language_of(message: str) -> str | None:
+    """Return the language of small talk, BCP 47; None for everything else."""
+    words = _words(message) if len(message) <= LONGEST else frozenset()
+    if not words:
+        return None
+    shares = [(len(words & said) / len(words | said), tag) for tag, utterances in _data() for said in utterances]
+    share, tag = max(shares, key=lambda found: found[0])
+    return tag if share >= SAME else None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.replace("’", "'").casefold()))
+
+
+@cache
+def _data() -> tuple[tuple[str, Iterable[frozenset[str]]], ...]:
+    text = files("chapterverse_api.answering").joinpath("small_talk.json").read_text(encoding="utf-8")
+    data: dict[str, list[str]] = json.loads(text)
+    return tuple((tag, tuple(map(_words, utterances))) for tag, utterances in data.items())

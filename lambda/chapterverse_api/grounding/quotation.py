@@ -1,0 +1,30 @@
+"""Checks that a quote stands to the letter in the section that it cites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from chapterverse_api.generation import Passage, Span
+
+#: Begins the lines in which a quote states what it leaves out.
+CUT = "…"
+_FENCE = ("```", "~~~")
+
+
+def verbatim(span: Span, passages: Iterable[Passage]) -> bool:
+    """Whether each line of a quote stands in the section of the one passage that it cites, in order.
+
+    The lines that state what is left out, and the closing fence of code that was cut, are the quote's own.
+    """
+    section = next((p.section for p in passages if (p.id,) == span.citations), None)
+    if section is None:
+        return False
+    at = 0
+    for line in (line.strip() for line in span.text.split("\n")):
+        if line.startswith((CUT, *_FENCE)):
+            continue
+        at = section.find(line, at)
+        if at < 0:
+            return False
+        at += len(line)
+    return bool(span.text.strip())

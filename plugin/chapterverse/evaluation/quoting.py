@@ -1,0 +1,148 @@
+"""Compares an answer's quotes with the place that answers: a row states its block (`begins`) and its `key`.
+
+The key is the sentence, item, row or line of code that answers. White space, markup and the targets of links are not
+compared, because they differ between a source and its built page.
+
+    begins       the answering block is quoted
+    key          the sentence that answers is quoted
+    key.first    it is in the first quote
+    key.marked   it is what an answer's first quote marks
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chapterverse.text.plain import plain
+
+_LETTERS = re.compile(r"[^\W_]+")
+_ENTITY = re.compile(r"&[a-z]+;")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+_TERM = re.compile(r":\s")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+#: A line that states what a quote leaves out.
+CUT = "…"
+#: Shorter pieces, in words, may stand twice: a label, a closing brace.
+_REPEATABLE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey:
+    """Where the answer to a question stands.
+
+    Attributes:
+        key: the sentence, item, row or line that answers.
+        begins: how the block around it begins.
+        others: keys of other places that answer as well.
+    """
+
+    key: str
+    begins: str = ""
+
+    def figures(self, segments: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+        """Return the figures of an answer by name, 0 or 1 each.
+
+        Args:
+            segments: of the response; those of kind `quote` count, else all that cite.
+        """
+        texts = quotes(segments)
+        bare_key, beginning, bare_texts = bare(self.key), bare(self.begins), [bare(t) for t in texts]
+        marks = [bare(s["mark"]) for s in segments if s.get("mark")][:1]
+        return {
+            "begins": float(any(beginning in text for text in bare_texts)),
+            "key": float(any(bare_key in text for text in bare_texts)),
+            "key.first": float(any(bare_key in text for text in bare_texts[:1])),
+            "key.marked": float(any(bare_key in mark or (mark in bare_key and mark) for mark in marks)),
+        }
+
+
+def quotes(segments: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the texts of an answer's quotes; if no segment is one, runs of segments with one citation."""
+    exact = [s["text"] for s in segments if s.get("kind") == "quote"]
+    if exact:
+        return exact
+    merged: list[tuple[list[str], str]] = []
+    for segment in segments:
+        if segment["citations"] and merged and merged[-1][0] == segment["citations"]:
+            merged[-1] = (merged[-1][0], merged[-1][1] + segment["text"])
+        elif segment["citations"]:
+            merged.append((segment["citations"], segment["text"]))
+    return [text for _, text in merged]
+
+
+def bare(text: str) -> str:
+    """Return a text's letters and digits in lower case, without the targets of its links."""
+    return "".join(_LETTERS.findall(_ENTITY.sub(" ", plain(text)))).casefold()
+
+
+def cut_in_silence(quote: str, section: str) -> int:
+    """Return how many lists, tables, blocks of code and announcements of a section a quote cuts without saying so.
+
+    Args:
+        section: the whole section, as it is quoted.
+    """
+    lines = {line.strip() for line in quote.split("\n")}
+    stated = any(line.startswith(CUT) for line in lines)
+    # What stands twice in a section, such as a closing brace, does not say which place is quoted.
+    counts = Counter(line.strip() for line in section.split("\n"))
+    groups = [[p in lines for p in parts if counts[p] == 1] for parts in _groups(section)]
+    silent = 0 if stated else sum(0 < sum(held) < len(held) for held in groups)
+    paragraphs = [p.strip() for p in re.split(r"\n[ \t]*\n", quote) if p.strip()]
+    open_ended = bool(paragraphs) and paragraphs[-1].endswith((":", "：", ":**"))
+    ends_there = bare(section).endswith(bare(paragraphs[-1])) if paragraphs else True
+    return silent + (open_ended and not ends_there)
+
+
+def _groups(section: str) -> Iterator[list[str]]:
+    """Yield the items of each list, the rows of each table, the lines of each block of code and each definition."""
+    group, kind, fence = list[str](), "", ""
+    for line in section.split("\n"):
+        mark = _FENCE.match(line)
+        text = line.strip()
+        if fence:
+            group.append(text)
+            if text.startswith(fence) and not text.strip(fence[0]):
+                yield [part for part in group if part]
+                group, kind, fence = [], "", ""
+            continue
+        is_a = "fence" if mark else "table" if text.startswith("|") else "list" if _ITEM.match(line) else ""
+        if is_a == "list" or is_a == kind == "table":
+            pass
+        elif is_a or (text and not (kind == "list" and line.startswith("  "))):
+            if group:
+                yield group
+            group, kind = [], ""
+        if mark and kind != "list":
+            group, kind, fence = [text], "fence", mark.group(1)
+        elif is_a in ("list", "table"):
+            if kind != is_a and group:
+                yield group
+                group = []
+            kind = is_a
+            group.append(text)
+    if group:
+        yield group
+
+
+def repeats(texts: Sequence[str]) -> int:
+    """Return how many lines of at least six words stand in more than one quote."""
+    lines = [{bare(line) for line in text.split("\n") if len(line.split()) >= _REPEATABLE} for text in texts]
+    return sum(map(len, lines)) - len(set().union(*lines))
+
+
+def added_words(reference: str, question: str) -> frozenset[str]:
+    """Return the words of a reference answer that the question lacks, without those of three letters or fewer."""
+    return _words(reference) - _words(question)
+
+
+def held_words(words: frozenset[str], texts: Sequence[str]) -> float:
+    """Return the share of words that stand in texts."""
+    return len(words & _words("\n".join(texts))) / len(words) if words else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word in map(str.casefold, _LETTERS.findall(text)) if len(word) > 3)
