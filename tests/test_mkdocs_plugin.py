@@ -56,11 +56,11 @@ class Site:
             file.write_text(text, encoding="utf-8")
 
     def configure(self, options: Mapping[str, Any] | None = None, **config: Any) -> None:
-        """Write mkdocs.yml; `options` are the plugin's own."""
+        """Write mkdocs.yml; `options` are the plugin's own, and the API is at the site's own origin."""
         whole = {
             "site_name": "Tea Pot",
             "site_url": "https://tea.example.com/docs/",
-            "plugins": ["search", {"chapterverse": dict(options or {})}],
+            "plugins": ["search", {"chapterverse": {"endpoint": "/", **(options or {})}}],
             **config,
         }
         (self.root / "mkdocs.yml").write_text(yaml.safe_dump(whole), encoding="utf-8")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Page, Source
+from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.readers.front_matter import split_front_matter
@@ -26,6 +27,7 @@ def read_sources(
     slugs: SlugRule = SlugRule.MKDOCS,
     no_pages: Collection[str] = (),
     include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
 ) -> Reading:
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
@@ -43,7 +45,7 @@ def read_sources(
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = list_files(folder, (".md", ".markdown", ".mdx"))
     listing.files = [path for path in listing.files if path not in no_pages]
-    pages = draft(folder, listing, include)
+    pages = draft(folder, listing, PageGlobs.of(exclude, include))
     locales = locale_folders(listing.files)
     sources: list[tuple[str, Source]] = []
     for file in pages.open(listing.files):
