@@ -24,8 +24,6 @@ from chapterverse.page_kinds import PageFacts, content_type, known_content_type,
 from chapterverse.settings import DEFAULT_STORE, Settings
 from chapterverse.widget.endpoint import clean_endpoint
 
-NO_SITE_URL = "site_url is not set, so a citation would have no address and nothing is indexed."
-
 #: The attribute of `read_mark`.
 READ_MARK = "data-chapterverse-read"
 
@@ -207,8 +205,17 @@ def settings(root: Path, site_name: str, version: str | None, *, preview: bool, 
     return settings.resolved(root)
 
 
-def problems(settings: Settings, site_url: str | None) -> list[str]:
-    """Return a sentence for each setting that is missing in a build that will be published."""
+def no_address(name: str = "site_url") -> str:
+    """Return the sentence about a site without an address, given the generator's setting for it."""
+    return f"{name} is not set, so a citation would have no address and nothing is indexed."
+
+
+def problems(settings: Settings, site_url: str | None, name: str = "site_url") -> list[str]:
+    """Return a sentence for each setting that is missing in a build that will be published.
+
+    Args:
+        name: the generator's setting for the site's address.
+    """
     sentences = []
     if not settings.endpoint:
         sentences.append(
@@ -216,7 +223,7 @@ def problems(settings: Settings, site_url: str | None) -> list[str]:
             "`endpoint: /` if it is at the site's own origin."
         )
     if settings.may_publish and not site_url:
-        sentences.append(NO_SITE_URL)
+        sentences.append(no_address(name))
     return sentences
 
 
@@ -278,7 +285,7 @@ def index(sources: Iterable[Source], settings: Settings, base_url: str | None, c
 
     publish_policy.check(settings)
     if not base_url:
-        raise ConfigurationError(NO_SITE_URL)
+        raise ConfigurationError(no_address())
     scope = Scope(settings.site, settings.docs_version or "")
     warnings: list[str] = []
     if settings.secrets_arn:
