@@ -53,7 +53,7 @@ def test_a_setting_changes_the_ending(tmp_path: Path, slugs: SlugRule, config: s
         ("_a.md", FrontMatter(), None),
         ("_parts/a.md", FrontMatter(), None),
         ("__tests__/a.md", FrontMatter(), None),
-        ("a.test.md", FrontMatter(), None),
+        ("a.test.md", FrontMatter(), "a.test"),
     ],
 )
 def test_docusaurus_without_slashes(tmp_path: Path, file_path: str, matter: FrontMatter, expected: str | None) -> None:

@@ -83,12 +83,11 @@ class _Hugo:
 def is_partial(file_path: str, rule: SlugRule) -> bool:
     """Return whether a file is only there for others to import, or to make pages of.
 
-    Docusaurus marks such files and folders with "_", and takes tests for none; VitePress makes pages of "[name].md".
+    Docusaurus marks such files and folders with "_"; VitePress makes pages of "[name].md".
     """
     *folders, name = file_path.split("/")
     if rule.is_docusaurus:
-        is_test = re.search(r"\.test\.mdx?$", name) is not None or "__tests__" in folders
-        return is_test or any(part.startswith("_") for part in (*folders, name))
+        return any(part.startswith("_") for part in (*folders, name))
     return rule is SlugRule.VITEPRESS and any("[" in part and "]" in part for part in (*folders, name))
 
 
