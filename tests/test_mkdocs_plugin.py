@@ -27,6 +27,8 @@ from mkdocs.__main__ import cli
 
 from chapterverse.model import Chunk, Head
 from chapterverse.settings import Settings
+from chapterverse.site.check import check
+from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
 
 STORE = ".cache/plugin/chapterverse"
@@ -56,11 +58,11 @@ class Site:
             file.write_text(text, encoding="utf-8")
 
     def configure(self, options: Mapping[str, Any] | None = None, **config: Any) -> None:
-        """Write mkdocs.yml; `options` are the plugin's own."""
+        """Write mkdocs.yml; `options` are the plugin's own, and the API is at the site's own origin."""
         whole = {
             "site_name": "Tea Pot",
             "site_url": "https://tea.example.com/docs/",
-            "plugins": ["search", {"chapterverse": dict(options or {})}],
+            "plugins": ["search", {"chapterverse": {"endpoint": "/", **(options or {})}}],
             **config,
         }
         (self.root / "mkdocs.yml").write_text(yaml.safe_dump(whole), encoding="utf-8")
@@ -96,6 +98,10 @@ class Site:
 
     def pages(self) -> set[str]:
         return {chunk.source_file_path for chunk in self.chunks()}
+
+    def check(self) -> Findings:
+        """Return what `check` finds in the site and its index."""
+        return check(self.root / "site", Settings(store=f"edge:{self.root / STORE}"), environ={})
 
     def html(self, path: str) -> str:
         return (self.root / "site" / path).read_text(encoding="utf-8")
@@ -211,7 +217,7 @@ def test_every_option_of_the_widget_reaches_its_configuration(site: Site) -> Non
 def test_a_widget_without_options_has_its_defaults(site: Site, widget: object) -> None:
     site.configure({"widget": widget})
     site.build()
-    assert site.chat() == {"endpoint": "", "title": "Ask the docs"}
+    assert site.chat() == {"endpoint": "/", "title": "Ask the docs"}
 
 
 @pytest.mark.parametrize(("locale", "title"), [("de", "Doku befragen"), ("pt_BR", "Perguntar aos docs")])
@@ -358,12 +364,57 @@ def test_a_build_that_breaks_off_publishes_nothing(site: Site, error: str, code:
     assert site.pages() == set(PAGES)
 
 
-def test_without_a_site_url_the_build_succeeds_and_says_why_nothing_is_indexed(site: Site) -> None:
+NO_ADDRESS = "chapterverse: site_url is not set, so a citation would have no address and nothing is indexed."
+NO_API = (
+    "chapterverse: endpoint is not set, so the chat of the published site has no API to ask: name its address, or set "
+    "`endpoint: /` if it is at the site's own origin."
+)
+
+
+def test_without_a_site_url_the_build_says_why_nothing_is_indexed_and_a_strict_one_fails(site: Site) -> None:
     site.configure(site_url=None)
-    said = site.build("--strict")
+    said = site.build()
     (warning,) = warnings(said)
-    assert warning.endswith("The index was not updated: site_url is not set, so a citation would have no address.")
+    assert warning.endswith(NO_ADDRESS)
     assert not (site.root / STORE).exists()
+    assert NO_ADDRESS in site.build("--strict", code=1)
+    site.configure({"strict": True}, site_url=None)
+    assert f"Error: {NO_ADDRESS}" in site.build(code=1)
+    # Without an index a site needs no address.
+    site.configure({"publish": False}, site_url=None)
+    assert warnings(site.build("--strict")) == []
+
+
+def test_a_build_that_names_no_api_says_so_once_and_a_strict_one_fails(site: Site) -> None:
+    site.configure({"endpoint": None})
+    said = site.build()
+    (warning,) = warnings(said)
+    assert warning.endswith(NO_API)
+    assert counts(said)[0] == 3
+    assert site.chat()["endpoint"] == ""
+    assert NO_API in site.build("--strict", code=1)
+    assert warnings(site.build("--strict", CHAPTERVERSE_ENDPOINT="https://Api.example.com/")) == []
+    assert site.chat()["endpoint"] == "https://api.example.com"
+    site.configure({"endpoint": None, "enabled": False})
+    assert warnings(site.build("--strict")) == []
+
+
+def test_an_endpoint_that_is_no_address_fails_the_build(site: Site) -> None:
+    site.configure({"endpoint": "api.example.com"})
+    assert "chapterverse: The endpoint must be an address like https://api.example.com" in site.build(code=1)
+
+
+def test_an_unknown_option_fails_the_build_with_the_nearest_name(site: Site) -> None:
+    site.configure({"stroe": "edge:x", "exlude": ["a.md"]})
+    said = site.build(code=1)
+    assert "option 'stroe': There is no option 'stroe': the nearest is store." in said
+    assert "option 'exlude': There is no option 'exlude': the nearest is exclude." in said
+    assert not (site.root / "site").exists()
+
+
+def test_plugins_may_be_a_mapping(site: Site) -> None:
+    site.configure(plugins={"search": {}, "chapterverse": {"endpoint": "/", "exclude": ["guide/clean.md"]}})
+    assert counts(site.build("--strict"))[0] == 2
 
 
 def test_a_disabled_plugin_leaves_no_trace(site: Site) -> None:
@@ -486,6 +537,57 @@ def test_pages_that_their_author_keeps_out_are_kept_out(site: Site) -> None:
     assert {"glob/keep.md", "unlisted.md"} <= site.pages()
 
 
+@pytest.mark.parametrize("ledger", ["here", "elsewhere"])
+def test_a_clean_build_has_no_stale_page(site: Site, ledger: str) -> None:
+    """Material renders lists of posts, tags and dates behind the content that the plugin read."""
+    post = "---\ndate: {}-03-04\ncategories: [News]\ntags: [tea]\n---\n# Cup {}\n\nA cup.\n\n<!-- more -->\n\nA lid.\n"
+    site.write({f"blog/posts/{year}.md": post.format(year, year) for year in range(2014, 2027)})
+    site.write(
+        {
+            "blog/index.md": "# Blog\n\nWhat happens here.\n",
+            "tags.md": "# Tags\n\n<!-- material/tags -->\n",
+            "index.md": "---\ntags: [tea]\n---\n" + PAGES["index.md"],
+            "own.md": "---\nsearch: {exclude: true}\n---\n# Own\n\nNot for all.\n",
+        }
+    )
+    plugins = ["search", "blog", "tags", {"chapterverse": {"endpoint": "/", "exclude": ["guide/clean/"]}}]
+    config: dict[str, Any] = {"theme": {"name": "material"}, "plugins": plugins, "markdown_extensions": ["attr_list"]}
+    site.configure(**config)
+    site.build("--strict")
+    assert site.pages().isdisjoint({"guide/clean.md", "own.md"})
+    if ledger == "elsewhere":
+        for file in (site.root / STORE).glob("ledger*"):
+            file.unlink()
+    seen = site.check()
+    assert {kind: [f.says for f in seen.of(kind)] for kind in seen.counts} == {}
+    assert seen.way == "plugin"
+
+    # The next build changes a page and is not published.
+    site.write({"guide/brew.md": PAGES["guide/brew.md"].replace("enough.", "plenty.")})
+    site.build(CHAPTERVERSE_PUBLISH="0")
+    seen = site.check()
+    assert [f.says for f in seen.of("stale")] == ["guide/brew/index.html changed since it was indexed."]
+    assert next(seen.lines()).endswith("Build the site again, with the plugin and where it may publish.")
+
+
+def test_a_page_that_does_not_show_its_text_is_not_indexed(site: Site) -> None:
+    (site.root / "overrides").mkdir()
+    template = '{% extends "main.html" %}{% block content %}<h1>Brew!</h1>{% endblock %}'
+    (site.root / "overrides/home.html").write_text(template, encoding="utf-8")
+    site.write({"index.md": "---\ntemplate: home.html\n---\n" + PAGES["index.md"]})
+    site.configure(theme={"name": "material", "custom_dir": "overrides"})
+    said = site.build("--strict")
+    assert "Left out: index.md (its page doesn't show its text)" in said
+    assert site.pages() == {"guide/brew.md", "guide/clean.md"}
+    assert "dead_citation" not in site.check().counts
+
+
+def test_patterns_name_sources_or_pages(site: Site) -> None:
+    site.configure({"exclude": ["guide/*/index.html", "!guide/brew.md"]})
+    site.build()
+    assert site.pages() == {"index.md", "guide/brew.md"}
+
+
 def test_a_persona_is_indexed_and_never_a_page(site: Site) -> None:
     site.write({"persona.md": "Be loud, says the owner.\n"})
     said = site.build("--strict")
@@ -597,7 +699,7 @@ def test_listings_are_named_and_left_out_and_other_pages_have_their_kind(site: S
             "odd.md": "---\nchapterverse:\n  content_type: tutorial\n---\nA lid.\n",
         }
     )
-    plugins = ["blog", "tags", "chapterverse"]
+    plugins = ["blog", "tags", {"chapterverse": {"endpoint": "/"}}]
     site.configure(theme={"name": "material"}, plugins=plugins)
     said = site.build()
     types = {chunk.source_file_path: chunk.content_type for chunk in site.chunks()}
@@ -658,7 +760,7 @@ def test_every_language_of_static_i18n_is_indexed_and_a_fallback_once(
         {"locale": "fr", "name": "Français", "build": True},
     ]
     i18n = {"i18n": {"docs_structure": structure, "fallback_to_default": True, "languages": languages}}
-    ours: dict[str, Any] = {"chapterverse": {}}
+    ours: dict[str, Any] = {"chapterverse": {"endpoint": "/"}}
     site.configure(theme={"name": "material"}, plugins=["search", *([ours, i18n] if ours_first else [i18n, ours])])
     said = site.build()
     assert said.count("Indexed") == 1

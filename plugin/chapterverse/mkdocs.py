@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from mkdocs.config import config_options as c
-from mkdocs.config.base import Config
+from mkdocs.config.base import Config, ConfigErrors, ConfigWarnings, ValidationError
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
@@ -46,7 +46,7 @@ class ChapterVerseConfig(Config):
     strict = c.Type(bool, default=False)
     """Whether a failure to index fails the build; otherwise it is logged and the old index stays."""
     endpoint = c.Optional(c.Type(str))
-    """Address of the API that the widget calls; unset means the site's own origin."""
+    """Address of the API that the widget calls; `/` is the site's own origin, and without one a build warns."""
     store = c.Optional(c.Type(str))
     """Place of the index: `edge:PATH`, relative to this file, `qdrant:URL` or `s3://BUCKET/PREFIX`."""
     embedder = c.Optional(c.Type(str))
@@ -63,6 +63,13 @@ class ChapterVerseConfig(Config):
     """Listings, archives and search pages to index all the same, as patterns like those of `exclude`."""
     widget = c.Type(dict, default={})
     """Options of the chat, see `widget.options.WidgetOptions`."""
+
+    def validate(self) -> tuple[ConfigErrors, ConfigWarnings]:
+        failed, warnings = super().validate()
+        # MkDocs only warns of them.
+        unknown = plugin_api.unknown_options(self, self._schema_keys)
+        failed += [(name, ValidationError(sentence)) for name, sentence in unknown.items()]
+        return failed, [(name, warning) for name, warning in warnings if name not in unknown]
 
 
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
@@ -82,13 +89,15 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if not self.config.enabled:
             return
         self._whole = False
+        self._serving = self._serving or plugin_api.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
+        self._read(config)
         # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
         if config is not self._build:
             self._build = config
-            self._sources: dict[str, Source] = {}
-            self._selection = plugin_api.PageSelection.of(self.config.exclude, self.config.include)
-        self._serving = self._serving or plugin_api.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
-        self._read(config)
+            self._pages = plugin_api.PageCollection.of(self.config.exclude, self.config.include)
+            # Now, because `--strict` counts warnings until the site is written.
+            for problem in [] if self._serving else plugin_api.problems(self._settings, config.site_url):
+                log.warning(problem)
         if self._serving and self._preview is None:
             from chapterverse.entry_points import Preview
 
@@ -112,9 +121,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         for file in filter(None, map(files.get_file_from_path, no_pages(*self._persona))):
             files.remove(file)
         for file in files.documentation_pages():
-            outside = self._selection.outside
-            if file.src_uri not in outside and plugin_api.leaves(file.abs_src_path, file.src_dir):
-                outside.add(file.src_uri)
+            if self._pages.shut_out(file.src_uri, file.abs_src_path, file.src_dir):
                 log.warning(f"{file.src_uri} is a link out of its folder, so it is not indexed: put the file there.")
 
     # Before the search plugins of MkDocs and Material: the latter strips `data-search-exclude` from the content.
@@ -122,17 +129,22 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def on_page_context(self, context: object, *, page: BuiltPage, config: MkDocsConfig, nav: object) -> None:
         if not self.config.enabled:
             return
-        file, content = page.file, page.content or ""
-        excluded = file.inclusion.is_excluded()
-        if not excluded and self._selection.takes(file.src_uri, file.dest_uri, page.meta, content):
-            # The fallback of an untranslated page comes once for each language; the first one counts.
-            self._sources.setdefault(file.src_uri, _source(page, config))
+        file, content, read = page.file, page.content or "", ""
+        if not file.inclusion.is_excluded() and self._pages.takes(file.src_uri, file.dest_uri, page.meta, content):
+            read = self._pages.add(_source(page, config))
+        # After the indexed content, and inside the element that a theme's instant navigation replaces.
+        page.content = content + plugin_api.read_mark(read)
         try:
-            # After the indexed content, and inside the element that a theme's instant navigation replaces.
-            page.content = content + plugin_api.starters(page.meta)
+            page.content += plugin_api.starters(page.meta)
             plugin_api.require_content_type(page.meta)
         except ConfigurationError as error:
             log.warning(f"{file.src_uri}: {error}")
+
+    # After a plugin that encrypts the page.
+    @event_priority(-100)
+    def on_post_page(self, output: str, *, page: BuiltPage, config: MkDocsConfig) -> None:
+        if self.config.enabled:
+            self._pages.confirm(page.file.src_uri, page.content or "", output)
 
     # After a plugin that builds further languages in this event.
     @event_priority(-100)
@@ -140,7 +152,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         self._whole = True
         if self.config.enabled and self._preview is not None:
             # In the background, because a writer wants the page at once.
-            self._preview.submit(partial(self._index, list(self._sources.values()), config))
+            self._preview.submit(partial(self._index, self._pages, config))
 
     def on_build_error(self, *, error: Exception) -> None:
         self._whole = False
@@ -151,9 +163,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # Ctrl-C raises no build error, so only `on_post_build` proves that every page was seen.
         if self._build is None or not self._whole or self._dirty or self._serving:
             return
-        if self._settings.may_publish:
-            self._index(list(self._sources.values()), self._build)
-        elif self._settings.publish is not False:
+        if self._settings.may_publish and (self._build.site_url or self.config.strict):
+            self._index(self._pages, self._build)
+        elif not self._settings.may_publish and self._settings.publish is not False:
             log.info(f"Nothing was indexed: {plugin_api.withheld(self._settings)}")
 
     def _read(self, config: MkDocsConfig) -> None:
@@ -167,30 +179,21 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error
 
-    def _index(self, sources: list[Source], config: MkDocsConfig) -> None:
+    def _index(self, pages: plugin_api.PageCollection, config: MkDocsConfig) -> None:
         try:
             site = self._settings, config.site_url, self.config.chunk_tokens
-            done = plugin_api.index(sources, *site, *self._persona, listings=self._selection.listings)
+            plugin_api.update_index(pages, *site, *self._persona, log)
         # The docs are built already, so a failure to index fails the build only with `strict`.
         except Exception as error:
             if self.config.strict and not self._serving:
                 raise PluginError(f"chapterverse: {plugin_api.explained(error)}") from error
             log.warning(f"The index was not updated: {plugin_api.explained(error)}")
             log.debug("The index was not updated", exc_info=True)
-            return
-        for warning in done.warnings:
-            log.warning(warning)
-        for line in done.listing_lines():
-            log.info(line)
-        log.info(f"Indexed {done}")
 
 
 def _source(page: BuiltPage, config: MkDocsConfig) -> Source:
-    return plugin_api.source(
-        page.file.src_uri,
-        page.canonical_url or "",
-        # MkDocs takes titles from headings as HTML, and from the navigation as text.
-        html.unescape(str(page.title or page.file.name)),
-        page.content or "",
-        **plugin_api.stated(page.meta, config.theme, page.file.dest_uri, page.content or ""),
-    )
+    file, content = page.file, page.content or ""
+    # MkDocs takes titles from headings as HTML, and from the navigation as text.
+    title = html.unescape(str(page.title or file.name))
+    stated = plugin_api.stated(page.meta, config.theme, file.dest_uri, content)
+    return plugin_api.source(file.src_uri, page.canonical_url or "", title, content, **stated)

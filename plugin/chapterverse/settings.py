@@ -54,7 +54,7 @@ class Settings:
         preview_store: remote store for builds of pull requests instead of the site's; empty means that they write none.
         pull_request: whether a pull request is being built, which never writes the site's own remote index.
         preview_of: the store that `preview_store` replaced; empty if none.
-        endpoint: address of the API that the widget calls.
+        endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
         records: `sqlite:PATH` or `postgresql://…` for conversations; empty stores none.

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 from urllib.parse import quote
 
 import pytest
@@ -20,7 +21,7 @@ from chapterverse.readers.site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files
-from chapterverse.site.findings import KINDS, Findings
+from chapterverse.site.findings import KINDS, RANKS, Findings, Way
 from chapterverse.site.inject import inject
 
 SITES = Path(__file__).parents[1] / "sites"
@@ -181,7 +182,6 @@ def test_redirects_and_pieces_need_no_widget(site: Path) -> None:
         (f"{BASE}brew/#gren", True),
         ("brew/#comment", True),
         ("brew#gren", True),
-        ("gone/#green", True),
         ("#gone", True),
     ],
 )
@@ -263,7 +263,7 @@ def test_a_damaged_index_is_a_finding_and_an_unknown_one_an_error(site: Path) ->
 
 def test_an_index_of_another_address_is_told(site: Path) -> None:
     findings = check(site, settings(site, base_url="https://else.example/"), environ={})
-    assert any(f"The index cites {BASE}" in f.says for f in findings.of("mixed_address"))
+    assert any(f"The index cites {BASE}" in f.says for f in findings.of("other_address"))
 
 
 def test_addresses_that_are_missing_double_or_mixed(tmp_path: Path) -> None:
@@ -288,8 +288,8 @@ def test_addresses_that_are_missing_double_or_mixed(tmp_path: Path) -> None:
                 "it is placed by its path."
             ),
             f"c.html says that it is at http://127.0.0.1:8000/c.html, outside of {BASE}.",
-            "e/index.html and e.html have addresses that differ only in a slash or an ending.",
         ],
+        "twin": ["e/index.html and e.html have addresses that differ only in a slash or an ending."],
         "no_address": ["f.html states no address, and the sitemap doesn't list it."],
     }
 
@@ -422,11 +422,106 @@ def test_findings_are_counted_all_and_shown_in_part(site: Path) -> None:
         findings.add("no_widget", f"p{n}.html", f"p{n}.html has no widget.")
     (group,) = findings.to_json()["findings"]
     assert (group["count"], len(group["examples"])) == (2000, 1000)
+    findings.add("unreadable", "a.html", "a.html is not a text file.")
     lines = list(findings.lines())
-    assert lines[0].startswith("Pages without the widget: 2,000. ")
+    assert lines[0].startswith("Error: Pages without the widget: 2,000. ")
     assert lines[11] == "  … and 1,990 more"
-    assert lines[-1] == "5,000 pages checked: 2,000 found."
-    assert all(advice.endswith(".") for _, advice in KINDS.values())
+    assert lines[-1] == "5,000 pages checked: 2,000 errors, 1 warning."
+    assert findings.to_json()["ranks"] == {"error": 2000, "warning": 1}
+
+
+def test_every_kind_has_a_rank_and_advice_for_each_way() -> None:
+    ranks = [RANKS.index(kind.rank) for kind in KINDS.values()]
+    assert ranks == sorted(ranks)
+    assert {kind.rank for kind in KINDS.values()} == set(RANKS)
+    ways: tuple[Way, ...] = get_args(Way)
+    assert all(kind.advice_for(way).endswith(".") for kind in KINDS.values() for way in ways)
+
+
+def test_the_advice_is_in_the_words_of_the_way_that_made_the_index(site: Path) -> None:
+    write(site, "new.html")
+    inject(site, widget_files("/"))
+    seen = found(site)
+    (finding,) = [f for f in seen.to_json()["findings"] if f["kind"] == "unindexed"]
+    assert (seen.way, finding["rank"]) == ("html", "warning")
+    assert finding["advice"].startswith("Run `chapterverse index`")
+
+
+def test_a_host_has_no_case(tmp_path: Path) -> None:
+    """As on GitHub Pages, whose owners' names have capitals."""
+    site = tmp_path / "site"
+    base = "https://OctoCat.GitHub.io/Tea/"
+    for path in ("index.html", "brew/index.html"):
+        page = write(site, path, '<p><a href="https://octocat.github.io/Tea/brew/#top-1">x</a></p>')
+        page.write_text(page.read_text().replace(BASE, base))
+    urls = "".join(f"<url><loc>https://octocat.github.io/Tea/{path}</loc></url>" for path in ("", "brew/"))
+    (site / "sitemap.xml").write_text(f"<urlset>{urls}</urlset>")
+    inject(site, widget_files("/"))
+    index(site)
+    assert says(found(site)) == {}
+    assert says(check(site, settings(site, base_url="https://OCTOCAT.github.io/Tea"), environ={})) == {}
+
+
+def test_a_text_with_nul_bytes_is_read_and_named(site: Path) -> None:
+    page = site / "brew/index.html"
+    page.write_bytes(page.read_bytes().replace(b"Eighty", b"Eigh\0ty"))
+    index(site)
+    assert says(found(site)) == {
+        "nul": ["brew/index.html holds 1 NUL bytes, which are read as U+FFFD: remove them."],
+    }
+
+
+def test_a_chat_that_names_no_api(unindexed: Path) -> None:
+    inject(unindexed, widget_files("https://api.example.com"))
+    assert says(found(unindexed, with_index=False)) == {}
+    (config,) = unindexed.rglob("config.js")
+    config.write_text(config.read_text().replace("https://api.example.com", ""))
+    path = config.relative_to(unindexed).as_posix()
+    assert says(found(unindexed, with_index=False)) == {
+        "no_endpoint": [f"{path} names no API, so the chat of 2 pages can't answer."]
+    }
+    # The tag of a page outranks the configuration.
+    for page in unindexed.rglob("*.html"):
+        page.write_text(page.read_text().replace("data-chapterverse", 'data-chapterverse data-endpoint="/api"'))
+    assert says(found(unindexed, with_index=False)) == {}
+
+
+@pytest.mark.parametrize(
+    ("href", "dead"),
+    [
+        ("brew/", False),
+        ("brew/index.html?x=1", False),
+        ("_modules/tea.html", False),
+        ("_modules/tea.html#pour", False),
+        ("/elsewhere/", False),
+        ("mailto:a@tea.example", False),
+        ("javascript:void(0)/", False),
+        ("tea.pdf", False),
+        ("gone.html", True),
+        ("gone/", True),
+        ("gone/#green", True),
+        ("gone/?q=1", True),
+        ("_modules/gone.html", True),
+    ],
+)
+def test_links_to_pages(tmp_path: Path, href: str, dead: bool) -> None:
+    site = tmp_path / "site"
+    write(site, "index.html", f'<p><a href="{href}">x</a></p>')
+    write(site, "brew/index.html")
+    write(site, "_modules/tea.html", '<p id="pour">Pour.</p>')
+    inject(site, widget_files("/"))
+    findings = found(site, with_index=False)
+    assert set(findings.counts) == ({"dead_link"} if dead else set())
+    assert all(href in f.says for f in findings.of("dead_link"))
+
+
+def test_a_dead_anchor_in_a_folder_that_is_not_indexed(site: Path) -> None:
+    write(site, "_modules/tea.html", '<p id="pour">Pour.</p>')
+    page = site / "index.html"
+    page.write_text(page.read_text().replace("brew/#green", "_modules/tea.html#gone"))
+    assert says(found(site, with_index=False)) == {
+        "dead_anchor": ["index.html links to _modules/tea.html#gone, and _modules/tea.html has no such id."]
+    }
 
 
 def test_a_persona_is_no_page_that_the_site_lacks(site: Path) -> None:

@@ -129,7 +129,7 @@ def configured(folder: Path) -> object:
 def test_the_docs_version_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHAPTERVERSE_DOCS_VERSION", "1.2")
     run("widget", tmp_path / "chat", "--endpoint", "/")
-    assert configured(tmp_path / "chat") == {"endpoint": "", "titles": dict(titles()), "version": "1.2"}
+    assert configured(tmp_path / "chat") == {"endpoint": "/", "titles": dict(titles()), "version": "1.2"}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_an_option_that_can_not_be_used_is_a_mistake_in_usage(
 def test_check_ends_with_3_where_anything_is_found_and_0_where_nothing_is(site: Path) -> None:
     out, _ = run("check", site, "--no-index", code=3)
     assert "Pages without the widget: 1." in out
-    assert out.endswith("1 pages checked: 1 found.\n")
+    assert out.endswith("1 pages checked: 1 error.\n")
     document = json.loads(run("check", site, "--no-index", "--json", code=3)[0])
     assert (document["pages"], document["count"]) == (1, 1)
     assert document["findings"][0]["examples"] == [{"file": "index.html", "says": "index.html has no widget."}]
@@ -169,6 +169,14 @@ def test_check_ends_with_3_where_anything_is_found_and_0_where_nothing_is(site: 
     assert run("check", site, "--no-index")[0] == "1 pages checked: nothing wrong.\n"
     run("index", site, "--store", f"edge:{site.parent / 'index'}")
     assert json.loads(run("check", site, "--store", f"edge:{site.parent / 'index'}", "--json")[0])["findings"] == []
+
+
+def test_check_ends_with_0_where_no_reader_would_notice(site: Path) -> None:
+    run("inject", site, "--endpoint", "/")
+    (site / "odd.html").write_bytes(b"PK\0\0")
+    out, _ = run("check", site, "--no-index")
+    assert out.startswith("Warning: Files that can't be read: 1.")
+    assert out.endswith("1 pages checked: 1 warning.\n")
 
 
 def test_check_of_an_unknown_store_fails(site: Path) -> None:

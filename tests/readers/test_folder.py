@@ -9,7 +9,7 @@ import pytest
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 from chapterverse.readers import folder as module
-from chapterverse.readers.folder import decode, list_files, read_page
+from chapterverse.readers.folder import decode, list_files, nul_warning, read_page
 
 PAGES = (".html",)
 
@@ -156,6 +156,14 @@ def test_decoding() -> None:
         decode("a.html", b"\xe4")
     with pytest.raises(UnreadablePage, match=r"^a\.html is not a text file\.$"):
         decode("a.html", b"PK\x03\x04\x00")
+
+
+def test_a_few_nul_bytes_are_replaced_and_many_are_no_text() -> None:
+    assert decode("a.html", b"<p>Tea" + b"\0" + b"pot for all of us") == "<p>Tea\ufffdpot for all of us"
+    assert nul_warning("a.html", b"a\0b\0") == "a.html holds 2 NUL bytes, which are read as U+FFFD: remove them."
+    assert nul_warning("a.html", b"ab") == ""
+    with pytest.raises(UnreadablePage, match="is not a text file"):
+        decode("a.html", "<p>Tea".encode("utf-16"))
 
 
 @pytest.mark.parametrize(

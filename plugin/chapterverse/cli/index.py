@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import Embedder, Include, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import (
+    Embedder,
+    Exclude,
+    Include,
+    Json,
+    Ledger,
+    Site,
+    Store,
+    Version,
+    print_json,
+    settings_from,
+)
 from chapterverse.errors import IndexCorrupt
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
@@ -20,6 +31,7 @@ from chapterverse.knowledge.persona_lookup import find_persona, no_pages, person
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Head, Scope, Source, slug
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
+from chapterverse.readers.addresses import clean_base
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 
@@ -38,6 +50,7 @@ def index(
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
+    exclude: Exclude = None,
     include: Include = None,
     persona: Persona = None,
     ledger: Ledger = None,
@@ -61,9 +74,9 @@ def index(
     docs = path if source else None
     persona_file = find_persona(settings.persona, docs, Path())
     if source:
-        reading = read_sources(path, address, slugs, no_pages(persona_file, path), include or ())
+        reading = read_sources(path, address, slugs, no_pages(persona_file, path), include or (), exclude or ())
     else:
-        reading = read_site(path, address, include or ())
+        reading = read_site(path, address, include or (), exclude or ())
     sources = (*reading.sources, *([persona_source(persona_file, reading.base_url, docs)] if persona_file else []))
     scope, others = _scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
@@ -91,6 +104,7 @@ def index(
 def status(
     path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
+    exclude: Exclude = None,
     include: Include = None,
     persona: Persona = None,
     ledger: Ledger = None,
@@ -106,7 +120,7 @@ def status(
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona)
     index_store = open_store(settings)
     scope = only_scope(index_store, settings.site, settings.docs_version)
-    sources = _site_sources(path, settings, include or ()) if path else None
+    sources = _site_sources(path, settings, include or (), exclude or ()) if path else None
     report = states.derive(index_store, open_ledger(settings), scope, sources)
     if as_json:
         print_json(report.to_json())
@@ -116,9 +130,9 @@ def status(
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
 
 
-def _site_sources(site: Path, settings: Settings, include: Iterable[str]) -> list[Source]:
+def _site_sources(site: Path, settings: Settings, include: Iterable[str], exclude: Iterable[str]) -> list[Source]:
     """Return the sources of a built site that `index` would read."""
-    reading = read_site(site, settings.base_url or None, include)
+    reading = read_site(site, settings.base_url or None, include, exclude)
     persona_file = find_persona(settings.persona, None, Path())
     return [*reading.sources, *([persona_source(persona_file, reading.base_url)] if persona_file else [])]
 
@@ -132,7 +146,7 @@ def _scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
     # A damaged head has no name, and this run replaces it.
     with contextlib.suppress(IndexCorrupt):
         heads = open_store(settings).heads()
-    known = {h.site for h in heads if h.base_url.rstrip("/") + "/" == reading.base_url}
+    known = {h.site for h in heads if clean_base(h.base_url) == reading.base_url}
     site = settings.site or (known.pop() if len(known) == 1 else slug(reading.site))
     sites = {h.site for h in heads}
     return Scope(site, settings.docs_version or ""), set() if settings.site or site in sites else sites

@@ -28,9 +28,17 @@ Ledger = Annotated[
     str | None,
     typer.Option("--ledger", help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"),
 ]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", help="Pages to leave out, as in .gitignore; may be repeated.", metavar="GLOB"),
+]
 Include = Annotated[
     list[str] | None,
-    typer.Option("--include", help="Listings, archives and search pages to keep, as in .gitignore; may be repeated."),
+    typer.Option(
+        "--include",
+        help="Listings, archives and search pages to keep, as in .gitignore; may be repeated.",
+        metavar="GLOB",
+    ),
 ]
 Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
 AskedSite = Annotated[

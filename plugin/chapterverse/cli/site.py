@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import Include, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import Exclude, Include, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.settings import Settings
 from chapterverse.site.check import check as check_site
@@ -81,9 +81,7 @@ def check(
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Look at the site alone and not at its index.")] = False,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", help="Pages to leave out, as in .gitignore; may be repeated.")
-    ] = None,
+    exclude: Exclude = None,
     include: Include = None,
     ledger: Ledger = None,
     as_json: Json = False,
@@ -93,7 +91,7 @@ def check(
 ) -> None:
     """Say what is wrong with a site as built.
 
-    No chat, dead anchors, secrets in files, a stale index. Exits with 3 if there is anything.
+    No chat, dead anchors, secrets in files, a stale index. Exits with 3 for an error, which readers would notice.
     """
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
     with progress.bar() as report:
@@ -105,7 +103,7 @@ def check(
     else:
         for line in findings.lines():
             typer.echo(line)
-    if findings.counts:
+    if findings.ranks()["error"]:
         raise typer.Exit(3)
 
 

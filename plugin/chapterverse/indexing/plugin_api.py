@@ -6,25 +6,33 @@ Readers and `sync` are imported inside functions, so a build that changes nothin
 from __future__ import annotations
 
 import contextlib
+import difflib
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pathspec import GitIgnoreSpec
-
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.model import Page, Scope, Source, slug, stated_date
+from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.settings import DEFAULT_STORE, Settings
+from chapterverse.widget.endpoint import clean_endpoint
+
+#: The attribute of `read_mark`.
+READ_MARK = "data-chapterverse-read"
 
 if TYPE_CHECKING:
+    import logging
+
     from chapterverse.indexing.diff import Report
+
+    Log = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
 
 def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] = (), **about: str | None) -> Source:
@@ -46,25 +54,33 @@ def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] 
 
 
 @dataclass(slots=True)
-class PageSelection:
-    """Selects the pages of a build for the index.
+class PageCollection:
+    """The pages of a build that are to be indexed.
 
     Attributes:
-        exclude: pages to leave out.
-        include: listings to keep.
+        globs: what the site's configuration leaves out and keeps.
         outside: pages whose files are links out of their folder.
-        listings: kind of each page left out as one of `page_kinds.LISTINGS`.
+        sources: the collected pages by path.
+        left_out: a reason for each page that is not indexed though nobody excluded it: one of `page_kinds.LISTINGS`, or
+            that its text is not shown.
     """
 
-    exclude: GitIgnoreSpec
-    include: GitIgnoreSpec
+    globs: PageGlobs
     outside: set[str] = field(default_factory=set)
-    listings: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, exclude: Iterable[str], include: Iterable[str]) -> PageSelection:
-        """Return a selection by .gitignore patterns."""
-        return cls(GitIgnoreSpec.from_lines(exclude), GitIgnoreSpec.from_lines(include))
+    def of(cls, exclude: Iterable[str], include: Iterable[str]) -> PageCollection:
+        """Return an empty collection by .gitignore patterns."""
+        return cls(PageGlobs.of(exclude, include))
+
+    def shut_out(self, path: str, file: str | None, folder: str | None) -> bool:
+        """Leave a page out whose file is a link out of its folder. Return whether it is one that was not known yet."""
+        if path in self.outside or not _leaves(file, folder):
+            return False
+        self.outside.add(path)
+        return True
 
     def takes(self, path: str, address: str, meta: Mapping[str, Any], html: str) -> bool:
         """Return whether a page is indexed: its author didn't opt out, and it is no listing.
@@ -74,12 +90,29 @@ class PageSelection:
             address: of the built page, relative to the site.
         """
         opted_out = any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse")))
-        if opted_out or path in self.outside or self.exclude.match_file(path):
+        if opted_out or path in self.outside or self.globs.excludes(path, address):
             return False
         kind = listing_kind(_facts(address, meta, html))
-        if kind and not self.include.match_file(path):
-            self.listings[path] = kind
-        return path not in self.listings
+        if kind and not self.globs.includes(path, address):
+            self.left_out[path] = kind
+        return path not in self.left_out
+
+    def add(self, source: Source) -> str:
+        """Collect a page and return its content hash, "" if the path was collected before."""
+        # The fallback of an untranslated page comes once for each language; the first one counts.
+        return source.content_hash if self.sources.setdefault(source.file_path, source) is source else ""
+
+    def confirm(self, path: str, content: str, page: str) -> None:
+        """Give a page up if it doesn't show its content: a template leaves it out, or a plugin encrypts it.
+
+        Args:
+            content: of the page, with its `read_mark`.
+            page: HTML of the whole page.
+        """
+        source = self.sources.get(path)
+        if source and source.content_hash in content and source.content_hash not in page:
+            del self.sources[path]
+            self.left_out[path] = "its page doesn't show its text"
 
 
 def stated(meta: Mapping[str, Any], theme: Mapping[str, Any], address: str, html: str) -> dict[str, Any]:
@@ -127,6 +160,17 @@ def widget(given: Mapping[str, Any]) -> dict[str, Any]:
     return read_options(given, "widget.").config()
 
 
+def read_mark(content_hash: str = "") -> str:
+    """Return a hidden HTML element for the end of a page's content: what the index read of the page.
+
+    `check` compares it with the index, and takes what a theme adds behind it for no part of the page.
+
+    Args:
+        content_hash: of the page's source; "" for a page that is left out.
+    """
+    return f'<div hidden {READ_MARK}="{content_hash}"></div>'
+
+
 def starters(meta: Mapping[str, Any]) -> str:
     """Return a hidden HTML element with the starter questions of a page's front matter, "" if it has none.
 
@@ -149,15 +193,45 @@ def settings(root: Path, site_name: str, version: str | None, *, preview: bool, 
         chosen: options by name; None leaves an option to the environment.
 
     Raises:
-        ConfigurationError: a variable can't be read.
+        ConfigurationError: a variable can't be read, or the endpoint is no address.
     """
     settings = Settings.from_environment(**chosen, docs_version=version)
-    settings = settings.override(site=settings.site or slug(site_name))
+    endpoint = clean_endpoint(settings.endpoint) if settings.endpoint else None
+    settings = settings.override(site=settings.site or slug(site_name), endpoint=endpoint)
     if preview:
         # A preview contains drafts and local addresses, so it writes its own index and cites itself.
         version = settings.docs_version or ""
         settings = settings.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
     return settings.resolved(root)
+
+
+def no_address(name: str = "site_url") -> str:
+    """Return the sentence about a site without an address, given the generator's setting for it."""
+    return f"{name} is not set, so a citation would have no address and nothing is indexed."
+
+
+def problems(settings: Settings, site_url: str | None, name: str = "site_url") -> list[str]:
+    """Return a sentence for each setting that is missing in a build that will be published.
+
+    Args:
+        name: the generator's setting for the site's address.
+    """
+    sentences = []
+    if not settings.endpoint:
+        sentences.append(
+            "endpoint is not set, so the chat of the published site has no API to ask: name its address, or set "
+            "`endpoint: /` if it is at the site's own origin."
+        )
+    if settings.may_publish and not site_url:
+        sentences.append(no_address(name))
+    return sentences
+
+
+def unknown_options(given: Iterable[object], known: Collection[str]) -> dict[str, str]:
+    """Return a sentence for each given option that there is not, by name."""
+    unknown = sorted(name for name in map(str, given) if name not in known)
+    nearest = {name: difflib.get_close_matches(name, known, 1, 0)[0] for name in unknown}
+    return {name: f"There is no option {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown}
 
 
 def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
@@ -166,42 +240,52 @@ def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
     return temporary and urlsplit(site_url or "").netloc == address
 
 
-def leaves(path: str | None, folder: str | None) -> bool:
+def _leaves(path: str | None, folder: str | None) -> bool:
     """Whether a file's real path is outside its folder. False for a generated file, which has neither."""
     if path is None or folder is None:
         return False
     return not Path(path).resolve().is_relative_to(Path(folder).resolve())
 
 
-def index(
-    sources: Iterable[Source],
+def update_index(
+    pages: PageCollection,
     settings: Settings,
     base_url: str | None,
     chunk_tokens: int,
-    persona: Path | None = None,
-    docs: Path | None = None,
-    listings: Mapping[str, str] | None = None,
-) -> Report:
-    """Make the index hold exactly these pages and the persona.
+    persona: Path | None,
+    docs: Path | None,
+    log: Log,
+) -> None:
+    """Make the index hold exactly these pages and the persona, and log the result.
 
     Args:
         persona: the persona's file (see `knowledge.persona_lookup.find_persona`).
         docs: the folder of the pages' sources.
-        listings: pages left out as listings, for the report (see `PageSelection`).
 
     Raises:
         ConfigurationError: the site has no address, or an option is invalid.
         ChapterVerseError: as in `sync.index`; the index stays as it was.
     """
+    sources = [*pages.sources.values()]
+    if persona is not None and base_url:
+        sources.append(persona_source(persona, base_url, docs))
+    done = index(sources, settings, base_url, chunk_tokens).after((), 0, pages.left_out)
+    for warning in done.warnings:
+        log.warning(warning)
+    for line in done.listing_lines():
+        log.info(line)
+    log.info(f"Indexed {done}")
+
+
+def index(sources: Iterable[Source], settings: Settings, base_url: str | None, chunk_tokens: int) -> Report:
+    """Make the index hold exactly these sources. Raises as `update_index`."""
     from chapterverse import progress
     from chapterverse.indexing import publish_policy, sync
     from chapterverse.indexing.target import Target
 
     publish_policy.check(settings)
     if not base_url:
-        raise ConfigurationError("site_url is not set, so a citation would have no address.")
-    if persona is not None:
-        sources = [*sources, persona_source(persona, base_url, docs)]
+        raise ConfigurationError(no_address())
     scope = Scope(settings.site, settings.docs_version or "")
     warnings: list[str] = []
     if settings.secrets_arn:
@@ -219,7 +303,7 @@ def index(
             bars[0](stage, done, total)
 
         done = sync.index(sources, target, report)
-        return replace(done.after((), 0, listings), warnings=(*warnings, *done.warnings))
+        return replace(done, warnings=(*warnings, *done.warnings))
 
 
 def withheld(settings: Settings) -> str:

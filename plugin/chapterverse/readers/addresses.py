@@ -17,7 +17,10 @@ _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
 
 
 def clean_url(url: str, base: str | None = None) -> str | None:
-    """Return an absolute http(s) address percent-encoded and without query and fragment; None if `url` is none."""
+    """Return an absolute http(s) address percent-encoded, its host in lower case, without query and fragment.
+
+    None if `url` is none.
+    """
     if _CLEAN.fullmatch(url):
         return url
     try:
@@ -28,7 +31,9 @@ def clean_url(url: str, base: str | None = None) -> str | None:
         return None
     if parts.scheme not in ("http", "https") or not host:
         return None
-    return f"{parts.scheme}://{host}{quote(_SLASHES.sub('/', parts.path) or '/', safe=SAFE)}"
+    # A path has a case, a host has none; a user name before the host has one.
+    user, at, name = host.rpartition("@")
+    return f"{parts.scheme}://{user}{at}{name.lower()}{quote(_SLASHES.sub('/', parts.path) or '/', safe=SAFE)}"
 
 
 def clean_base(base: str) -> str | None:

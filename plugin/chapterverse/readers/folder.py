@@ -22,6 +22,8 @@ MAX_BYTES = 50_000_000
 
 #: A page's path is its identity in the ledger, whose column is this wide.
 _MAX_PATH = 512
+#: A text has fewer than one NUL in so many bytes.
+_NUL_RATIO = 20
 _SKIPPED_FOLDERS = frozenset(("node_modules", "_static", "_sources", "_modules"))
 
 # Not every platform has these; where it lacks them, the check of the opened file still holds.
@@ -105,11 +107,28 @@ def real_path(folder: str | Path, path: str) -> str:
 def decode(path: str, content: bytes) -> str:
     """Return a page's text, decoded from UTF-8 or from the encoding that an HTML page declares.
 
+    A NUL byte becomes U+FFFD, as in CommonMark (see `nul_warning`).
+
     Raises:
         UnreadablePage: it is binary, or encoded in neither.
     """
-    if b"\0" in content:
+    if is_binary(content):
         raise UnreadablePage(f"{path} is not a text file.")
+    return _decoded(path, content).replace("\0", "\ufffd")
+
+
+def is_binary(content: bytes) -> bool:
+    """Whether a file is no text: more than one byte in twenty is NUL. A text has a few of them by mistake."""
+    return content.count(0) * _NUL_RATIO > len(content)
+
+
+def nul_warning(path: str, content: bytes) -> str:
+    """Return a sentence about the NUL bytes of a text, "" if it has none."""
+    count = content.count(0)
+    return f"{path} holds {count:,} NUL bytes, which are read as U+FFFD: remove them." if count else ""
+
+
+def _decoded(path: str, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,9 +1,12 @@
-"""Reads the YAML front matter of a Markdown file."""
+"""Reads the front matter of a Markdown file: YAML, or TOML and JSON as Hugo has them."""
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -13,6 +16,7 @@ from chapterverse.model import stated_date
 from chapterverse.readers.visible import collapse, strip_invisible
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:\r?\n|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_TOML = re.compile(r"\A\+\+\+[ \t]*\r?\n(.*?)(?:\r?\n|(?<=\n))\+\+\+[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 
@@ -28,6 +32,7 @@ class FrontMatter:
         slug: where Docusaurus is asked to publish it; `id` what to call it there.
         content_type: under `chapterverse`, as stated; None where it states none.
         marks: its `layout` and its `template`, and "redirect" where it only leads elsewhere.
+        values: all of it, as stated.
     """
 
     title: str = ""
@@ -40,6 +45,7 @@ class FrontMatter:
     id: str = ""
     content_type: Any = None
     marks: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
@@ -56,17 +62,31 @@ def split_values(text: str, file_path: str) -> tuple[dict[Any, Any] | None, str]
     """Return the values of the front matter, None where there is none, and the text below it.
 
     Raises:
-        UnreadablePage: it is no valid YAML; the message names `file_path`.
+        UnreadablePage: it is no valid YAML or TOML; the message names `file_path`.
     """
-    match = _FRONT_MATTER.match(text)
+    if text.startswith("{"):
+        return _split_json(text)
+    toml = _TOML.match(text)
+    match = toml or _FRONT_MATTER.match(text)
     if not match:
         return None, text
     try:
-        values = yaml.safe_load(match.group(1))
+        values = tomllib.loads(match.group(1)) if toml else yaml.safe_load(match.group(1))
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise UnreadablePage(f"The front matter of {file_path} is not valid YAML.") from None
+        language = "TOML" if toml else "YAML"
+        raise UnreadablePage(f"The front matter of {file_path} is not valid {language}.") from None
     # Without keys it was no front matter but text between two rules.
     return (values, text[match.end() :]) if isinstance(values, dict) else (None, text)
+
+
+def _split_json(text: str) -> tuple[dict[Any, Any] | None, str]:
+    """Return the values of a JSON object on the first lines, as `split_values` does. Other text in braces is none."""
+    try:
+        values, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None, text
+    rest = text[end:].lstrip(" \t\r")
+    return (values, rest.removeprefix("\n")) if values and rest[:1] in ("", "\n") else (None, text)
 
 
 def _front_matter(values: dict[Any, Any]) -> FrontMatter:
@@ -82,6 +102,7 @@ def _front_matter(values: dict[Any, Any]) -> FrontMatter:
         slug=_line(values.get("slug")),
         id=_line(values.get("id")),
         content_type=own.get("content_type") if isinstance(own, dict) else None,
+        values={str(key): value for key, value in values.items()},
         marks=" ".join(filter(None, (_line(values.get("layout")), _line(values.get("template")), redirect))),
     )
 

@@ -96,7 +96,7 @@ def name_of(file_path: str) -> str:
 
 def _is_mdx(body: str, file_path: str, slug: SlugRule) -> bool:
     # Docusaurus reads ".md" as MDX too; other readers of GitHub's Markdown don't, so such a file must look like it.
-    return file_path.lower().endswith(".mdx") or (slug is SlugRule.GITHUB and _LOOKS_LIKE_MDX.search(body) is not None)
+    return file_path.lower().endswith(".mdx") or (slug.is_docusaurus and _LOOKS_LIKE_MDX.search(body) is not None)
 
 
 @functools.cache
@@ -152,7 +152,7 @@ def _set_ids(tokens: Sequence[Token], slug: SlugRule) -> None:
         if explicit:
             slugger.reserve(str(explicit))
         else:
-            opening.attrSet("id", slugger.slug(_text(content, images=slug is SlugRule.GITHUB)))
+            opening.attrSet("id", slugger.slug(_text(content, images=slug.is_docusaurus)))
 
 
 def _first_heading(tokens: Sequence[Token]) -> str:

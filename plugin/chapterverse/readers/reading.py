@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Page, Source
+from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.readers.addresses import clean_base
-from chapterverse.readers.folder import Listing, decode, read_page
+from chapterverse.readers.folder import Listing, decode, nul_warning, read_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +57,29 @@ class PageDraft:
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, UnreadablePage] = field(default_factory=dict)
     listings: dict[str, str] = field(default_factory=dict)
-    include: GitIgnoreSpec = field(default_factory=lambda: GitIgnoreSpec.from_lines(()))
+    globs: PageGlobs = field(default_factory=PageGlobs.of)
 
-    def content_type(self, page: PageFacts, stated: object) -> str:
-        """Return the content type of a page, "" for a listing, which is left out unless `include` has it."""
+    def content_type(self, page: PageFacts, stated: object, *paths: str) -> str:
+        """Return the content type of a page, "" for a listing, which is left out unless the globs include it.
+
+        Args:
+            paths: what else the globs may call the page, besides its path.
+        """
         kind = listing_kind(page)
-        if kind and not self.include.match_file(page.path):
+        if kind and not self.globs.includes(page.path, *paths):
             self.leave_out(page.path, kind)
             return ""
         if stated and not known_content_type(stated):
             self.warnings.append(f"{page.path}: {unknown_content_type(stated)}")
         return content_type(page, stated, kind)
+
+    def chosen(self, paths: Iterable[str]) -> Iterator[str]:
+        """Yield the paths that the globs don't exclude, and note the others as left out."""
+        for path in paths:
+            if self.globs.excludes(path):
+                self.leave_out(path)
+            else:
+                yield path
 
     def leave_out(self, path: str, listing: str = "") -> None:
         """Note a page that is not indexed, and which of `page_kinds.LISTINGS` it is, if any."""
@@ -81,7 +92,10 @@ class PageDraft:
         for path in paths:
             try:
                 content = read_page(self.folder, path)
-                yield File(path, content, decode(path, content))
+                text = decode(path, content)
+                if warning := nul_warning(path, content):
+                    self.warnings.append(warning)
+                yield File(path, content, text)
             except UnreadablePage as error:
                 self.failed[path] = error
 
@@ -105,9 +119,9 @@ class PageDraft:
         return list(by_address.values())
 
 
-def draft(folder: Path, listing: Listing, include: Iterable[str] = ()) -> PageDraft:
-    """Return the empty draft of a listed folder; `include` are patterns of listings that stay."""
-    return PageDraft(folder, list(listing.warnings), include=GitIgnoreSpec.from_lines(include))
+def draft(folder: Path, listing: Listing, globs: PageGlobs) -> PageDraft:
+    """Return the empty draft of a listed folder."""
+    return PageDraft(folder, list(listing.warnings), globs=globs)
 
 
 def stated_base(base_url: str | None) -> str | None:

@@ -18,6 +18,7 @@ from urllib.parse import urljoin, urlsplit
 
 from chapterverse.errors import InputError
 from chapterverse.model import Page, Source
+from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.addresses import clean_url, page_paths, read_sitemap, site_base
 from chapterverse.readers.envelope import Envelope, open_envelope
@@ -40,7 +41,9 @@ class _Built:
     canonical: str | None
 
 
-def read_site(folder: Path, base_url: str | None = None, include: Iterable[str] = ()) -> Reading:
+def read_site(
+    folder: Path, base_url: str | None = None, include: Iterable[str] = (), exclude: Iterable[str] = ()
+) -> Reading:
     """Return the pages of a built site.
 
     A page's address is its canonical link, else its entry in `sitemap.xml`, else `base_url` and its path; where some
@@ -49,6 +52,7 @@ def read_site(folder: Path, base_url: str | None = None, include: Iterable[str] 
 
     Args:
         include: patterns in the style of .gitignore; a listing whose path they match stays.
+        exclude: patterns of pages to leave out.
 
     Raises:
         InputError: no folder, no pages, or no address for a page; `base_url` is no address.
@@ -56,9 +60,9 @@ def read_site(folder: Path, base_url: str | None = None, include: Iterable[str] 
     """
     base = stated_base(base_url)
     listing = list_files(folder, (".html", ".htm"))
-    pages = draft(folder, listing, include)
+    pages = draft(folder, listing, PageGlobs.of(exclude, include))
     built: dict[str, _Built] = {}
-    for file in pages.open(listing.files):
+    for file in pages.open(pages.chosen(listing.files)):
         envelope = open_envelope(file.text)
         content = file.text[envelope.start : envelope.end]
         if envelope.noindex:

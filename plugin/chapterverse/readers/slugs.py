@@ -12,12 +12,21 @@ from enum import StrEnum
 
 
 class SlugRule(StrEnum):
-    """Whose rule: Python-Markdown's toc (MkDocs, Zensical), github-slugger (and Docusaurus), VitePress, docutils."""
+    """Whose rule: Python-Markdown's toc (MkDocs, Zensical), github-slugger, VitePress, docutils, Hugo, Docusaurus.
+
+    `github` is Docusaurus, too, without its configuration: the slugger is the same.
+    """
 
     MKDOCS = "mkdocs"
     GITHUB = "github"
     VITEPRESS = "vitepress"
     SPHINX = "sphinx"
+    HUGO = "hugo"
+    DOCUSAURUS = "docusaurus"
+
+    @property
+    def is_docusaurus(self) -> bool:
+        return self in (SlugRule.GITHUB, SlugRule.DOCUSAURUS)
 
 
 class Slugger:
@@ -31,7 +40,7 @@ class Slugger:
 
     def reserve(self, explicit: str) -> None:
         """Note an id that an author wrote; Docusaurus alone forgets those."""
-        if self._rule is not SlugRule.GITHUB:
+        if not self._rule.is_docusaurus:
             self._used.add(explicit)
 
     def slug(self, heading: str) -> str:
@@ -59,6 +68,10 @@ class Slugger:
             slug = f"{base}-{self._counts[base]}"
         return slug
 
+    def _named(self, base: str) -> str:
+        """`setup`, `setup-1`; a heading without a usable text is called "heading"."""
+        return self._counted(base or "heading")
+
     def _numbered(self, base: str) -> str:
         """`setup`, `id1`; one counter for the page, which headings without a usable text share."""
         slug = base
@@ -73,6 +86,8 @@ _UNIQUE = {
     SlugRule.GITHUB: Slugger._counted,
     SlugRule.VITEPRESS: Slugger._counted,
     SlugRule.SPHINX: Slugger._numbered,
+    SlugRule.HUGO: Slugger._named,
+    SlugRule.DOCUSAURUS: Slugger._counted,
 }
 _COUNTED = re.compile(r".*_[0-9]{1,9}$", re.DOTALL)
 
@@ -89,6 +104,12 @@ def _mkdocs(heading: str) -> str:
 
 def _github(heading: str) -> str:
     return "".join(c for c in heading.lower() if c in " -" or _is_word(c)).replace(" ", "-")
+
+
+def _hugo(heading: str) -> str:
+    # Goldmark's ids as Hugo makes them by default (autoHeadingIDType "github"): letters, decimal digits, "_" and "-".
+    kept = (c for c in heading.strip() if c in " -_" or unicodedata.category(c)[0] == "L" or c.isdecimal())
+    return "".join(kept).replace(" ", "-").lower()
 
 
 def _is_word(char: str) -> bool:
@@ -119,4 +140,6 @@ _SLUGIFY = {
     SlugRule.GITHUB: _github,
     SlugRule.VITEPRESS: _vitepress,
     SlugRule.SPHINX: _sphinx,
+    SlugRule.HUGO: _hugo,
+    SlugRule.DOCUSAURUS: _github,
 }

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Page, Source
+from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.readers.front_matter import split_front_matter
 from chapterverse.readers.locales import locale_folders
 from chapterverse.readers.markdown import read_markdown
-from chapterverse.readers.places import is_partial, source_path
+from chapterverse.readers.places import built_path, needs_build, place_rule
 from chapterverse.readers.reading import Reading, draft, require_unchanged, stated_base
 from chapterverse.readers.slugs import SlugRule
 
@@ -26,13 +27,16 @@ def read_sources(
     slugs: SlugRule = SlugRule.MKDOCS,
     no_pages: Collection[str] = (),
     include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
 ) -> Reading:
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
-    Where a page is expected and which files are only parts of others follows from `slugs` (see `places`); its language
-    is what its front matter says (`lang`, `language`), else its folder's (see `locales`), else English. Sections carry
-    the anchors that `slugs` computes, marked as not verified. Files of `no_pages` are as if they weren't there.
-    Pages that only list others are left out (see `page_kinds`), unless their path matches a pattern of `include`.
+    Which files become pages, and where, follows from `slugs` and the generator's configuration (see `places`). Their
+    language is what the front matter says (`lang`, `language`), else the folder's (see `locales`), else English.
+    Sections carry the anchors that `slugs` computes, marked as not verified. Files of `no_pages` are as if they weren't
+    there.
+    Pages that only list others are left out (see `page_kinds`), unless a pattern of `include` matches the file or the
+    page that it becomes; so are those that a pattern of `exclude` matches. What only a build knows is told once.
 
     Raises:
         InputError: no folder, no Markdown in it, no `base_url`.
@@ -43,30 +47,50 @@ def read_sources(
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = list_files(folder, (".md", ".markdown", ".mdx"))
     listing.files = [path for path in listing.files if path not in no_pages]
-    pages = draft(folder, listing, include)
+    globs = PageGlobs.of(exclude, include)
+    pages = draft(folder, listing, globs)
     locales = locale_folders(listing.files)
+    places = place_rule(slugs, folder, listing.files)
     sources: list[tuple[str, Source]] = []
-    for file in pages.open(listing.files):
+    unrendered = 0
+    # The files of sections first, the outer ones before the inner ones: in Hugo they rule over the pages below.
+    for file in pages.open(sorted(listing.files, key=_outer_sections_first)):
         try:
             matter, body = split_front_matter(file.text, file.path)
         except UnreadablePage as error:
             pages.failed[file.path] = error
             continue
-        if matter.excluded or is_partial(file.path, slugs):
+        place = places.path(file.path, matter)
+        if matter.excluded or place is None or globs.excludes(file.path, built_path(place)):
             pages.leave_out(file.path)
             continue
-        url = base + source_path(file.path, slugs, matter.slug, matter.id)
+        url = base + place
         language = matter.language or locales.get(file.path.partition("/")[0], "en")
-        content_type = pages.content_type(PageFacts(file.path, matter.marks, body, language), matter.content_type)
+        facts = PageFacts(file.path, matter.marks, body, language)
+        content_type = pages.content_type(facts, matter.content_type, built_path(place))
         if not content_type:
             continue
+        unrendered += needs_build(body)
         content_hash = hashlib.sha256(file.content).hexdigest()
         read = functools.partial(_read_source, folder, file.path, content_hash, url, slugs, language, content_type)
         context = json.dumps([url, slugs, language, content_type])
         sources.append((url, Source(file.path, content_hash, context, read)))
+    for path in [path for path in pages.failed if globs.excludes(path)]:
+        del pages.failed[path]
     if not sources:
         raise pages.nothing("no Markdown file to index.")
+    pages.warnings.extend(places.warnings())
+    if unrendered:
+        pages.warnings.append(
+            f"{unrendered:,} pages take text from elsewhere when they are built (shortcodes, includes, components): "
+            "it is missing here, so index the built site if you can."
+        )
     return pages.finish(sources, base)
+
+
+def _outer_sections_first(path: str) -> tuple[bool, int, str]:
+    is_section = path.rpartition("/")[2].startswith("_index.")
+    return not is_section, path.count("/") if is_section else 0, path
 
 
 def _read_source(

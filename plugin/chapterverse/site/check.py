@@ -7,12 +7,12 @@ All files, not only pages, are searched for secrets.
 from __future__ import annotations
 
 import contextlib
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urljoin
-
-from pathspec import GitIgnoreSpec
 
 from chapterverse.site import secret_scan
 from chapterverse.site.findings import Findings
@@ -21,12 +21,20 @@ from chapterverse.site.page import Inspection, inspect, read_ids
 from chapterverse.site.script_tag import Launcher
 from chapterverse.site.links import NOWHERE, InternalLinks, Places, has
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage, UnsafePath
+from chapterverse.page_globs import PageGlobs
 from chapterverse.progress import Progress
 from chapterverse.readers import Reading, read_site
-from chapterverse.readers.addresses import read_sitemap
+from chapterverse.readers.addresses import clean_url, read_sitemap
 from chapterverse.readers.folder import decode, list_files, read_page, real_path
 from chapterverse.settings import Settings
 from chapterverse.indexing.status import State
+from chapterverse.widget import CONFIG
+
+#: What the reader's warnings of some kinds have behind the path.
+_WARNINGS = {": content_type ": "content_type", " holds ": "nul"}
+
+#: In the generated configuration, which is JSON.
+_NO_ENDPOINT = re.compile(r"[\"']?endpoint[\"']?\s*:\s*(?:\"\"|'')")
 
 
 def check(
@@ -54,11 +62,12 @@ def check(
         ConfigurationError: the index can't be opened as the settings say.
     """
     findings = Findings()
-    reading = _read(site, settings.base_url or None, tuple(include), findings)
+    globs = PageGlobs.of(exclude := tuple(exclude), include := tuple(include))
+    reading = _read(site, settings.base_url or None, include, exclude, findings)
     findings.listings = dict(reading.listings)
     places = Places(reading.base_url, _sitemap(site))
     offered = {source.file_path for source in reading.sources}
-    run = _Check(site, settings, findings, places, offered, GitIgnoreSpec.from_lines(exclude))
+    run = _Check(site, settings, findings, places, offered, globs)
     listing = list_files(site, (".html", ".htm"))
     run.note_listing(listing.files, reading)
     if with_index:
@@ -68,6 +77,7 @@ def check(
         run.visit(path)
     progress("Reading pages", len(listing.files), len(listing.files))
     run.note_generators()
+    run.note_endpoints()
     run.note_addresses()
     run.note_links(progress)
     run.note_index()
@@ -86,6 +96,8 @@ class _Check:
         offered: paths of the pages that can be indexed.
         index: None if there is none or it is not checked. Compared pages are removed from its `cited`.
         bare: number of pages without a widget by generator.
+        silent: number of pages by launcher whose configuration names no API.
+        configured: whether a launcher's configuration names an API.
     """
 
     site: Path
@@ -93,10 +105,12 @@ class _Check:
     findings: Findings
     places: Places
     offered: set[str]
-    excluded: GitIgnoreSpec
+    globs: PageGlobs
     links: InternalLinks = field(init=False)
     index: IndexedPages | None = None
     bare: dict[str, int] = field(default_factory=dict)
+    silent: Counter[Path] = field(default_factory=Counter)
+    configured: dict[Path, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.links = InternalLinks(self.places)
@@ -106,8 +120,8 @@ class _Check:
         left_out = set(files) - self.offered - set(reading.skipped)
         for warning in reading.warnings:
             path = warning.partition(" is skipped")[0]
-            if ": content_type " in warning:
-                self.findings.add("content_type", path.partition(": content_type ")[0], warning)
+            if sign := next((sign for sign in _WARNINGS if sign in warning), ""):
+                self.findings.add(_WARNINGS[sign], warning.partition(sign)[0], warning)
                 continue
             kind = "mixed_address" if " states an address" in warning else "unreadable"
             self.findings.add("two_pages" if path in left_out else kind, path, warning)
@@ -121,8 +135,9 @@ class _Check:
         except ChapterVerseError as error:
             self.findings.add("no_index", "", str(error))
             return
+        self.findings.way = self.index.way
         if base and self.index.base != base:
-            self.findings.add("mixed_address", "", f"The index cites {self.index.base}, and the site is at {base}.")
+            self.findings.add("other_address", "", f"The index cites {self.index.base}, and the site is at {base}.")
 
     def visit(self, path: str) -> None:
         """Read one page and note what can be said of it alone."""
@@ -136,17 +151,19 @@ class _Check:
         self.findings.pages += 1
         inspection = inspect(page)
         url = self.places.place(path, inspection.envelope.canonical)
-        if self.excluded.match_file(path):
+        if self.globs.excludes(path):
             self._take_cited(url)
             return
-        self._note_widget(path, inspection)
+        if self.index is None and inspection.read is not None:
+            self.findings.way = "plugin"
+        self._note_widget(path, page, inspection)
         base = urljoin(url, inspection.frame.base or "")
         for href in self.links.add(path, base, inspection.links, inspection.ids):
             self.findings.add("dead_anchor", path, f"{path} links to {href}, and has no such id.")
         if path in self.offered:
             self._note_address(path, url, inspection)
             if self.index is not None:
-                self._note_state(path, self.index.state(self.places.relative(url), path, page))
+                self._note_state(path, self.index.state(self.places.relative(url), path, page, inspection))
             for anchor in sorted(self._take_cited(url) - inspection.ids):
                 says = f"The index cites {path}#{anchor}, and the page has no such id."
                 self.findings.add("dead_citation", path, says)
@@ -155,7 +172,7 @@ class _Check:
         """Remove a page from the index's citations and return its cited anchors."""
         return self.index.cited.pop(self.places.relative(url), set()) if self.index is not None else set()
 
-    def _note_widget(self, path: str, inspection: Inspection) -> None:
+    def _note_widget(self, path: str, page: str, inspection: Inspection) -> None:
         launchers = inspection.frame.launchers
         if not launchers:
             # Readers don't see redirects, and a fragment is included in another page.
@@ -170,16 +187,33 @@ class _Check:
             if not launcher.module:
                 says = f'{path} loads {launcher.src} as a plain script, which browsers refuse: add type="module".'
                 self.findings.add("broken_widget", path, says)
-            elif self._is_missing(launcher, base):
+            elif (file := self._file(launcher, base)) is None:
+                continue
+            elif not file.is_file():
                 self.findings.add("broken_widget", path, f"{path} loads {launcher.src}, which the site doesn't have.")
+            elif "data-endpoint" not in page[launcher.start : launcher.end] and not self._names_api(file):
+                self.silent[file] += 1
 
-    def _is_missing(self, launcher: Launcher, base: str) -> bool:
-        """Whether a launcher belongs to the site and its file does not exist."""
-        url = urljoin(base, launcher.src)
+    def _file(self, launcher: Launcher, base: str) -> Path | None:
+        """Return the file of a launcher; None if it doesn't belong to the site."""
+        url = clean_url(urljoin(base, launcher.src)) or ""
         # Without the site's address a path from the host's root can't be resolved.
         if not url.startswith(self.places.base) or (self.places.base == NOWHERE and launcher.src.startswith("/")):
-            return False
-        return not (self.site / unquote(self.places.relative(url))).is_file()
+            return None
+        return self.site / unquote(self.places.relative(url))
+
+    def _names_api(self, launcher: Path) -> bool:
+        """Whether the configuration beside a launcher names an API. One that can't be read is another finding."""
+        if launcher not in self.configured:
+            config = launcher.with_name(CONFIG)
+            text = config.read_text("utf-8", "replace") if config.is_file() else ""
+            self.configured[launcher] = not _NO_ENDPOINT.search(text)
+        return self.configured[launcher]
+
+    def note_endpoints(self) -> None:
+        for launcher, count in self.silent.items():
+            path = launcher.with_name(CONFIG).relative_to(self.site).as_posix()
+            self.findings.add("no_endpoint", path, f"{path} names no API, so the chat of {count:,} pages can't answer.")
 
     def _note_address(self, path: str, url: str, inspection: Inspection) -> None:
         base = self.places.base
@@ -217,17 +251,24 @@ class _Check:
                 other = path_by_url.setdefault(url.removesuffix("/index.html").removesuffix(".html").rstrip("/"), path)
                 if other != path:
                     says = f"{path} and {other} have addresses that differ only in a slash or an ending."
-                    self.findings.add("mixed_address", path, says)
+                    self.findings.add("twin", path, says)
 
     def note_links(self, progress: Progress) -> None:
         """Check the ids that other pages link to."""
         links_by_file = self.links.by_file()
-        for target, link in links_by_file.pop("", {}).items():
-            says = f"{link.origin} links to {link.href}, and the site has no page {target.partition('#')[0]}."
-            self.findings.add("dead_anchor", link.source, says)
+        for url, fragment, link in self.links.lost():
+            # Some folders hold pages that are not indexed, such as the source code that Sphinx shows.
+            path = unquote(self.places.relative(url))
+            file = next((file for file in (path, f"{path}index.html") if (self.site / file).is_file()), "")
+            if file and fragment:
+                links_by_file.setdefault(file, {})[fragment] = link
+            elif not file:
+                says = f"{link.origin} links to {link.href}, and the site has no page {url}."
+                self.findings.add("dead_link", link.source, says)
         for done, (path, fragments) in enumerate(sorted(links_by_file.items())):
             progress("Following links", done, len(links_by_file))
-            with contextlib.suppress(UnreadablePage):
+            # A page that can't be read is another finding, and one outside is none of the site.
+            with contextlib.suppress(UnreadablePage, UnsafePath):
                 ids = read_ids(decode(path, read_page(self.site, path)))
                 for fragment, link in fragments.items():
                     if not has(ids, fragment):
@@ -240,22 +281,24 @@ class _Check:
         if self.index is None:
             return
         for path, state in (self.index.outdated or {}).items():
-            if state == "Removed" and not self.excluded.match_file(path):
+            if state == "Removed" and not self.globs.excludes(path):
                 self._note_state(path, state)
         for address in sorted(self.index.cited):
             url = address if "://" in address else self.index.base + address
             self.findings.add("dead_citation", "", f"The index cites {url}, and the site has no such page for it.")
 
 
-def _read(site: Path, base_url: str | None, include: Iterable[str], findings: Findings) -> Reading:
+def _read(
+    site: Path, base_url: str | None, include: Iterable[str], exclude: Iterable[str], findings: Findings
+) -> Reading:
     """Read the site's pages. Read a site without an address as if it were at `NOWHERE`."""
     try:
-        return read_site(site, base_url, include)
+        return read_site(site, base_url, include, exclude)
     except InputError as error:
         if base_url:
             raise
         # Any other error is independent of the address and is raised again.
-        reading = read_site(site, NOWHERE, include)
+        reading = read_site(site, NOWHERE, include, exclude)
         findings.add("no_address", "", str(error))
         return reading
 

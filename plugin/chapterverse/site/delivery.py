@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 
 from chapterverse import __version__
 from chapterverse.errors import InputError
-from chapterverse.readers.addresses import clean_url
 from chapterverse.widget import assets
+from chapterverse.widget.endpoint import clean_endpoint
 
 #: A string in every release of the launcher and in no other script.
 _SIGN = b"chapter-verse"
@@ -35,33 +34,12 @@ def widget_files(
         version: docs version of the site, "" if it has none.
 
     Raises:
-        InputError: `endpoint` is not an API's address, or `version` is too long or not printable.
+        ConfigurationError: `endpoint` is not an API's address.
+        InputError: `version` is too long or not printable.
     """
     if len(version) > _LONGEST_VERSION or not version.isprintable():
         raise InputError(f"The docs version must be a text of at most {_LONGEST_VERSION} characters.")
     return assets({"endpoint": clean_endpoint(endpoint), **options, "version": version})
-
-
-def clean_endpoint(endpoint: str) -> str:
-    """Return an API's address without a slash at the end, "" for the site's own origin.
-
-    Raises:
-        InputError: it is no http(s) address, or has credentials, a query or /v1.
-    """
-    if endpoint.strip() == "/":
-        return ""
-    url = clean_url(endpoint)
-    if url is None:
-        raise InputError("The endpoint must be an address like https://api.example.com, or / for the site's own.")
-    parts = urlsplit(endpoint.strip())
-    if "@" in parts.netloc:
-        # The message doesn't repeat it, because the part before the "@" is a secret.
-        raise InputError("The endpoint holds a user name or password, which every reader would see: leave it out.")
-    if parts.query or parts.fragment:
-        raise InputError("The endpoint must be an address without a query: everything behind its path is left out.")
-    if url.rstrip("/").endswith("/v1"):
-        raise InputError("The endpoint must be the API's address without /v1, which the widget adds.")
-    return url.rstrip("/")
 
 
 def stamp(files: Mapping[str, bytes]) -> str:

@@ -1,35 +1,142 @@
-"""Collects findings by kind: counts all of them and keeps the first 1,000 of each kind."""
+"""Collects findings by kind: counts all of them and keeps the first 1,000 of each kind.
+
+Each kind has a rank. Only an error, which readers would notice, makes `check` fail.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from chapterverse.page_kinds import listing_lines
 
 _MOST_KEPT = 1000
 _SHOWN = 10
 
-#: Title and advice for each kind, in the order of the report.
-KINDS = {
-    "secret": ("Secrets in files", "Revoke each of them now, then take it out of what builds the site."),
-    "link_out": ("Links that lead out of the site", "Put the file itself there, or remove the link."),
-    "unreadable": ("Files that can't be read", "A page that the index can't read is never cited: mend or remove it."),
-    "ignored_plugin": ("A generator without our plugin", "Run `chapterverse inject` after each build."),
-    "no_widget": ("Pages without the widget", "Build with the plugin, or run `chapterverse inject` after each build."),
-    "broken_widget": ("Pages whose widget can't start", "Run `chapterverse inject`, or mend the tag by hand."),
-    "two_widgets": ("Pages with several widgets", "Leave one: the plugin, `chapterverse inject` or a tag by hand."),
-    "content_type": ("Pages of an unknown kind", "State one of the known kinds, or none."),
-    "no_address": ("Pages without an address", "Set the site's address in its generator, or pass --base-url."),
-    "two_pages": ("Pages with one address", "Remove the copy, or mend its canonical link."),
-    "mixed_address": ("Addresses that don't fit together", "Make canonical links, sitemap and index say the same."),
-    "dead_anchor": ("Links to headings that aren't there", "Mend the link, or give the heading that id."),
-    "no_index": ("No index to compare with", "Run `chapterverse index`, name it with --store, or pass --no-index."),
-    "dead_citation": ("Citations that lead nowhere", "Run `chapterverse index` after each build."),
-    "stale": ("Pages that the index describes as they were", "Run `chapterverse index` after each build."),
-    "unindexed": ("Pages that the index leaves out", "Run `chapterverse index`, or pass --exclude if it should."),
+Way = Literal["plugin", "html", "source"]
+"""How a site's index is made: by the plugin during the build, from built HTML, or from Markdown with --source."""
+
+Rank = Literal["error", "warning", "note"]
+"""Readers notice an error; a warning costs them answers or links; a note is for the owner alone."""
+
+RANKS: tuple[Rank, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of finding.
+
+    Attributes:
+        advice: what to do, by way where the ways differ.
+    """
+
+    rank: Rank
+    title: str
+    advice: str | Mapping[Way, str]
+
+    def advice_for(self, way: Way) -> str:
+        return self.advice if isinstance(self.advice, str) else self.advice[way]
+
+
+_INDEX_AGAIN: Mapping[Way, str] = {
+    "plugin": "Build the site again, with the plugin and where it may publish.",
+    "html": "Run `chapterverse index` on the built site after each build.",
+    "source": "Run `chapterverse index --source` after each change.",
+}
+
+#: Every kind of finding, in the order of the report.
+KINDS: Mapping[str, Kind] = {
+    "secret": Kind("error", "Secrets in files", "Revoke each of them now, then take it out of what builds the site."),
+    "link_out": Kind("error", "Links that lead out of the site", "Put the file itself there, or remove the link."),
+    "ignored_plugin": Kind("error", "A generator without our plugin", "Run `chapterverse inject` after each build."),
+    "no_widget": Kind(
+        "error",
+        "Pages without the widget",
+        {
+            "plugin": "Build them with the plugin, or name pages of other tools by --exclude.",
+            "html": "Run `chapterverse inject` after each build, or name pages without a chat by --exclude.",
+            "source": "Run `chapterverse inject` after each build, or name pages without a chat by --exclude.",
+        },
+    ),
+    "broken_widget": Kind(
+        "error",
+        "Pages whose widget can't start",
+        {
+            "plugin": "Build the site again into an empty folder.",
+            "html": "Run `chapterverse inject`, or mend the tag by hand.",
+            "source": "Run `chapterverse inject`, or mend the tag by hand.",
+        },
+    ),
+    "no_endpoint": Kind(
+        "error",
+        "A chat without an API",
+        {
+            "plugin": "Set `endpoint` to the API's address, or to `/` if it is at the site's own origin.",
+            "html": "Run `chapterverse inject` with --endpoint URL, or --endpoint / for the site's own origin.",
+            "source": "Run `chapterverse inject` with --endpoint URL, or --endpoint / for the site's own origin.",
+        },
+    ),
+    "dead_link": Kind("error", "Links to pages that aren't there", "Mend the link, or build the page that it names."),
+    "dead_anchor": Kind(
+        "error", "Links to headings that aren't there", "Mend the link, or give the heading that id."
+    ),
+    "no_index": Kind(
+        "error",
+        "No index to compare with",
+        {
+            "plugin": "Build the site with the plugin, name its index with --store, or pass --no-index.",
+            "html": "Run `chapterverse index`, name it with --store, or pass --no-index.",
+            "source": "Run `chapterverse index --source`, name it with --store, or pass --no-index.",
+        },
+    ),
+    "other_address": Kind(
+        "error",
+        "An index of another address",
+        {
+            "plugin": "Set `site_url` to the address of the published site and build again.",
+            "html": "Run `chapterverse index` with the --base-url of the published site.",
+            "source": "Run `chapterverse index --source` with the --base-url of the published site.",
+        },
+    ),
+    "dead_citation": Kind("error", "Citations that lead nowhere", _INDEX_AGAIN),
+    "stale": Kind("error", "Pages that the index describes as they were", _INDEX_AGAIN),
+    "unindexed": Kind(
+        "warning",
+        "Pages that the index leaves out",
+        {
+            "plugin": "The plugin reads pages of the generator only: name the others by --exclude, or build again.",
+            "html": "Run `chapterverse index`, or pass --exclude if the index should leave them out.",
+            "source": "Add them to the folder of sources, or pass --exclude if the index should leave them out.",
+        },
+    ),
+    "unreadable": Kind(
+        "warning",
+        "Files that can't be read",
+        "A page that the index can't read is never cited: mend or remove it.",
+    ),
+    "no_address": Kind(
+        "warning",
+        "Pages without an address",
+        {
+            "plugin": "Set `site_url` in mkdocs.yml, or pass --base-url.",
+            "html": "Set the site's address in its generator, or pass --base-url.",
+            "source": "Set the site's address in its generator, or pass --base-url.",
+        },
+    ),
+    "two_pages": Kind("warning", "Pages with one address", "Remove the copy, or mend its canonical link."),
+    "mixed_address": Kind(
+        "warning", "Addresses that don't fit together", "Make canonical links and the sitemap say the same."
+    ),
+    "two_widgets": Kind(
+        "warning", "Pages with several widgets", "Leave one: the plugin, `chapterverse inject` or a tag by hand."
+    ),
+    "nul": Kind("note", "Pages with NUL bytes", "Remove them: the index holds U+FFFD in their place."),
+    "content_type": Kind("note", "Pages of an unknown kind", "State one of the known kinds, or none."),
+    "twin": Kind(
+        "note", "Pages at almost one address", "Rename one, if your server adds or drops a slash or an ending."
+    ),
 }
 
 
@@ -48,10 +155,12 @@ class Findings:
 
     Attributes:
         pages: number of checked pages.
+        way: how the index is made, for the advice.
         listings: kind of each page that the index leaves out because it only lists others, which is no fault.
     """
 
     pages: int = 0
+    way: Way = "html"
     counts: Counter[str] = field(default_factory=Counter)
     examples: list[Finding] = field(default_factory=list)
     listings: dict[str, str] = field(default_factory=dict)
@@ -66,6 +175,13 @@ class Findings:
         self.examples = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.examples]
         self.listings = {scrubbed(path): kind for path, kind in self.listings.items()}
 
+    def ranks(self) -> Counter[Rank]:
+        """Return the number of findings by rank; a rank without one is missing."""
+        ranks: Counter[Rank] = Counter()
+        for kind, count in self.counts.items():
+            ranks[KINDS[kind].rank] += count
+        return ranks
+
     def of(self, kind: str) -> list[Finding]:
         return [finding for finding in self.examples if finding.kind == kind]
 
@@ -74,26 +190,29 @@ class Findings:
         findings = [
             {
                 "kind": kind,
-                "title": title,
-                "advice": advice,
+                "rank": about.rank,
+                "title": about.title,
+                "advice": about.advice_for(self.way),
                 "count": self.counts[kind],
                 "examples": [{"file": finding.file, "says": finding.says} for finding in self.of(kind)],
             }
-            for kind, (title, advice) in KINDS.items()
+            for kind, about in KINDS.items()
             if self.counts[kind]
         ]
         left_out = {"listings": dict(self.listings)} if self.listings else {}
-        return {"pages": self.pages, "count": self.counts.total(), "findings": findings, **left_out}
+        counts = {"count": self.counts.total(), "ranks": dict(self.ranks())}
+        return {"pages": self.pages, "way": self.way, **counts, "findings": findings, **left_out}
 
     def lines(self) -> Iterator[str]:
-        """Yield the report for people: each kind with its count, advice and some examples."""
-        for kind, (title, advice) in KINDS.items():
+        """Yield the report for people: each kind with its rank, count, advice and some examples."""
+        for kind, about in KINDS.items():
             if count := self.counts[kind]:
-                yield f"{title}: {count:,}. {advice}"
+                yield f"{about.rank.capitalize()}: {about.title}: {count:,}. {about.advice_for(self.way)}"
                 yield from (f"  {finding.says}" for finding in self.of(kind)[:_SHOWN])
                 if count > _SHOWN:
                     yield f"  … and {count - _SHOWN:,} more"
                 yield ""
         yield from listing_lines(self.listings)
-        summary = f"{self.counts.total():,} found" if self.counts else "nothing wrong"
-        yield f"{self.pages:,} pages checked: {summary}."
+        ranks = self.ranks()
+        numbers = [f"{ranks[rank]:,} {rank}{'s' * (ranks[rank] != 1)}" for rank in RANKS if ranks[rank]]
+        yield f"{self.pages:,} pages checked: {', '.join(numbers) or 'nothing wrong'}."

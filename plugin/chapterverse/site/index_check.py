@@ -1,7 +1,7 @@
 """Compares an index with its site: its citations, and whether its pages are up to date.
 
-The ledger of an index made from the built folder has every page's hash. An index made by a plugin, or with its ledger
-elsewhere, is compared by text: a page is stale if its words differ from those of its chunks.
+The ledger has the hash of every page: of the built page, or of what the plugin read of it, which the page states in its
+mark. An index whose ledger is elsewhere is compared by text: a page is stale if its words differ from those of its chunks.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from itertools import chain
 from chapterverse.indexing import status
 from chapterverse.ledger import UNREAD, open_ledger
 from chapterverse.model import PAGE, Head, Section, Source, join_blocks
-from chapterverse.readers.addresses import clean_base
+from chapterverse.readers.addresses import clean_base, clean_url
 from chapterverse.readers.html import read_document
 from chapterverse.settings import Settings
 from chapterverse.indexing.status import State
+from chapterverse.site.findings import Way
+from chapterverse.site.page import Inspection
 from chapterverse.store import Snapshot, only_head, open_store
 
 #: Up to 40 characters, because the chunker may cut a longer word in two.
@@ -32,7 +34,8 @@ class IndexedPages:
         base: the site's address in citations, with a slash at its end.
         cited: cited anchors by page address relative to `base`.
         files: source file by page address.
-        outdated: state of each file that is not up to date; None if the ledger can't tell.
+        hashes: content hash of each source file, as indexed; empty if the ledger is elsewhere.
+        outdated: state of each built file that is not up to date; None if the ledger can't tell.
         anchored: the index cites anchors, so it was made from HTML.
     """
 
@@ -41,30 +44,49 @@ class IndexedPages:
     base: str
     cited: dict[str, set[str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
     outdated: Mapping[str, State] | None = None
     anchored: bool = False
 
-    def state(self, address: str, path: str, page: str) -> State:
+    @property
+    def way(self) -> Way:
+        """How the index was made, by the files that it names."""
+        if any(path.lower().endswith((".html", ".htm")) for path in self.files.values()):
+            return "html"
+        return "plugin" if self.anchored else "source"
+
+    def state(self, address: str, path: str, page: str, inspection: Inspection) -> State:
         """Return the state of a page, given its HTML."""
         if self.outdated is not None:
             return self.outdated.get(path, "Indexed")
-        sections = read_document(page).sections
-        if address not in self.files:
+        file = self.files.get(address)
+        if file is None and inspection.read == "":
+            return "Indexed"
+        if file is not None and file in self.hashes and inspection.read:
+            return "Indexed" if inspection.read == self.hashes[file] else "Stale"
+        # Behind the mark is what the theme added.
+        marked = inspection.read is not None
+        sections = read_document(page[: inspection.read_to] if marked else page).sections
+        if file is None:
             return "Unindexed" if any(section.blocks for section in sections) else "Indexed"
         # An index without anchors was made from Markdown, to whose words a generator may have added.
-        return "Indexed" if not self.anchored or self._has_same_words(address, sections) else "Stale"
+        return "Indexed" if not self.anchored or self._has_same_words(address, sections, marked) else "Stale"
 
-    def _has_same_words(self, address: str, sections: tuple[Section, ...]) -> bool:
-        """Whether a page's chunks have the words of the page."""
+    def _has_same_words(self, address: str, sections: tuple[Section, ...], marked: bool) -> bool:
+        """Whether a page's chunks have the words of the page.
+
+        Args:
+            marked: the sections end where the plugin stopped to read.
+        """
         chunks = self.snapshot.page(self.files[address])
         stored = _words(chunk.text for chunk in chunks)
         headings = _words(chain.from_iterable(chunk.heading_path for chunk in chunks))
         shown = _words(join_blocks(section.blocks) for section in sections)
         own = _words(chain.from_iterable(section.path for section in sections))
-        # Tolerate words that a theme adds at the start and end of a page (a date, an edit link), and sections that the
-        # author kept out of the index, which the built page doesn't mark.
-        cited = self.cited[address]
-        body = _words(join_blocks(section.blocks) for section in sections[:-1] if section.anchor in cited)
+        # Tolerate words that a theme adds at the start and end of a page (a date, an edit link, a list of posts), and
+        # sections that the author kept out of the index, which the built page doesn't mark.
+        cited = [section for section in sections if section.anchor in self.cited[address]]
+        body = _words(join_blocks(section.blocks) for section in (cited if marked else cited[:-1]))
         return stored <= shown | own and body <= stored | headings
 
 
@@ -86,8 +108,8 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
             # The site doesn't contain it, so its state can't be derived from the site.
             others.add(point.chunk.source_file_path)
         else:
-            address, _, anchor = point.chunk.url.partition("#")
-            address = address.removeprefix(index.base)
+            url, _, anchor = point.chunk.url.partition("#")
+            address = (clean_url(url) or url).removeprefix(index.base)
             index.files[address] = point.chunk.source_file_path
             index.cited.setdefault(address, set()).update([anchor] if anchor else [])
             index.anchored = index.anchored or bool(anchor)
@@ -95,8 +117,9 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     offered = {source.file_path: source for source in sources}
     described = ledger.generation(head.scope) == head.generation and ledger.token(head.scope) == head.token
     # Rows rebuilt from the index have no hash of the pages.
-    hashed = described and UNREAD not in {r.content_hash for r in ledger.records(head.scope).values()}
-    if hashed and not offered.keys().isdisjoint(index.files.values()):
+    hashes = {path: row.content_hash for path, row in ledger.records(head.scope).items()} if described else {}
+    index.hashes = hashes if UNREAD not in hashes.values() else {}
+    if index.hashes and not offered.keys().isdisjoint(index.files.values()):
         files = status.derive(store, ledger, head.scope, offered.values()).files
         index.outdated = {
             file.file_path: file.state for file in files if file.state != "Indexed" and file.file_path not in others

@@ -1,4 +1,4 @@
-"""Maps addresses to the files of a built site and back, and checks links to anchors."""
+"""Maps addresses to the files of a built site and back, and checks links to its pages and anchors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Places:
 
 @dataclass(slots=True)
 class InternalLink:
-    """Links to one anchor of another page: the first page with such a link, and the number of further pages."""
+    """Links to another page or an anchor of it: the first page with such a link, and the number of further pages."""
 
     source: str
     href: str
@@ -60,7 +60,7 @@ class InternalLink:
 
 @dataclass(slots=True)
 class InternalLinks:
-    """Links to anchors of other pages by address and fragment. Links within a page are checked at once."""
+    """Links to other pages by address and fragment, "" without one. Links within a page are checked at once."""
 
     places: Places
     by_target: dict[tuple[str, str], InternalLink] = field(default_factory=dict)
@@ -76,25 +76,28 @@ class InternalLinks:
             before, _, fragment = href.strip().partition("#")
             fragment = fragment.partition(":~:")[0]
             if not _is_anchor(fragment):
-                continue
+                fragment = ""
             url = clean_url(urljoin(base, before)) if before or base != own else own
             if url == own:
-                if not has(ids, fragment):
+                if fragment and not has(ids, fragment):
                     yield href
             elif url and url.startswith(self.places.base):
                 link = self.by_target.setdefault((url, fragment), InternalLink(path, href, -1))
                 link.more += 1
 
     def by_file(self) -> dict[str, dict[str, InternalLink]]:
-        """Return links by file and fragment; links to pages that the site doesn't have are under ""."""
+        """Return the links by file and fragment."""
         links: dict[str, dict[str, InternalLink]] = {}
         for (url, fragment), link in self.by_target.items():
-            file = self.places.file(url)
-            if file is not None:
+            if (file := self.places.file(url)) is not None and fragment:
                 links.setdefault(file, {})[fragment] = link
-            elif _is_within_site(link.href):
-                links.setdefault("", {})[f"{url}#{fragment}"] = link
         return links
+
+    def lost(self) -> Iterator[tuple[str, str, InternalLink]]:
+        """Yield address, fragment and link where no page of the site is known at the address."""
+        for (url, fragment), link in self.by_target.items():
+            if self.places.file(url) is None and _is_within_site(link.href):
+                yield url, fragment, link
 
 
 def has(ids: set[str], fragment: str) -> bool:
@@ -109,5 +112,5 @@ def _is_anchor(fragment: str) -> bool:
 
 def _is_within_site(href: str) -> bool:
     """Whether a link's target belongs to the same site and not only to the same host."""
-    path = href.partition("#")[0]
+    path = href.strip().partition("#")[0].partition("?")[0]
     return not path.startswith("/") and ":" not in path and path.endswith((".html", ".htm", "/"))

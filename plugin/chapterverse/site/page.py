@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from chapterverse.indexing.plugin_api import READ_MARK
 from chapterverse.site.script_tag import Frame, open_frame
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.markup import after_raw, parse_attributes, start_tags
 
 _NAMED = re.compile(r"(?:id|name|href)\s*=", re.IGNORECASE)
 _GENERATOR = re.compile(r"<meta\s+name=[\"']?generator[\"']?\s+content=[\"']?([a-z]+)", re.IGNORECASE)
+#: The plugin's mark at the end of what it read. A page that explains it shows the tag as text, with "&lt;".
+_READ = re.compile(rf"""<div\b[^<>]*\b{READ_MARK}(?:=["']?([0-9a-f]*))?""", re.IGNORECASE)
+#: Schemes that lead to no page; an address of http may be the site's own.
+_FOREIGN = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _REFRESH = re.compile(r"http-equiv\s*=\s*[\"']?refresh", re.IGNORECASE)
 
 
@@ -21,9 +26,11 @@ class Inspection:
 
     Attributes:
         ids: possible targets of a fragment: ids of elements, names of anchors.
-        links: each distinct `href` with a fragment in the page's content.
+        links: each distinct `href` in the page's content that may lead to a page of the site.
         generator: first word of the generator's meta tag, in lower case.
         redirect: the page redirects its readers.
+        read: hash of what the plugin read of the page, "" if it left the page out; None without its mark.
+        read_to: position of that mark.
     """
 
     frame: Frame
@@ -32,6 +39,8 @@ class Inspection:
     links: list[str] = field(default_factory=list)
     generator: str = ""
     redirect: bool = False
+    read: str | None = None
+    read_to: int = 0
 
 
 def inspect(page: str) -> Inspection:
@@ -44,11 +53,14 @@ def inspect(page: str) -> Inspection:
         generator=made_by[1].lower() if made_by else "",
         redirect=envelope.noindex and bool(_REFRESH.search(page)),
     )
+    # A page that repeats others, such as one for print, has several.
+    if len(marks := list(_READ.finditer(page, envelope.start))) == 1:
+        inspection.read, inspection.read_to = marks[0][1] or "", marks[0].start()
     links: dict[str, None] = {}
     for name, attributes, end in _named(page):
         inspection.ids.update(_ids(name, attributes))
         href = attributes.get("href", "") if name in ("a", "area") else ""
-        if "#" in href and envelope.start <= end <= envelope.end:
+        if href and not _FOREIGN.match(href) and envelope.start <= end <= envelope.end:
             links[href] = None
     inspection.links = list(links)
     return inspection

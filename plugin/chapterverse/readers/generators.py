@@ -1,0 +1,76 @@
+"""Finds the configuration of a generator beside its sources, for the settings that change addresses.
+
+Configurations in JavaScript are not run: a setting counts where it is written out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+#: Folders above the sources that may hold the configuration.
+_LEVELS = 4
+_MAX_BYTES = 1_000_000
+
+_HUGO_NAMES = [
+    f"{folder}{stem}.{ending}"
+    for folder in ("", "config/_default/")
+    for stem in ("hugo", "config")
+    for ending in ("toml", "yaml", "yml", "json")
+]
+_SCRIPTS = ("ts", "mts", "js", "mjs", "cjs")
+
+
+def hugo_config(folder: Path) -> Mapping[str, Any]:
+    """Return the configuration of Hugo, its keys in lower case; empty where there is none."""
+    for text, name in _found(folder, _HUGO_NAMES):
+        try:
+            parse = tomllib.loads if name.endswith("toml") else json.loads if name.endswith("json") else yaml.safe_load
+            values = parse(text)
+        except (ValueError, yaml.YAMLError, RecursionError):
+            continue
+        if isinstance(values, dict):
+            return {str(key).lower(): value for key, value in values.items()}
+    return {}
+
+
+def docusaurus_switch(folder: Path, name: str) -> bool | None:
+    """Return a switch of docusaurus.config, None where it isn't set."""
+    return _switch(folder, [f"docusaurus.config.{ending}" for ending in _SCRIPTS], name)
+
+
+def vitepress_switch(folder: Path, name: str) -> bool | None:
+    """Return a switch of VitePress' configuration, None where it isn't set."""
+    return _switch(folder, [f".vitepress/config.{ending}" for ending in _SCRIPTS], name)
+
+
+def mkdocs_switch(folder: Path, name: str) -> bool | None:
+    """Return a switch of mkdocs.yml, None where it isn't set."""
+    return _switch(folder, ["mkdocs.yml", "mkdocs.yaml"], name)
+
+
+def _switch(folder: Path, names: list[str], name: str) -> bool | None:
+    for text, _ in _found(folder, names):
+        if match := re.search(rf"^(?!\s*(?://|\*|#))[^\n]*?\b{name}[\"']?\s*:\s*(true|false)\b", text, re.MULTILINE):
+            return match[1] == "true"
+        return None
+    return None
+
+
+def _found(folder: Path, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield text and name of each such file beside the sources or above them, the nearest first."""
+    here = folder.resolve()
+    for above in (here, *here.parents)[:_LEVELS]:
+        for name in names:
+            file = above / name
+            try:
+                if file.is_file() and file.stat().st_size <= _MAX_BYTES:
+                    yield file.read_text("utf-8", "replace"), name
+            except OSError:
+                continue

@@ -1,0 +1,225 @@
+"""Computes which files of Hugo become pages, and at which addresses, as Hugo 0.168 does.
+
+Front matter, cascades of sections, bundles and the configuration decide it; templates are not needed for that.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from chapterverse.model import stated_date
+
+#: Characters of a path besides letters, digits and marks.
+_ALLOWED = frozenset("./\\_#+~-@")
+_TOKEN = re.compile(r":(\w+)(?:\[[^\]]*\])?")
+_DATE_TOKENS = {
+    "year": "%Y", "month": "%m", "monthname": "%B", "day": "%d", "weekdayname": "%A",
+}  # fmt: skip
+_GLOB_SIGNS = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+@dataclass(slots=True)
+class HugoPlaces:
+    """The rules of one content folder. Call `note_section` for all `_index.md` first, outer folders before inner ones.
+
+    Attributes:
+        config: of the site, as in hugo.toml; keys in lower case.
+        bundles: folders that are one page, whose other files are none.
+        unknown: number of pages whose address the files don't tell.
+    """
+
+    config: Mapping[str, Any]
+    bundles: frozenset[str]
+    unknown: int = 0
+    _cascades: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    _slugs: dict[str, str] = field(default_factory=dict)
+    _now: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
+
+    @classmethod
+    def of(cls, files: Iterable[str], config: Mapping[str, Any]) -> HugoPlaces:
+        """Return the rules for the files of a folder."""
+        languages = _lowered(config.get("languages"))
+        places = cls({**config, "languages": languages}, frozenset())
+        parts = map(places._parts, files)
+        places.bundles = frozenset(folder for folder, name, _ in parts if name.lower() == "index")
+        return places
+
+    def note_section(self, file_path: str, values: Mapping[str, Any]) -> None:
+        """Note what an `_index.md` says of the pages below it."""
+        folder, name, _ = self._parts(file_path)
+        if name.lower() != "_index":
+            return
+        values = _lowered(values)
+        stated = values.get("cascade")
+        own = stated if isinstance(stated, list) else [stated]
+        self._cascades[folder.lower()] = [_lowered(each) for each in own if isinstance(each, dict)]
+        if slug := str(values.get("slug") or ""):
+            self._slugs[folder.lower()] = slug
+
+    def path(self, file_path: str, values: Mapping[str, Any]) -> str | None:
+        """Return where a file is published, relative to the site; None for a file that becomes no page of its own."""
+        folder, name, language = self._parts(file_path)
+        kind = "page" if name.lower() != "_index" else "section" if folder else "home"
+        in_bundle = any(f"{folder}/".startswith(f"{bundle}/") for bundle in self.bundles if bundle)
+        if in_bundle and not (name.lower() == "index" and folder in self.bundles and not self._within(folder)):
+            return None
+        logical = folder if name.lower() in ("index", "_index") else f"{folder}/{name}".strip("/")
+        values = self._merged(folder, f"/{self._sanitized(logical)}".lower(), kind, language, _lowered(values))
+        if not self._is_published(values):
+            return None
+        prefix = f"{language}/" if language and self._is_in_subfolder(language) else ""
+        url = str(values.get("url") or "")
+        if pattern := url or self._permalink(folder, kind):
+            path = self._expanded(pattern, folder, logical, values)
+            if path is None:
+                self.unknown += 1
+                return None
+            # A `url` is never ugly, and one from the root names its language itself.
+            if url:
+                return self._ended(path.lstrip("/"), "" if url.startswith("/") else prefix, "")
+            return self._ended(path.strip("/"), prefix, kind)
+        parent, _, last = logical.rpartition("/")
+        slug = str(values.get("slug") or "")
+        path = "/".join(filter(None, (self._moved(parent), self._sanitized(slug or last))))
+        return self._ended(path if self.config.get("disablepathtolower") is True else path.lower(), prefix, kind)
+
+    def _parts(self, file_path: str) -> tuple[str, str, str]:
+        """Return folder, name and language of a file; the language is in its name where the site has several."""
+        folder, _, name = file_path.rpartition(".")[0].rpartition("/")
+        stem, _, language = name.rpartition(".")
+        if stem and language.lower() in self.config.get("languages", {}):
+            return folder, stem, language.lower()
+        return folder, name, ""
+
+    def _within(self, folder: str) -> bool:
+        """Whether a folder is below a bundle."""
+        return any(folder.startswith(f"{bundle}/") for bundle in self.bundles if bundle)
+
+    def _merged(self, folder: str, logical: str, kind: str, language: str, own: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the front matter with what the sections above hand down; inner ones outrank outer ones."""
+        merged: dict[str, Any] = {}
+        for section in _ancestors(folder.lower()):
+            for cascade in self._cascades.get(section, ()):
+                target = _lowered(cascade.get("target") or cascade.get("_target"))
+                if _is_target(target, logical, kind, language):
+                    _merge(merged, _lowered(cascade["params"]) if "params" in cascade else {})
+                    _merge(merged, {key: value for key, value in cascade.items() if "target" not in key})
+        _merge(merged, own)
+        return merged
+
+    def _is_published(self, values: Mapping[str, Any]) -> bool:
+        build = _lowered(values.get("build") or values.get("_build"))
+        outputs = values.get("outputs")
+        if values.get("draft") is True or values.get("headless") is True:
+            return False
+        if str(build.get("render", "always")).lower() in ("never", "false", "link"):
+            return False
+        if isinstance(outputs, list) and "html" not in (str(output).lower() for output in outputs):
+            return False
+        published = stated_date(values.get("publishdate") or values.get("date")) or ""
+        expires = stated_date(values.get("expirydate"))
+        return published <= self._now and (expires is None or expires > self._now)
+
+    def _is_in_subfolder(self, language: str) -> bool:
+        default = str(self.config.get("defaultcontentlanguage") or "en").lower()
+        return language != default or self.config.get("defaultcontentlanguageinsubdir") is True
+
+    def _permalink(self, folder: str, kind: str) -> str | None:
+        """Return the pattern of a page's section, None without one."""
+        patterns = _lowered(self.config.get("permalinks"))
+        of_kind = patterns.get(kind)
+        patterns = _lowered(of_kind) if isinstance(of_kind, dict) else patterns
+        section = folder.partition("/")[0].lower()
+        pattern = patterns.get(section) if kind == "page" or isinstance(of_kind, dict) else None
+        return pattern if isinstance(pattern, str) else None
+
+    def _expanded(self, pattern: str, folder: str, logical: str, values: Mapping[str, Any]) -> str | None:
+        """Return a pattern with its tokens filled in; None if the files don't tell the value of one."""
+        name = logical.rpartition("/")[2]
+        slug, title = str(values.get("slug") or ""), str(values.get("title") or "")
+        known = {
+            "slug": slug or title, "title": title, "filename": name, "contentbasename": name,
+            "slugorfilename": slug or name, "slugorcontentbasename": slug or name,
+            "section": folder.partition("/")[0],
+            "sections": "/".join(each.rpartition("/")[2] for each in _ancestors(folder) if self._is_section(each)),
+        }  # fmt: skip
+        # A page without a date has that of Go's zero time.
+        date = datetime.fromisoformat(stated_date(values.get("date")) or "0001-01-01")
+
+        def fill(token: re.Match[str]) -> str:
+            word = token[1].lower()
+            if word in _DATE_TOKENS:
+                return date.strftime(_DATE_TOKENS[word])
+            value = "" if "[" in token[0] else known.get(word, "")
+            return self._sanitized(value).lower() or "\0"
+
+        path = _TOKEN.sub(fill, pattern)
+        return None if "\0" in path else path
+
+    def _is_section(self, folder: str) -> bool:
+        return bool(folder) and ("/" not in folder or folder.lower() in self._cascades)
+
+    def _moved(self, folder: str) -> str:
+        """Return the path of a folder, in which sections may have a slug."""
+        return "/".join(
+            self._sanitized(self._slugs.get(above.lower()) or above.rpartition("/")[2])
+            for above in _ancestors(folder)
+            if above
+        )
+
+    def _sanitized(self, path: str) -> str:
+        return "".join(c for c in path.replace(" ", "-") if c in _ALLOWED or unicodedata.category(c)[0] in "LMN")
+
+    def _ended(self, path: str, prefix: str, kind: str) -> str:
+        """Return a path with the ending of a page's address."""
+        path = prefix + path
+        if not path or path.endswith("/") or path.lower().endswith((".html", ".htm")):
+            return path
+        return f"{path}.html" if kind == "page" and self.config.get("uglyurls") is True else f"{path}/"
+
+
+def _lowered(values: object) -> dict[str, Any]:
+    """Return a mapping with keys in lower case, as Hugo compares them; empty for anything else."""
+    return {str(key).lower(): value for key, value in values.items()} if isinstance(values, dict) else {}
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        both = isinstance(value, dict) and isinstance(into.get(key), dict)
+        into[key] = {**into[key], **value} if both else value
+
+
+def _ancestors(folder: str) -> Iterator[str]:
+    """Yield the root "", each folder above, and the folder itself."""
+    yield ""
+    at = folder.find("/")
+    while at >= 0:
+        yield folder[:at]
+        at = folder.find("/", at + 1)
+    if folder:
+        yield folder
+
+
+def _is_target(target: Mapping[str, Any], logical: str, kind: str, language: str) -> bool:
+    """Whether a cascade is meant for a page."""
+    stated = {"kind": kind, "lang": language, "environment": "production"}
+    if any(key in target and not _matches(str(target[key]), value) for key, value in stated.items()):
+        return False
+    return "path" not in target or _matches(str(target["path"]).lower(), logical)
+
+
+def _matches(glob: str, text: str) -> bool:
+    """Whether a text matches a glob with `*`, `**`, `?` and `{a,b}`."""
+    parts = re.split(r"(\*\*|\*|\?|\{[^{}]*\})", glob)
+    pattern = "".join(
+        f"(?:{'|'.join(map(re.escape, part[1:-1].split(',')))})"
+        if part.startswith("{") and part.endswith("}")
+        else _GLOB_SIGNS.get(part) or re.escape(part)
+        for part in parts
+    )
+    return re.fullmatch(pattern, text) is not None

@@ -1,0 +1,209 @@
+"""The extension for Sphinx: puts the chat on every page and indexes the built pages after a clean build.
+
+It reads the built HTML and not the pages as they are written, because Sphinx writes only pages that changed. So an
+index is the same after an incremental build as after a full one, and the same as `chapterverse index` makes.
+
+    extensions = ["chapterverse.sphinx"]
+    chapterverse = {"endpoint": "https://api.example.com", "exclude": ["internal/"]}
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chapterverse import __version__
+from chapterverse.errors import ConfigurationError
+from chapterverse.indexing import plugin_api
+from chapterverse.knowledge.persona_lookup import find_persona, no_pages
+from chapterverse.settings import Settings
+from chapterverse.site.delivery import deliver
+from chapterverse.widget import assets
+
+# Sphinx loads this module, and nothing else may: at run time it is imported where it is used.
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+
+_FOLDER = f"_static/chapterverse/{__version__}"
+
+#: Builders that write a page a file, as readers see it.
+_BUILDERS = ("html", "dirhtml", "readthedocs", "readthedocsdirhtml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The value of `chapterverse` in conf.py; the names are those of the MkDocs plugin (see `mkdocs`)."""
+
+    enabled: bool = True
+    publish: bool | None = None
+    strict: bool = False
+    endpoint: str | None = None
+    store: str | None = None
+    embedder: str | None = None
+    persona: str | None = None
+    site: str | None = None
+    chunk_tokens: int = 256
+    exclude: list[str] = field(default_factory=list)
+    include: list[str] = field(default_factory=list)
+    widget: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Return the options of conf.py.
+
+        Raises:
+            ConfigurationError: there is no such option, or its value has another type.
+        """
+        known = {option.name: option for option in fields(cls)}
+        for sentence in plugin_api.unknown_options(given, known).values():
+            raise ConfigurationError(sentence)
+        for name, value in given.items():
+            kinds = _KINDS[str(known[name].type).partition("[")[0]]
+            # A switch is an int to Python, and no number here.
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                raise ConfigurationError(f"The option {name!r} must be {_NAMES[kinds[0]]}.")
+        return cls(**given)
+
+
+_NONE = type(None)
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,), "list": (list, tuple),
+    "dict": (dict,),
+}  # fmt: skip
+_NAMES = {bool: "True or False", str: "a text", int: "a number", list: "a list of patterns", dict: "a dict"}
+
+
+@dataclass(slots=True)
+class _Extension:
+    """The hooks of one build."""
+
+    options: Options = field(default_factory=Options)
+    settings: Settings = field(default_factory=Settings)
+
+    def configure(self, app: Sphinx, config: Config) -> None:
+        try:
+            self.options = Options.of(config.chapterverse)
+            chosen = {
+                n: getattr(self.options, n) for n in ("publish", "endpoint", "store", "embedder", "site", "persona")
+            }
+            version = os.environ.get("READTHEDOCS_VERSION")
+            root = Path(app.confdir)
+            self.settings = plugin_api.settings(root, config.project, version, preview=False, **chosen)
+            plugin_api.widget(self.options.widget)
+        except ConfigurationError as error:
+            raise _failure(error) from None
+
+    def add_widget(self, app: Sphinx) -> None:
+        """Write the widget's files, and have every page load them."""
+        if not self._is_active(app):
+            return
+        for problem in plugin_api.problems(self.settings, _base_url(app.config), "html_baseurl"):
+            _log().warning("chapterverse: %s", problem)
+        options = {"endpoint": self.settings.endpoint, **plugin_api.widget(self.options.widget)}
+        files = assets({**options, "version": self.settings.docs_version}, app.config.language or "")
+        deliver(Path(app.outdir) / _FOLDER, files)
+        app.add_js_file(f"{_FOLDER.removeprefix('_static/')}/launcher.js", type="module")
+
+    def index(self, app: Sphinx, failure: Exception | None) -> None:
+        """Make the index hold exactly the built pages."""
+        if failure is not None or not self._is_active(app):
+            return
+        base_url = _base_url(app.config)
+        if not self.settings.may_publish:
+            if self.settings.publish is not False:
+                _log().info("chapterverse: Nothing was indexed: %s", plugin_api.withheld(self.settings))
+            return
+        if not base_url and not self.options.strict:
+            return
+        try:
+            self._index(app, base_url)
+        # The docs are built already, so a failure to index fails the build only with `strict`.
+        except Exception as error:
+            if self.options.strict:
+                raise _failure(error) from None
+            _log().warning("chapterverse: The index was not updated: %s", plugin_api.explained(error))
+
+    def _index(self, app: Sphinx, base_url: str) -> None:
+        from chapterverse.readers import read_site
+
+        if not base_url:
+            raise ConfigurationError(plugin_api.no_address("html_baseurl"))
+        docs = Path(app.srcdir)
+        persona = find_persona(self.settings.persona, docs, Path(app.confdir))
+        exclude = [*self.options.exclude, *self._left_out(app, no_pages(persona, docs))]
+        reading = read_site(Path(app.outdir), base_url, self._including(app), exclude)
+        for warning in reading.warnings:
+            _log().warning("chapterverse: %s", warning)
+        pages = plugin_api.PageCollection.of((), ())
+        pages.sources = {source.file_path: source for source in reading.sources}
+        pages.left_out = dict(reading.listings)
+        chunk_tokens = self.options.chunk_tokens
+        plugin_api.update_index(pages, self.settings, reading.base_url, chunk_tokens, persona, docs, _log())
+
+    def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
+        """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""
+        globs = plugin_api.PageCollection.of(self.options.exclude, ()).globs
+        metadata = app.env.metadata
+        return [
+            _pattern(built)
+            for name, source, built in _pages(app)
+            if source in no_pages or "nosearch" in metadata[name] or globs.excludes(source, built)
+        ]
+
+    def _including(self, app: Sphinx) -> list[str]:
+        globs = plugin_api.PageCollection.of((), self.options.include).globs
+        pages = (_pattern(built) for _, source, built in _pages(app) if globs.includes(source, built))
+        return [*self.options.include, *pages]
+
+    def _is_active(self, app: Sphinx) -> bool:
+        return self.options.enabled and app.builder.name in _BUILDERS
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect the extension; Sphinx calls this."""
+    extension = _Extension()
+    app.add_config_value("chapterverse", {}, "html", [dict])
+    app.connect("config-inited", extension.configure)
+    app.connect("builder-inited", extension.add_widget)
+    # Last, after extensions that change the built pages.
+    app.connect("build-finished", extension.index, priority=900)
+    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _failure(error: Exception) -> SystemExit:
+    """Return what ends the build with one sentence: Sphinx adds a traceback to its own errors."""
+    return SystemExit(f"chapterverse: {plugin_api.explained(error)}")
+
+
+def _base_url(config: Config) -> str:
+    """Return the site's address, which Read the Docs knows too."""
+    return str(config.html_baseurl or os.environ.get("READTHEDOCS_CANONICAL_URL") or "")
+
+
+def _pages(app: Sphinx) -> list[tuple[str, str, str]]:
+    """Return name, source path and built path of each document."""
+    out = Path(app.outdir)
+    return [
+        (name, app.env.doc2path(name, False).replace(os.sep, "/"), _built_path(app, name, out))
+        for name in sorted(app.env.found_docs)
+    ]
+
+
+def _built_path(app: Sphinx, name: str, out: Path) -> str:
+    builder: Any = app.builder
+    return Path(builder.get_outfilename(name)).relative_to(out).as_posix()
+
+
+def _pattern(path: str) -> str:
+    """Return a pattern that matches one path."""
+    return "/" + "".join(f"\\{c}" if c in "*?[]!#\\ " else c for c in path)
+
+
+def _log() -> Any:
+    from sphinx.util import logging
+
+    return logging.getLogger(__name__)
