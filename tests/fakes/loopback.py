@@ -9,6 +9,7 @@ import json
 import select
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -78,6 +79,35 @@ def rate_limited(seconds: float = 0.001) -> Fault:
 def failing(status: int) -> Fault:
     """Return a failure that asks for a retry at once, which keeps the tests fast."""
     return Fault(status, {"Retry-After": "0.001", "retry-after-ms": "1"})
+
+
+#: Seconds in which something happens that waits for nothing, on a machine that is busy with other work too.
+SOON = 5.0
+#: Seconds of a silence that nobody may wait out: far more, so that it shows if somebody does.
+LONG = 30.0
+
+
+@contextmanager
+def leaving(server: LoopbackServer, cut: Callable[[], None]) -> Iterator[None]:
+    """Call `cut` when the server has been asked and is silent; what is inside must end by that, and soon."""
+    asked, at = len(server.history), list[float]()
+
+    def leave() -> None:
+        while len(server.history) == asked and not over.is_set():
+            time.sleep(0.01)
+        over.wait(0.1)
+        at.append(time.monotonic())
+        cut()
+
+    over, thread = threading.Event(), threading.Thread(target=leave)
+    thread.start()
+    try:
+        yield
+        ended = time.monotonic()
+    finally:
+        over.set()
+        thread.join()
+    assert 0 <= ended - at[0] < SOON
 
 
 class LoopbackServer:
