@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from faults.amounts import STRIKES
 from faults.ground import Nurseries
 from faults.kinds import Embedded
 from faults.nursery import Nursery
@@ -16,6 +17,8 @@ from faults.steps import Strike
 from faults.test_kills import history
 
 FOLDER_OF = 200
+#: How many sites the slow test lives through.
+SITES = STRIKES or 20
 
 
 def test_a_folder_of_200_pages_is_renamed_for_nothing(folder: Path, nurseries: Nurseries) -> None:
@@ -58,4 +61,4 @@ def test_a_struck_history_ends_as_a_clean_build(folder: Path, nurseries: Nurseri
 
 @pytest.mark.slow
 def test_any_struck_history_ends_as_a_clean_build(folder: Path, nurseries: Nurseries) -> None:
-    assert not nurseries.each(range(2, 22), lambda nursery, seed: live_through(nursery, folder, seed, 12))
+    assert not nurseries.each(range(2, 2 + SITES), lambda nursery, seed: live_through(nursery, folder, seed, 12))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from faults.ground import Ground, Nurseries
+from faults.amounts import STRIKES
+from faults.ground import Ground, Grounds, Nurseries
 from faults.kinds import S3, Qdrant, Remote
 from faults.proxy import Trouble
-from faults.scenarios import SCENARIOS
 
-SEEDS = 25
+#: How often a deployment meets each trouble in the slow tests.
+SEEDS = STRIKES or 25
 #: Of the normal suite: an answer that is lost, one request done twice, and a gateway that fails.
 FEW = (Trouble.RESET, Trouble.DUPLICATED, Trouble.BROKEN)
 STORES = pytest.mark.parametrize("kind", [Qdrant(), S3()], ids=["qdrant", "s3"])
@@ -23,8 +22,8 @@ def assert_nothing_is_wrong(ground: Ground, nurseries: Nurseries, troubles: list
 
 
 @STORES
-def test_a_bad_wire_leaves_the_old_index_or_the_new_one(kind: Remote, folder: Path, nurseries: Nurseries) -> None:
-    ground = Ground.laid(SCENARIOS["edit"], folder, nurseries, kind)
+def test_a_bad_wire_leaves_the_old_index_or_the_new_one(kind: Remote, grounds: Grounds, nurseries: Nurseries) -> None:
+    ground = grounds.get("edit", kind)
     assert_nothing_is_wrong(ground, nurseries, [(trouble, 0) for trouble in FEW])
 
 
@@ -32,7 +31,7 @@ def test_a_bad_wire_leaves_the_old_index_or_the_new_one(kind: Remote, folder: Pa
 @pytest.mark.parametrize("trouble", Trouble)
 @STORES
 def test_any_bad_wire_leaves_the_old_index_or_the_new_one(
-    kind: Remote, trouble: Trouble, folder: Path, nurseries: Nurseries
+    kind: Remote, trouble: Trouble, grounds: Grounds, nurseries: Nurseries
 ) -> None:
-    ground = Ground.laid(SCENARIOS["edit"], folder, nurseries, kind)
+    ground = grounds.get("edit", kind)
     assert_nothing_is_wrong(ground, nurseries, [(trouble, seed) for seed in range(1, SEEDS + 1)])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from faults.amounts import STRIKES
 from faults.commands import exported, index, indexing, one_sentence, write_site
 
 RIVALS, PAGES = 2, 12
@@ -36,4 +37,4 @@ def test_of_two_publishers_at_once_one_wins(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_of_many_pairs_of_publishers_at_once_one_wins(folder: Path) -> None:
-    race(folder, 50)
+    race(folder, STRIKES or 50)
