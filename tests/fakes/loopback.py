@@ -117,12 +117,15 @@ class LoopbackServer:
         url: its address.
         left: set when a client hung up before its reply was complete, also between two pieces. The generator of the
             pieces is closed after its next one.
+        connections: how many were opened.
+        closed: how many of them the server has closed.
     """
 
     def __init__(self) -> None:
         self.history: list[Request] = []
         self.faults: deque[Fault] = deque()
         self.connections = 0
+        self.closed = 0
         self.left = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -131,6 +134,13 @@ class LoopbackServer:
     def play(self, *faults: Fault) -> None:
         """Queue misbehaviors for the next requests, one each."""
         self.faults.extend(faults)
+
+    def wait_closed(self) -> None:
+        """Wait until every connection is closed, as `Fault(close=True)` asks for."""
+        until = time.monotonic() + LONG
+        while self.closed < self.connections:
+            assert time.monotonic() < until
+            time.sleep(0.001)
 
     def answer(self, request: Request) -> Answer:
         """Return the good reply to a request; raise `Refusal`, or pydantic's `ValidationError`, for a bad one."""
@@ -178,6 +188,13 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
             # A client that hangs up between two requests may reset the connection.
             with suppress(ConnectionError):
                 super().handle()
+
+        def finish(self) -> None:
+            super().finish()
+            # Before it is counted, or a client might still take it for open.
+            with suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
+            server.closed += 1
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))

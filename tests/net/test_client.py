@@ -108,7 +108,7 @@ def test_a_connection_that_was_closed_while_idle_is_replaced(server: LoopbackSer
     rest = JsonClient(server.url, {})
     server.play(Fault(close=True))
     rest.post("/", {})
-    time.sleep(0.05)
+    server.wait_closed()
     assert rest.post("/", {}).status == 200
     assert len(server.history) == 2
 
@@ -167,7 +167,7 @@ def test_a_billed_request_goes_over_no_connection_that_the_server_closed(server:
     for _ in range(5):
         server.play(Fault(close=True))
         rest.post("/", {})
-        time.sleep(0.05)
+        server.wait_closed()
     assert (len(server.history), server.connections) == (5, 5)
 
 

@@ -241,7 +241,7 @@ def test_a_connection_that_was_closed_while_idle_is_replaced(server: StreamServe
     for _ in range(2):
         server.play(Fault(close=True))
         assert said(rest) == ["one", "two"]
-        time.sleep(0.05)
+        server.wait_closed()
     assert said(rest) == ["one", "two"]
     assert len(server.history) == 3
 
