@@ -1,4 +1,4 @@
-"""How much the slow tests of this folder do: some of everything in `make test-rest`, all of it in a nightly run."""
+"""How much the tests of this folder do: some of everything in `make test-rest`, all of it in a nightly run."""
 
 from __future__ import annotations
 

@@ -47,7 +47,6 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", disk], check=True)
 
 
-@pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_the_index_as_it_was(folder: Path, nurseries: Nurseries) -> None:
     """With any free space the result is an error message or a publication, and never a broken index."""
     scenario, said = SCENARIOS["edit"], []
@@ -120,13 +119,8 @@ INTERRUPTED = (1, 130, -signal.SIGINT)
 TERMINATED = (143, -signal.SIGTERM)
 
 
-def test_a_run_that_is_told_to_stop_stops_and_is_taken_up(folder: Path) -> None:
-    stop_runs(folder, signal.SIGINT, INTERRUPTED, 1)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signal_number", "codes"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)], ids=["ctrl-c", "term"]
 )
-def test_many_runs_that_are_told_to_stop_are_taken_up(signal_number: int, codes: tuple[int, ...], folder: Path) -> None:
+def test_a_run_that_is_told_to_stop_is_taken_up(signal_number: int, codes: tuple[int, ...], folder: Path) -> None:
     stop_runs(folder, signal_number, codes, STRIKES or 25)

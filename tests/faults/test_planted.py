@@ -31,7 +31,6 @@ def test_a_mistake_is_caught(plant: str, ground: Ground, nurseries: Nurseries) -
     assert nurseries.each(telling(planted), lambda nursery, stop: planted.try_strike(nursery, stop, Strike.KILL))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plant", SERVED)
 def test_a_mistake_on_a_server_is_caught(plant: str, grounds: Grounds, nurseries: Nurseries) -> None:
     sound = grounds.get("rename", Qdrant())

@@ -1,8 +1,8 @@
 """Publishers killed at each of their steps.
 
 A step is any call that reaches outside of the process, found by watching a run (see `faults.steps`): whoever adds one
-to a store, a ledger or sync adds a kill here. The slow tests strike at some steps of each deployment, and in a nightly
-run at every single one.
+to a store, a ledger or sync adds a kill here. One deployment is struck at every kind of step, the others at some, and
+in a nightly run at every single one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from faults.ground import Ground, Grounds, Nurseries
 from faults.kinds import S3, Kind, Postgres, Qdrant
 from faults.scenarios import SCENARIOS
 from faults.steps import Step, Strike
-
-#: Strikes in the normal suite at steps to a server.
-_FEW = 3
 
 
 def strike_all(ground: Ground, nurseries: Nurseries, strike: Strike, stops: Sequence[int]) -> None:
@@ -43,16 +40,6 @@ def test_a_kill_at_any_kind_of_step_leaves_the_old_index_or_the_new_one(grounds:
     strike_all(ground, nurseries, Strike.KILL, stops)
 
 
-@pytest.mark.parametrize("kind", [Qdrant(), S3()], ids=["qdrant", "s3"])
-def test_a_kill_at_some_steps_to_a_server_leaves_the_old_index_or_the_new_one(
-    kind: Kind, grounds: Grounds, nurseries: Nurseries
-) -> None:
-    ground = grounds.get("edit", kind)
-    stops = ground.last_of_each_kind()
-    strike_all(ground, nurseries, Strike.KILL, stops[:: len(stops) // _FEW])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("strike", Strike)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_strike_at_any_step_leaves_the_old_index_or_the_new_one(
@@ -62,7 +49,6 @@ def test_a_strike_at_any_step_leaves_the_old_index_or_the_new_one(
     strike_all(ground, nurseries, strike, ground.sample(STRIKES, strike))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("kind", [Qdrant(), S3(), Postgres()], ids=["qdrant", "s3", "postgres"])
 def test_a_kill_at_any_step_to_a_server_leaves_the_old_index_or_the_new_one(
