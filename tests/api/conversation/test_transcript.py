@@ -244,6 +244,7 @@ def hexadecimal(turn: list[Message]) -> bool:
     return mark is not None and all(set(v) <= set("0123456789abcdef") for v in (mark.tag, mark.previous))
 
 
+@pytest.mark.slow
 def test_no_forgery_of_a_hundred_thousand_is_accepted() -> None:
     made = accepted = 0
     for turn in filter(hexadecimal, forgeries(105_000)):

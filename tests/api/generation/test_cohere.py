@@ -529,6 +529,7 @@ def test_threads_share_a_generator(server: CohereServer) -> None:
         assert list(pool.map(ask, range(100))) == [f"Passage number {i}." for i in range(100)]
 
 
+@pytest.mark.slow
 def test_a_stream_damaged_anyhow_is_a_draft_or_one_error(server: CohereServer) -> None:
     made, failures = generator(server), []
     for seed in range(1000):

@@ -268,6 +268,7 @@ def test_a_silent_model_is_left_when_the_time_is_up(server: OpenAIServer) -> Non
     gate.set()
 
 
+@pytest.mark.slow
 def test_a_thousand_damaged_streams_are_drafts_or_failures(server: OpenAIServer) -> None:
     made = generator(server)
     spare = (
