@@ -74,7 +74,7 @@ def test_the_first_words_reach_the_reader_before_the_model_has_sent_its_last_byt
     )
     with (
         serving(create_app(opened(index, provider))) as address,
-        httpx.stream("POST", f"{address}/v1/chat", json={"query": QUESTION}, headers=STREAM) as response,
+        httpx.stream("POST", f"{address}/v1/chat", json={"query": QUESTION}, headers=STREAM, timeout=60) as response,
     ):
         coming = events(response.iter_lines())
         assert next(coming)[0] == "meta"
@@ -95,7 +95,9 @@ def test_a_reader_who_leaves_ends_the_models_work(index: Path, provider: OpenAIS
     provider.scripts.append([f"{TRUE} ", lambda: gate.wait(30), "[1]."])
     try:
         with serving(create_app(opened(index, provider))) as address:
-            with httpx.stream("POST", f"{address}/v1/chat", json={"query": QUESTION}, headers=STREAM) as response:
+            with httpx.stream(
+                "POST", f"{address}/v1/chat", json={"query": QUESTION}, headers=STREAM, timeout=60
+            ) as response:
                 coming = events(response.iter_lines())
                 assert [next(coming)[0] for _ in range(2)] == ["meta", "delta"]
                 assert not provider.left.is_set()
@@ -107,7 +109,9 @@ def test_a_reader_who_leaves_ends_the_models_work(index: Path, provider: OpenAIS
 def test_a_reader_who_leaves_while_the_model_is_silent_ends_its_work_too(index: Path, provider: OpenAIServer) -> None:
     provider.play(Fault(hang=30))
     with serving(create_app(opened(index, provider))) as address:
-        with httpx.stream("POST", f"{address}/v1/chat", json={"query": QUESTION}, headers=STREAM) as response:
+        with httpx.stream(
+            "POST", f"{address}/v1/chat", json={"query": QUESTION}, headers=STREAM, timeout=60
+        ) as response:
             coming = events(response.iter_lines())
             assert next(coming)[0] == "meta"
             asked(provider)
