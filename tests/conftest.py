@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,9 @@ from browser import NODE  # noqa: E402
 
 # Our own pull requests are built there too, and no test may depend on whether it is one.
 os.environ.pop("GITHUB_EVENT_NAME", None)
+
+# Started in the background by a script, the tests would have every program that they start ignore Ctrl+C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Where Python may not keep what it compiled, each of hundreds of programs would compile its libraries anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -821,7 +821,7 @@ class Preview:
 
     def said(self, pattern: str, times: int = 1) -> re.Match[str]:
         """Wait until a line was said so many times and return its last match."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             found = list(re.finditer(pattern, self.log.read_text(encoding="utf-8")))
             if len(found) >= times:
@@ -843,7 +843,7 @@ def previewed(site: Site, *arguments: str, tool: str = "mkdocs") -> Iterator[Pre
     try:
         yield preview
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         assert "Traceback" not in log.read_text(encoding="utf-8")
     finally:
         if process.poll() is None:
@@ -866,23 +866,26 @@ def test_a_preview_chats_about_what_is_being_written(site: Site, tool: str, argu
         api = preview.said(r"chat of this preview answers at (http://127\.0\.0\.1:\d+)")[1]
         preview.said(r"Indexed 3 pages")
         (name,) = (p.name for p in (site.root / "site/assets/chapterverse").iterdir())
-        config = httpx.get(f"{preview.origin}/docs/assets/chapterverse/{name}/config.js")
+        config = httpx.get(f"{preview.origin}/docs/assets/chapterverse/{name}/config.js", timeout=60)
         assert f'"endpoint": "{api}"' in config.text
 
         asked = {"query": "How many degrees are enough for green tea?"}
-        answer = httpx.post(f"{api}/v1/chat", json=asked, headers={"origin": preview.origin})
+        answer = httpx.post(f"{api}/v1/chat", json=asked, headers={"origin": preview.origin}, timeout=60)
         assert answer.headers["access-control-allow-origin"] == preview.origin
         assert "Eighty degrees are enough." in answer.json()["response"]
         (url,) = answer.json()["sources_cited"]
         assert url == f"{preview.origin}/docs/guide/brew/#green-tea"
-        page = httpx.get(url)
+        page = httpx.get(url, timeout=60)
         assert page.status_code == 200
         assert 'id="green-tea"' in page.text
-        assert httpx.post(f"{api}/v1/chat", json=asked, headers={"origin": "https://evil.example"}).status_code == 403
+        assert (
+            httpx.post(f"{api}/v1/chat", json=asked, headers={"origin": "https://evil.example"}, timeout=60).status_code
+            == 403
+        )
 
         site.write({"guide/brew.md": PAGES["guide/brew.md"].replace("Eighty", "Seventy")})
         preview.said(r"Indexed 3 pages \(0 new, 1 changed")
-        answer = httpx.post(f"{api}/v1/chat", json=asked)
+        answer = httpx.post(f"{api}/v1/chat", json=asked, timeout=60)
         assert "Seventy degrees are enough." in answer.json()["response"]
     assert {p: p.read_bytes() for p in published} == published
     assert not any(h.base_url.startswith("http:") for h in site.heads())
@@ -893,7 +896,7 @@ def test_a_preview_of_a_site_without_an_address_chats_all_the_same(site: Site) -
     with previewed(site) as preview:
         api = preview.said(r"chat of this preview answers at (http://127\.0\.0\.1:\d+)")[1]
         preview.said(r"Indexed 3 pages")
-        answer = httpx.post(f"{api}/v1/chat", json={"query": "What dissolves lime?"}).json()
+        answer = httpx.post(f"{api}/v1/chat", json={"query": "What dissolves lime?"}, timeout=60).json()
         assert answer["sources_cited"] == [f"{preview.origin}/guide/clean/#cleaning"]
     assert not list((site.root / STORE).glob("tea-pot"))
 

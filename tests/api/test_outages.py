@@ -36,7 +36,7 @@ from fakes.qdrant_server.stores import publish, store_on
 from fakes.s3_server import shared
 
 #: Seconds after which a request to the server is given up in these tests, and within which an answer is "at once".
-GIVEN_UP, AT_ONCE = 1, 0.9
+GIVEN_UP, AT_ONCE = 1.5, 1.4
 
 
 class Hanging:

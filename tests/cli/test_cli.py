@@ -561,7 +561,7 @@ def served(shell: Shell, *arguments: str, stop: signal.Signals = signal.SIGINT, 
             said += line
         yield found[1]
         process.send_signal(stop)
-        out, rest = process.communicate(timeout=20)
+        out, rest = process.communicate(timeout=60)
         assert process.returncode in (0, 130, -stop), rest
         assert out == ""
         assert "Traceback" not in rest
@@ -575,7 +575,7 @@ def get(url: str, **options: Any) -> httpx.Response:
     """Ask a server that has just said where it listens."""
     for _ in range(100):
         try:
-            return httpx.get(url, **options)
+            return httpx.get(url, timeout=60, **options)
         except httpx.ConnectError:
             time.sleep(0.05)
     raise AssertionError(f"nothing answers at {url}")
@@ -585,36 +585,36 @@ def test_a_site_is_served_with_its_chat_and_cites_itself(indexed: Shell) -> None
     with served(indexed, "--site-dir", "site") as address:
         page = get(f"{address}/brew/")
         assert 'id="green-tea"' in page.text
-        answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, headers={"origin": address})
+        answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, headers={"origin": address}, timeout=60)
         assert answer.json()["sources_cited"] == [f"{address}/brew/#green-tea"]
         selected = {"selected_text": "Vinegar", "page_url": f"{address}/clean/"}
-        sources = httpx.post(f"{address}/v1/chat", json=selected).json()["source_chunks"]
+        sources = httpx.post(f"{address}/v1/chat", json=selected, timeout=60).json()["source_chunks"]
         assert sources[0]["url"] == f"{address}/clean/"
-        assert httpx.get(f"{address}/v1/status").json()["status"] == "ok"
-        assert httpx.get(f"{address}/nope").status_code == 404
+        assert httpx.get(f"{address}/v1/status", timeout=60).json()["status"] == "ok"
+        assert httpx.get(f"{address}/nope", timeout=60).status_code == 404
 
 
 def test_a_served_site_may_ask_beside_the_origins_that_are_listed(indexed: Shell) -> None:
     listed = "https://docs.example.com"
     with served(indexed, "--site-dir", "site", CHAPTERVERSE_ALLOWED_ORIGINS=listed) as address:
         for origin, status in ((address, 200), (listed, 200), ("https://evil.example.com", 403)):
-            answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, headers={"origin": origin})
+            answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, headers={"origin": origin}, timeout=60)
             assert answer.status_code == status
 
 
 def test_without_a_site_its_published_address_is_cited(indexed: Shell) -> None:
     with served(indexed, stop=signal.SIGTERM) as address:
         assert get(f"{address}/v1/health").json() == {"status": "ok"}
-        answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}).json()
+        answer = httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, timeout=60).json()
         assert answer["sources_cited"] == [f"{BASE}brew/#green-tea"]
 
 
 def test_a_site_that_is_not_indexed_yet_is_served_and_found_once_it_is(shell: Shell) -> None:
     with served(shell, "--site-dir", "site") as address:
         assert get(f"{address}/").status_code == 200
-        assert httpx.post(f"{address}/v1/chat", json={"query": QUESTION}).status_code == 503
+        assert httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, timeout=60).status_code == 503
         shell.run("index", "site")
-        assert httpx.post(f"{address}/v1/chat", json={"query": QUESTION}).json()["status"] == "answered"
+        assert httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, timeout=60).json()["status"] == "answered"
 
 
 def test_a_mistake_is_one_sentence_in_a_process_too(indexed: Shell) -> None:

@@ -49,7 +49,7 @@ class Served:
 
     def events(self, *, atleast: int = 0) -> list[dict[str, Any]]:
         """Return the events in the log, as soon as there are so many."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while True:
             found = [json.loads(line) for line in self.log.read_text("utf-8").splitlines() if line.startswith("{")]
             if len(found) >= atleast or time.monotonic() > deadline:
@@ -84,10 +84,10 @@ def served(
             assert process.poll() is None, log.read_text("utf-8")
             time.sleep(0.02)
         get(f"{found[1]}/v1/health")
-        with httpx.Client() as client:
+        with httpx.Client(timeout=60) as client:
             yield Served(found[1], log, client)
         process.send_signal(stop)
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=60)
         assert process.returncode in (0, 130, -stop), log.read_text("utf-8")
         assert out == ""
         assert "Traceback" not in log.read_text("utf-8")
@@ -131,7 +131,7 @@ def test_on_every_network_it_is_reached_by_address_and_says_how_a_name_is_given(
 
 def test_its_log_has_the_events_of_a_question_and_none_of_its_words(indexed: Shell) -> None:
     with served(indexed, stop=signal.SIGTERM) as running:
-        response = httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION, "thread_id": "th-1"})
+        response = httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION, "thread_id": "th-1"}, timeout=60)
         events = running.events(atleast=len(EVENTS))
         assert [event["event"] for event in events] == EVENTS
         for event in events:
@@ -139,7 +139,7 @@ def test_its_log_has_the_events_of_a_question_and_none_of_its_words(indexed: She
             assert event["thread_id"] == "th-1"
             assert event["request_id"] == response.headers["x-request-id"]
         assert "degrees" not in running.log.read_text()
-        httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION})
+        httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION}, timeout=60)
     # The last lines are not lost when it ends.
     assert [event["event"] for event in running.events()] == EVENTS * 2
 
@@ -150,7 +150,7 @@ def test_its_log_names_the_part_that_failed(indexed: Shell) -> None:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
         variables = {"CHAPTERVERSE_GENERATOR": "openai:gpt-4.1", "CHAPTERVERSE_OPENAI_URL": url, "OPENAI_API_KEY": "a"}
         with served(indexed, **variables) as running:
-            response = httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION}, timeout=30)
+            response = httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION}, timeout=60)
             assert response.json()["status"] == "degraded"
             (error,) = (e for e in running.events(atleast=len(EVENTS) + 1) if e["event"] == "error")
             assert (error["code"], error["part"]) == ("provider_unavailable", "generator")
@@ -169,14 +169,14 @@ def test_a_log_that_nobody_reads_stops_no_answer(indexed: Shell) -> None:
         said = process.stderr.readline()
         address = re.findall(r"http://[\d.:]+", said)[0]
         get(f"{address}/v1/health")
-        with httpx.Client() as client:
+        with httpx.Client(timeout=60) as client:
             # A pipe holds 64 KB, and a question leaves more than one.
             for i in range(100):
                 assert client.post(f"{address}/v1/chat", json={"query": f"{QUESTION} {i}"}).status_code == 200
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
-        process.wait(20)
-        assert time.monotonic() - started < 10
+        process.wait(60)
+        assert time.monotonic() - started < 30
     finally:
         process.kill()
         process.wait()
@@ -187,9 +187,9 @@ def test_silent_connections_stop_no_answer_and_fill_no_log(indexed: Shell) -> No
     with served(indexed, files=200, CHAPTERVERSE_RATES="off") as running, ExitStack() as stack:
         url = httpx.URL(running.address)
         for _ in range(260):
-            stack.enter_context(socket.create_connection((url.host, url.port or 0), timeout=10))
+            stack.enter_context(socket.create_connection((url.host, url.port or 0), timeout=60))
         for i in range(10):
-            answer = httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION}, timeout=10)
+            answer = httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION}, timeout=60)
             assert answer.json()["status"] == "answered", i
             time.sleep(0.1)
         told = [event for event in running.events() if event["event"] == "error"]

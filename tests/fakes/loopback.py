@@ -9,6 +9,7 @@ import json
 import select
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -80,6 +81,35 @@ def failing(status: int) -> Fault:
     return Fault(status, {"Retry-After": "0.001", "retry-after-ms": "1"})
 
 
+#: Seconds in which something happens that waits for nothing, on a machine that is busy with other work too.
+SOON = 5.0
+#: Seconds of a silence that nobody may wait out: far more, so that it shows if somebody does.
+LONG = 30.0
+
+
+@contextmanager
+def leaving(server: LoopbackServer, cut: Callable[[], None]) -> Iterator[None]:
+    """Call `cut` when the server has been asked and is silent; what is inside must end by that, and soon."""
+    asked, at = len(server.history), list[float]()
+
+    def leave() -> None:
+        while len(server.history) == asked and not over.is_set():
+            time.sleep(0.01)
+        over.wait(0.1)
+        at.append(time.monotonic())
+        cut()
+
+    over, thread = threading.Event(), threading.Thread(target=leave)
+    thread.start()
+    try:
+        yield
+        ended = time.monotonic()
+    finally:
+        over.set()
+        thread.join()
+    assert 0 <= ended - at[0] < SOON
+
+
 class LoopbackServer:
     """The server, a context manager.
 
@@ -87,12 +117,15 @@ class LoopbackServer:
         url: its address.
         left: set when a client hung up before its reply was complete, also between two pieces. The generator of the
             pieces is closed after its next one.
+        connections: how many were opened.
+        closed: how many of them the server has closed.
     """
 
     def __init__(self) -> None:
         self.history: list[Request] = []
         self.faults: deque[Fault] = deque()
         self.connections = 0
+        self.closed = 0
         self.left = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -101,6 +134,13 @@ class LoopbackServer:
     def play(self, *faults: Fault) -> None:
         """Queue misbehaviors for the next requests, one each."""
         self.faults.extend(faults)
+
+    def wait_closed(self) -> None:
+        """Wait until every connection is closed, as `Fault(close=True)` asks for."""
+        until = time.monotonic() + LONG
+        while self.closed < self.connections:
+            assert time.monotonic() < until
+            time.sleep(0.001)
 
     def answer(self, request: Request) -> Answer:
         """Return the good reply to a request; raise `Refusal`, or pydantic's `ValidationError`, for a bad one."""
@@ -148,6 +188,13 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
             # A client that hangs up between two requests may reset the connection.
             with suppress(ConnectionError):
                 super().handle()
+
+        def finish(self) -> None:
+            super().finish()
+            # Before it is counted, or a client might still take it for open.
+            with suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
+            server.closed += 1
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))

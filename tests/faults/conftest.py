@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.ground import Nurseries, folder_in_memory
+from faults.ground import Grounds, Nurseries, folder_in_memory
 from faults.nursery import Nursery
 
 
@@ -15,6 +15,12 @@ from faults.nursery import Nursery
 def nurseries() -> Iterator[Nurseries]:
     with contextlib.ExitStack() as stack:
         yield Nurseries([stack.enter_context(Nursery()) for _ in range(min(4, os.cpu_count() or 1))])
+
+
+@pytest.fixture(scope="package")
+def grounds(nurseries: Nurseries) -> Iterator[Grounds]:
+    with folder_in_memory() as folder:
+        yield Grounds(folder, nurseries)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from faults.kinds import S3, Embedded, Kind, Qdrant
 from faults.nursery import Nursery
 from faults.proxy import Proxy, Trouble
 from faults.publishing import NOTHING, Built, Place, Recovery, Seen, attempted, build, recover, steps_of, struck
-from faults.scenarios import Scenario
+from faults.scenarios import SCENARIOS, Scenario
 from faults.steps import Step, Strike
 
 T = TypeVar("T")
@@ -91,14 +91,15 @@ class Ground:
     steps: tuple[Step, ...]
 
     @classmethod
-    def laid(cls, scenario: Scenario, folder: Path, nurseries: Nurseries, kind: Kind | None = None) -> Ground:
-        kind = kind or Embedded()
+    def laid(cls, scenario: Scenario, folder: Path, nurseries: Nurseries, kind: Kind) -> Ground:
         with kind.opened(folder / "made") as place:
             old = nurseries.run(build, place, *scenario.history).seen if scenario.history else NOTHING
         # In memory, what an engine touched and never wrote takes room, and copying it time.
         files.copy(folder / "made", folder / "history")
         with kind.opened(folder / "clean") as place:
             new = nurseries.run(build, place, scenario.after)
+        for name in ("made", "clean"):
+            shutil.rmtree(folder / name)
         ground = cls(scenario, kind, folder / "history", "", old, new, frozenset(), ())
         with ground.copied() as place:
             steps = nurseries.run(steps_of, place, scenario.after)
@@ -119,20 +120,25 @@ class Ground:
             yield place
         shutil.rmtree(twin)
 
-    def chosen(self, each: int) -> list[int]:
-        """Return the numbers of steps to be struck at, up to so many of each kind: the last one, the first, others.
+    def last_of_each_kind(self) -> list[int]:
+        """Return the number of the last step of each kind, and of the end of the run: one more than the last step."""
+        last = {step: number for number, step in enumerate(self.steps, 1)}
+        return [*sorted(last.values()), len(self.steps) + 1]
 
-        One more than the last is the end of the run. Zero means all.
+    def sample(self, size: int, seed: str) -> list[int]:
+        """Return the numbers of so many steps, each of another kind, and of the end of the run; of all if `size` is 0.
+
+        Another seed takes others.
         """
-        chance = random.Random(self.scenario.name)
+        end = len(self.steps) + 1
+        if not size:
+            return [*range(1, end + 1)]
+        chance = random.Random(f"{self.scenario.name} {seed}")
         kinds: dict[Step, list[int]] = {}
         for number, step in enumerate(self.steps, 1):
             kinds.setdefault(step, []).append(number)
-        numbers = {len(self.steps) + 1}
-        for found in kinds.values():
-            some = [found.pop(), *found[:1], *chance.sample(found[1:], len(found[1:]))]
-            numbers.update(some[: each or None])
-        return sorted(numbers)
+        taken = chance.sample([*kinds.values()], min(size, len(kinds)))
+        return [*sorted(map(chance.choice, taken)), end]
 
     def try_trouble(self, nursery: Nursery, trouble: Trouble, seed: int) -> str:
         """Deploy over a wire that misbehaves; return what is wrong with what comes after, "" for nothing."""
@@ -176,6 +182,24 @@ class Ground:
         if held := found.billed - self.new_texts:
             wrong.append(f"{len(held)} texts were embedded whose vectors the index held")
         return wrong
+
+
+class Grounds:
+    """The grounds of all tests, each laid when a test asks for it first: nobody changes one."""
+
+    def __init__(self, folder: Path, nurseries: Nurseries) -> None:
+        self._folder = folder
+        self._nurseries = nurseries
+        self._laid: dict[str, Ground] = {}
+
+    def get(self, scenario: str, kind: Kind | None = None) -> Ground:
+        kind = kind or Embedded()
+        name = f"{type(kind).__name__}-{scenario.replace(' ', '-')}"
+        if name not in self._laid:
+            folder = self._folder / name
+            folder.mkdir()
+            self._laid[name] = Ground.laid(SCENARIOS[scenario], folder, self._nurseries, kind)
+        return self._laid[name]
 
 
 def _wrong_sentence(said: str, published: bool) -> list[str]:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from faults.ground import Ground, Nurseries, folder_in_memory
+from faults.ground import Ground, Grounds, Nurseries
 from faults.kinds import Qdrant
 from faults.planted import EMBEDDED, SERVED
-from faults.scenarios import SCENARIOS
 from faults.steps import Strike
 
 
-@pytest.fixture(scope="module")
-def ground(nurseries: Nurseries) -> Iterator[Ground]:
-    with folder_in_memory() as folder:
-        yield Ground.laid(SCENARIOS["rename"], folder, nurseries)
+@pytest.fixture
+def ground(grounds: Grounds) -> Ground:
+    return grounds.get("rename")
 
 
 def telling(ground: Ground) -> list[int]:
@@ -35,10 +31,9 @@ def test_a_mistake_is_caught(plant: str, ground: Ground, nurseries: Nurseries) -
     assert nurseries.each(telling(planted), lambda nursery, stop: planted.try_strike(nursery, stop, Strike.KILL))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plant", SERVED)
-def test_a_mistake_on_a_server_is_caught(plant: str, folder: Path, nurseries: Nurseries) -> None:
-    sound = Ground.laid(SCENARIOS["rename"], folder, nurseries, Qdrant())
+def test_a_mistake_on_a_server_is_caught(plant: str, grounds: Grounds, nurseries: Nurseries) -> None:
+    sound = grounds.get("rename", Qdrant())
     planted = replace(sound, plant=plant)
     for ground, found in ((sound, False), (planted, True)):
         stop = len(ground.steps) + 1

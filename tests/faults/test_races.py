@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from faults.amounts import STRIKES
 from faults.commands import exported, index, indexing, one_sentence, write_site
 
 RIVALS, PAGES = 2, 12
@@ -31,9 +30,4 @@ def race(folder: Path, races: int) -> None:
 
 
 def test_of_two_publishers_at_once_one_wins(folder: Path) -> None:
-    race(folder, 3)
-
-
-@pytest.mark.slow
-def test_of_many_pairs_of_publishers_at_once_one_wins(folder: Path) -> None:
-    race(folder, 50)
+    race(folder, STRIKES or 50)

@@ -116,6 +116,17 @@ def painted(page: Page, selector: str, name: str, ground: str) -> list[int]:
 
 
 def assert_same_colors(page: Page, theme: str) -> None:
+    """Check the colors, as soon as the theme has faded and the chat has followed."""
+    for _ in range(300):
+        ours, theirs = colors(page, theme)
+        if ours == theirs:
+            return
+        page.wait_for_timeout(100)
+    assert ours == theirs
+
+
+def colors(page: Page, theme: str) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Return the colors of the chat and those of the theme."""
     look = THEMES[theme]
     # A field that has the focus has the border of a link's color.
     page.get_by_role("textbox", name="Ask a question").focus()
@@ -131,7 +142,7 @@ def assert_same_colors(page: Page, theme: str) -> None:
         "link": painted(page, look.link, "color", look.background),
         "accent": painted(page, *look.accent, look.background),
     }
-    assert ours == theirs
+    return ours, theirs
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -28,7 +28,7 @@ from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.retrieval.rerankers import open_reranker
 from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer
-from fakes.loopback import Answer, Fault, failing
+from fakes.loopback import LONG, Answer, Fault, failing
 
 QUESTION = "How do I clear the cache?"
 SAID = "`quill cache clean` removes every entry."
@@ -188,7 +188,7 @@ def test_many_at_once_never_spend_more_than_there_is(index: Path, cohere: Cohere
 
 
 def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path, cohere: CohereServer) -> None:
-    cohere.say(ChatReply(SAID, pause=1.0))
+    cohere.say(ChatReply(SAID, pause=LONG))
     deadline, turn_budget = Deadline(), TurnBudget()
     asked = service(index, cohere)
     asked = quill.changed(asked, reranker=None)

@@ -244,6 +244,7 @@ def hexadecimal(turn: list[Message]) -> bool:
     return mark is not None and all(set(v) <= set("0123456789abcdef") for v in (mark.tag, mark.previous))
 
 
+@pytest.mark.slow
 def test_no_forgery_of_a_hundred_thousand_is_accepted() -> None:
     made = accepted = 0
     for turn in filter(hexadecimal, forgeries(105_000)):
@@ -255,7 +256,7 @@ def test_no_forgery_of_a_hundred_thousand_is_accepted() -> None:
 
 def test_ten_long_messages_are_read_in_a_moment() -> None:
     long = turns(*(("é" * 1600, "é" * 1600) for _ in range(5)))
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(20):
         assert len(SIGNER.read(long, now=NOW).ours) == 5
-    assert (time.perf_counter() - started) / 20 < 0.01
+    assert (time.process_time() - started) / 20 < 0.01

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from threading import Timer
 from typing import Any
+
+import pytest
 
 from chapterverse.calibration import Question
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import Draft, GenerationRequest, Generator, Passage, Span
-from fakes.loopback import Fault
+from fakes.loopback import Fault, LoopbackServer, leaving
 
 URL = "https://docs.example.com/guide/keys/"
 
@@ -65,23 +65,11 @@ def outcome(made: Generator, seconds: float = 10.0) -> Draft | ProviderError:
         return error
 
 
-def seconds_to_leave(made: Generator, after: float = 0.05) -> float:
-    """Return how long a generator that waits goes on after its reader is gone; it must fail then."""
-    asked, cut = task(20), list[float]()
-
-    def leave() -> None:
-        cut.append(time.monotonic())
-        asked.deadline.cut()
-
-    timer = Timer(after, leave)
-    timer.start()
-    try:
+def check_leaving(made: Generator, server: LoopbackServer) -> None:
+    """Check that a generator that waits for a silent server fails soon after its reader is gone."""
+    asked = task(20)
+    with leaving(server, asked.deadline.cut), pytest.raises(ProviderError):
         drafted(made, asked)
-    except ProviderError:
-        return time.monotonic() - cut[0]
-    finally:
-        timer.join()
-    raise AssertionError("a turn that was cut has no draft")
 
 
 def damaged(seed: int, *spare: bytes) -> Fault:

@@ -246,6 +246,6 @@ def test_hidden_text_is_not_told() -> None:
 @pytest.mark.parametrize("unit", ["<", "< ", "<cv", "<cv-", "<|", "<|a", "[", "\u200d", "<cv -", "＜\n"])
 def test_it_takes_linear_time(unit: str) -> None:
     text = unit * (200_000 // len(unit))
-    start = time.perf_counter()
+    start = time.process_time()
     defused(text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1

@@ -113,7 +113,7 @@ def test_requests_at_the_same_time_keep_their_ids_apart(stream: io.StringIO, ind
 
     def ask(address: str) -> None:
         for _ in range(4):
-            response = httpx.post(f"{address}/v1/chat", json=QUESTION, headers=STREAM)
+            response = httpx.post(f"{address}/v1/chat", json=QUESTION, headers=STREAM, timeout=60)
             turn = json.loads(response.text.partition("data: ")[2].partition("\n")[0])["turn_id"]
             ids.append(f"{turn} {response.headers['x-request-id']}")
 

@@ -128,7 +128,7 @@ def test_each_event_leaves_before_the_next_is_made() -> None:
     names = []
     with (
         serving(create_app(service)) as address,
-        httpx.stream("POST", f"{address}/v1/chat", json={"query": "a"}, headers=STREAM) as response,
+        httpx.stream("POST", f"{address}/v1/chat", json={"query": "a"}, headers=STREAM, timeout=60) as response,
     ):
         for line in response.iter_lines():
             if line.startswith("event: "):
@@ -140,7 +140,7 @@ def test_each_event_leaves_before_the_next_is_made() -> None:
 def test_a_client_that_leaves_ends_the_answer() -> None:
     endless = Endless()
     with serving(create_app(endless)) as address:
-        with httpx.stream("POST", f"{address}/v1/chat", json={"query": "a"}, headers=STREAM) as response:
+        with httpx.stream("POST", f"{address}/v1/chat", json={"query": "a"}, headers=STREAM, timeout=60) as response:
             next(response.iter_lines())
         assert endless.ended.wait(5)
         parts = endless.parts
@@ -170,7 +170,7 @@ class Endless(Scripted):
 def test_a_client_that_leaves_ends_a_wait_for_the_models_next_word() -> None:
     silent = Silent()
     with serving(create_app(silent)) as address:
-        with httpx.stream("POST", f"{address}/v1/chat", json={"query": "a"}, headers=STREAM) as response:
+        with httpx.stream("POST", f"{address}/v1/chat", json={"query": "a"}, headers=STREAM, timeout=60) as response:
             next(response.iter_lines())
         assert silent.ended.wait(5)
     assert silent.cut

@@ -168,8 +168,8 @@ def test_a_site_that_was_not_built_is_one_sentence(tmp_path: Path) -> None:
 def test_site_and_api_share_an_origin_over_a_real_socket(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("<p>hello</p>")
     with serving(create_app(Scripted(), site_dir=tmp_path)) as address:
-        assert httpx.get(address).text == "<p>hello</p>"
-        answer = httpx.post(f"{address}/v1/chat", json={"query": "a"}, headers={"origin": address})
+        assert httpx.get(address, timeout=60).text == "<p>hello</p>"
+        answer = httpx.post(f"{address}/v1/chat", json={"query": "a"}, headers={"origin": address}, timeout=60)
         assert answer.status_code == 200
 
 
