@@ -229,7 +229,7 @@ def test_a_sentence_is_there_before_the_last_words_are_sent(server: CohereServer
     assert not server.left.is_set()
 
 
-LONG = f"{TEXT} It opens the API. It is a secret of yours."
+THREE = f"{TEXT} It opens the API. It is a secret of yours."
 
 
 def heard(reply: ChatReply, server: CohereServer) -> list[tuple[str, tuple[str, ...]]]:
@@ -247,7 +247,7 @@ def sentences(spans: Iterable[Span]) -> Iterator[DraftSentence]:
 
 def test_a_sentence_waits_for_the_citations_that_may_touch_it(server: CohereServer) -> None:
     cited = [("Make a new key and remove the old one.", ["1"]), ("It", ["2"]), ("opens the API.", ["1"])]
-    for text in (LONG, list(LONG)):
+    for text in (THREE, list(THREE)):
         assert heard(ChatReply(text, cited), server) == [
             ("Make a new key and remove the old one. ", ("1",)), ("It has 32 characters. ", ("2",)),
             ("It opens the API. ", ("1",)), ("It is a secret of yours.", ()),
@@ -255,7 +255,7 @@ def test_a_sentence_waits_for_the_citations_that_may_touch_it(server: CohereServ
 
 
 def test_a_citation_that_comes_behind_the_next_sentence_is_lost(server: CohereServer) -> None:
-    late = ChatReply(LONG, [("Make a new key", ["1"]), ("secret", ["2"])], inline=False)
+    late = ChatReply(THREE, [("Make a new key", ["1"]), ("secret", ["2"])], inline=False)
     assert [ids for _, ids in heard(late, server)] == [(), (), (), ("2",)]
 
 
@@ -640,7 +640,8 @@ from chapterverse_api.generation import Passage, GenerationRequest
 from chapterverse_api.generation.cohere import CohereGenerator
 made = CohereGenerator.from_settings(Settings(cohere_url={server.url!r}, cohere_api_key={KEY!r}))
 passage = Passage("1", ("Guide",), "Text.", "Text.", frozenset(), 1.0, 1.0, None, None)
-assert "".join(span.text for span in made.generate(GenerationRequest("Text?", Question((), ()), (passage,), "en"))) == "Text."
+spans = made.generate(GenerationRequest("Text?", Question((), ()), (passage,), "en"))
+assert "".join(span.text for span in spans) == "Text."
 print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "boto3", "tiktoken"}}))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
