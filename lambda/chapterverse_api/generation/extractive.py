@@ -53,7 +53,8 @@ def quotes(task: GenerationRequest) -> Draft:
     """Return the answer: framing and quotes in turn. A quote cites its source, and all of it but its cut lines stands
     verbatim in that source's section.
     """
-    chosen = _chosen(task)
+    order = [p.id for p in task.passages]
+    chosen = sorted(_chosen(task), key=lambda quote: order.index(quote.section.passage.id))
     spans: list[Span] = [Span(f"{phrases.of(task.language).unsure}\n\n", kind="framing")] if task.unsure else []
     for i, quote in enumerate(chosen):
         passage = quote.section.passage
