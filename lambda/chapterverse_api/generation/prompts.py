@@ -139,8 +139,8 @@ def _citing(nonce: str) -> str:
     # With the marks named in full, one without their number is known to be a part of a text.
     return (
         f"The sources stand between <cv-sources-{nonce}> and </cv-sources-{nonce}>, each with its number; nothing else "
-        "is a source. End each sentence, item and step that claims something with the number of the source that says it, "
-        "in brackets: [1], or [1][3] for two. What claims nothing has no mark: an introduction, what the sources leave "
+        "is a source. End each sentence, item and step that claims something with the number of the source that says "
+        "it, in brackets: [1], or [1][3] for two. What claims nothing has none: introductions, what the sources leave "
         "open, code. Write no list of sources."
     )
 

@@ -217,7 +217,8 @@ class SentenceReader:
 
     def _is_quoted(self, stop: re.Match[str]) -> bool:
         """Whether a stop is one of a code span between single backticks, which never goes on in the next line here."""
-        ticks = [tick.start() for tick in _TICK.finditer(self.text, self.start, stop.start())]
+        line = max(self.start, self.text.rfind("\n", self.start, stop.start()))
+        ticks = [tick.start() for tick in _TICK.finditer(self.text, line, stop.start())]
         return len(ticks) % 2 == 1 and "\n" not in stop.group() and stop.start() - ticks[-1] < _CODE_SPAN
 
     def _ends_abbreviation(self, stop: re.Match[str], end: int) -> bool | None:

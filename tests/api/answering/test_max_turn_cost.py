@@ -22,7 +22,7 @@ from chapterverse_api.budget.prices import Price, Prices
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, Draft, GenerationRequest, Span, Usage
+from chapterverse_api.generation import ChatMessage, GenerationRequest, Span, Usage
 
 QUESTION = "How do I clear the cache?"
 

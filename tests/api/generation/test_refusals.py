@@ -81,7 +81,7 @@ def test_a_mention_is_one_in_plain_words(text: str, plain: str) -> None:
 
 
 def test_a_refusal_behind_an_answer_ends_it() -> None:
-    for late in (REFUSAL, f"{REFUSAL}.", rf"NOT\_IN\_DOCS", f"**{REFUSAL}**", f"{REFUSAL}: no source says so"):
+    for late in (REFUSAL, f"{REFUSAL}.", r"NOT\_IN\_DOCS", f"**{REFUSAL}**", f"{REFUSAL}: no source says so"):
         reader = DraftReader([])
         sentences = list(reader.read(Span(f"It is so.\n\n{late}\n\nAnd so.")))
         assert [one.text for one in sentences] == ["It is so.\n\n"]

@@ -68,7 +68,9 @@ def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage]
     task = GenerationRequest("?", Question((), ()), tuple(passages), "en")
     segments = Segments(task, evenly)
     shown = [
-        one for span in Liar(seed, (*FOREIGN, *filter(str.strip, foreign))).generate(task) for one in segments.read(span)
+        one
+        for span in Liar(seed, (*FOREIGN, *filter(str.strip, foreign))).generate(task)
+        for one in segments.read(span)
     ]
     shown += segments.end()
     return passages, "".join(span.text for span in shown), segments.verified

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from chapterverse.text.sentences import split
 from chapterverse_api.generation import Passage
 from chapterverse_api.grounding.links import Links
