@@ -6,7 +6,7 @@ on loopback speaks OpenAI's chat protocol with two models: one answers at once, 
 alone, alternately. Prints the figures, and exits with 3 if a bar is missed:
 
     overhead      our seconds less the provider's for the same answer; quotes have no provider (bar: 40 ms at p50)
-    first segment time to our first segment, which is a checked sentence, over the time to the end of the provider's first
+    first segment time to our first segment, a checked sentence, over the time to the end of the provider's first
                   sentence, with the usual model (bar: 1.1 at p50)
 """
 
