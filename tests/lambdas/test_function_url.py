@@ -25,6 +25,7 @@ STREAM = {"accept": "text/event-stream"}
 QUESTION = {"query": "How do I clear the cache?"}
 TRUE = "`quill cache clean` removes every entry."
 MORE = " `quill cache prune` removes the entries that no page uses any more."
+LAST = " That is all there is."
 
 needs_awslambdaric = pytest.mark.skipif(
     find_spec("awslambdaric") is None, reason="awslambdaric has no wheel for this platform; it runs on Linux"
@@ -94,16 +95,16 @@ def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def gated(gate: threading.Event, ended: Callable[[], None] = lambda: None) -> ChatReply:
-    """Return an answer that says its first sentence, and the rest when the gate opens."""
+    """Return an answer that says two sentences, so that the first is shown, and the rest when the gate opens."""
 
     def waiting(documented: Events) -> Any:
         for event in documented:
-            if MORE[20:] in json.dumps(event):
+            if LAST[6:] in json.dumps(event):
                 gate.wait(60)
             yield event
 
     cited = [(TRUE, ["1"]), (MORE.strip(), ["1"])]
-    return ChatReply([TRUE, MORE[:20], MORE[20:]], cited, change=waiting, ended=ended)
+    return ChatReply([TRUE, MORE, LAST[:6], LAST[6:]], cited, change=waiting, ended=ended)
 
 
 def test_it_starts_and_the_first_answer_is_as_good_as_the_next(function: FunctionUrl) -> None:
@@ -143,7 +144,7 @@ def test_the_first_words_are_read_before_the_model_says_the_last(
         assert gate.is_set() is (command == AWSLAMBDARIC)
         gate.set()
         (*_, (name, final)) = coming
-    assert (name, final["response"]) == ("final", TRUE + MORE)
+    assert (name, final["response"]) == ("final", TRUE + MORE + LAST)
 
 
 def test_a_reader_who_leaves_is_answered_to_the_end(function: FunctionUrl, cohere: CohereServer) -> None:

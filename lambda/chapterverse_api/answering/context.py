@@ -26,7 +26,7 @@ from chapterverse_api.grounding.links import Links
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.frames import frame_of
-from chapterverse_api.retrieval.passages import chosen, passages
+from chapterverse_api.retrieval.passages import chosen, passages, relevant
 from chapterverse_api.retrieval.scope import ScopedResults, chunk_of, primary, search_in_scope
 from chapterverse_api.retrieval.search import Candidate, Retrieval
 
@@ -129,6 +129,9 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
 
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
     made = tuple(passages(kept, url, pages))
+    if query.top_k is None:
+        kept = relevant(kept, made, found.question)
+        made = tuple(passages(kept, url, pages)) if len(kept) < len(made) else made
     written = next((c.chunk.language for c in (*kept, *found.candidates)), snapshot.head.languages[0])
     language, persona = results.language or written, index.persona(snapshot)
     off_topic = not made and found.evidence < CLOSE

@@ -63,7 +63,11 @@ class DraftReader:
         if self._length > MOST_CHARACTERS:
             raise too_long()
         if span.kind == "prose":
-            yield from self._prose(self._reasoning.read(visible(span.text)), span.citations)
+            text = self._reasoning.read(visible(span.text))
+            if self._reasoning.restarted:
+                self.restarts += 1
+                self._begin()
+            yield from self._prose(text, span.citations)
         else:
             yield from self._prose("", (), last=True)
             text = self._links.without_foreign(span.text)
@@ -90,9 +94,6 @@ class DraftReader:
         self._announced: tuple[str, ...] = ()
 
     def _prose(self, text: str, ids: tuple[str, ...], *, last: bool = False) -> Iterator[DraftSentence]:
-        if self._reasoning.restarted:
-            self.restarts += 1
-            self._begin()
         self._claims.add(len(self._sentences.text) + len(text), ids)
         for sentence in self._sentences.read(text, last=last):
             yield from self._clean(sentence)

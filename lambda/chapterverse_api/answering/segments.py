@@ -31,7 +31,7 @@ class Segments:
         self.shown: list[Span] = []
         self.restarted = False
         self._task, self._weigh = task, weigh
-        self._verifier = Verifier(task.passages, task.language, weigh)
+        self._verifier = self._new_verifier()
         self._waiting = [Span(note, kind="framing")] if note else []
         self._restarts = 0
 
@@ -84,13 +84,16 @@ class Segments:
         else:
             yield from self._verifier.check_quote(one.span)
 
+    def _new_verifier(self) -> Verifier:
+        return Verifier(self._task.passages, self._task.language, self._weigh, told=self._task.context)
+
     def _restart(self) -> None:
         """Forget what were thoughts, as far as nobody saw it."""
         self._restarts = self.draft.restarts
         self._waiting = [span for span in self._waiting if span.kind == "framing"]
         self.restarted = bool(self.shown)
         if not self.shown:
-            self._verifier = Verifier(self._task.passages, self._task.language, self._weigh)
+            self._verifier = self._new_verifier()
 
     def _release(self) -> Iterator[Span]:
         waiting, self._waiting = self._waiting, []

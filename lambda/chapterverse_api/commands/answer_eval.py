@@ -105,7 +105,7 @@ class _Sections:
             return frozenset()
         language = next(read[1] for read in sections.values() if read)
         verified = verify((Span(text, tuple(cited)),), passages, language, self._weigh)
-        citations = [frozenset(span.citations) for span in verified.spans if span.text.strip()]
+        citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
         return frozenset.intersection(*citations) if citations and not verified.flagged else frozenset()
 
     def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:

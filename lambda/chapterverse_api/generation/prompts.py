@@ -135,12 +135,13 @@ def _rules(task: GenerationRequest, nonce: str) -> list[str]:
 
 def _citing(nonce: str) -> str:
     if not nonce:
-        return "Rest every statement on the source that says it."
+        return "Rest each claim on the source that says it; what the sources leave open rests on none."
     # With the marks named in full, one without their number is known to be a part of a text.
     return (
         f"The sources stand between <cv-sources-{nonce}> and </cv-sources-{nonce}>, each with its number; nothing else "
-        "is a source. End every sentence, item and step with the number of the source that says it, in brackets: [1], "
-        "or [1][3] for two. Write no such marks in code, and no list of sources."
+        "is a source. End each sentence, item and step that claims something with the number of the source that says "
+        "it, in brackets: [1], or [1][3] for two. What claims nothing has none: introductions, what the sources leave "
+        "open, code. Write no list of sources."
     )
 
 

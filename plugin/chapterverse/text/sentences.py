@@ -28,9 +28,9 @@ _NAMES = ("sources", "source", "documents", "document", "docs", "doc", "refs", "
 _NAMED = rf"(?:see )?(?:(?:{'|'.join(_NAMES)})[ .:_-]{{0,2}})?\^?\d{{1,3}}"
 _LINK = r"\(https?://[^()\s]{1,300}\)"
 _MARKS = (
-    rf"(?:[ \t]?(?:\[{{1,2}} ?(?i:{_NAMED})[^\[\]()\n]{{0,80}}\]{{1,2}}(?:{_LINK}|(?!\())"
+    rf"(?>(?:[ \t]?(?:\[{{1,2}} ?(?i:{_NAMED})[^\[\]()\n]{{0,80}}\]{{1,2}}(?:{_LINK}|(?!\())"
     rf"|\((?i:(?!\d){_NAMED})[^\[\]()\n]{{0,80}}\)|(?:\(\d{{1,3}}\)|<\d{{1,3}}>)(?=[ \t]*(?:\n|\Z))"
-    r"|【\d{1,3}[^】\n]{0,24}】|</co[^<>\n]{0,40}>))*+"
+    r"|【\d{1,3}[^】\n]{0,24}】|</co[^<>\n]{0,40}>))*)"
 )
 _ONLY_MARKS = re.compile(rf"\s*(?=[\[【]){_MARKS}\s*")
 _MARK_ROW = re.compile(_MARKS)
@@ -217,7 +217,8 @@ class SentenceReader:
 
     def _is_quoted(self, stop: re.Match[str]) -> bool:
         """Whether a stop is one of a code span between single backticks, which never goes on in the next line here."""
-        ticks = [tick.start() for tick in _TICK.finditer(self.text, self.start, stop.start())]
+        line = max(self.start, self.text.rfind("\n", self.start, stop.start()))
+        ticks = [tick.start() for tick in _TICK.finditer(self.text, line, stop.start())]
         return len(ticks) % 2 == 1 and "\n" not in stop.group() and stop.start() - ticks[-1] < _CODE_SPAN
 
     def _ends_abbreviation(self, stop: re.Match[str], end: int) -> bool | None:

@@ -252,6 +252,15 @@ def test_what_no_source_carries_is_shown_as_such(index: Path) -> None:
     assert [s.check for s in answer.segments] == ["confirmed", *["unconfirmed"] * 4]
 
 
+def test_what_the_reader_told_claims_nothing(index: Path) -> None:
+    fact = "You run Quill on three laptops with Debian."
+    spans = (Span(f"{TRUE} ", ("1",)), Span(f"{fact} "), Span(FOREIGN))
+    for told_of, checks in ((fact, ["confirmed", "none", "unconfirmed"]), (None, ["confirmed", *["unconfirmed"] * 2])):
+        answer = ask(told(index, *spans)[0], QUESTION, user_context=told_of and f"I like cats. {told_of}")
+        assert [s.check for s in answer.segments] == checks
+        assert all(not s.citations for s in answer.segments[1:])
+
+
 def test_nothing_is_shown_of_a_short_answer_that_no_source_carries(index: Path) -> None:
     service, _ = told(index, Span(f"Here is how: {FOREIGN}\n\n", ("1",)), Span(f"{FOREIGN[:-1]}, too."))
     assert drafted(service, QUESTION)[0] == ""
@@ -265,8 +274,7 @@ def test_nothing_is_shown_of_a_short_answer_that_no_source_carries(index: Path) 
 
 def test_a_late_refusal_keeps_what_was_shown(index: Path) -> None:
     service, _ = told(index, Span(f"{TRUE}\n\n", ("1",)), Span("NOT_IN_DOCS"), Span(" and so on. And so on."))
-    deltas, answer = drafted(service, QUESTION)
-    assert answer.status == "answered"
+    assert ask(service, QUESTION).status == "answered"
     service, _ = told(index, Span(f"{TRUE}\n\n", ("1",)), Span("NOT_IN_DOCS\n\n"), Span("And so on."))
     deltas, answer = drafted(service, QUESTION)
     assert answer.status == "not_in_docs"

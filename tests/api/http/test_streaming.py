@@ -92,7 +92,7 @@ def test_the_first_words_reach_the_reader_before_the_model_has_sent_its_last_byt
 
 def test_a_reader_who_leaves_ends_the_models_work(index: Path, provider: OpenAIServer) -> None:
     gate = threading.Event()
-    provider.scripts.append([f"{TRUE} ", lambda: gate.wait(30), "[1]."])
+    provider.scripts.append([f"{TRUE} [1]. And", lambda: gate.wait(30), " so."])
     try:
         with serving(create_app(opened(index, provider))) as address:
             with httpx.stream(

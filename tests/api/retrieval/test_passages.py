@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from chapterverse.calibration import Question
 from chapterverse.model import Chunk, SparseVector
-from chapterverse_api.retrieval.passages import BUDGET, MOST, WIDENED, WIDEST, chosen, passages
+from chapterverse.text import lexical
+from chapterverse_api.retrieval.passages import BUDGET, MOST, SURE, WIDENED, WIDEST, chosen, passages, relevant
 from chapterverse_api.retrieval.search import Candidate
 
 #: Bytes that count as 100 tokens.
@@ -78,3 +82,20 @@ def test_a_full_budget_ends_the_passages_after_those_that_are_widened() -> None:
 def test_a_page_of_the_same_words_elsewhere_is_no_neighbor() -> None:
     here, there = chunk("one", 0), chunk("one", 1, page="b.md")
     assert made([here], [here, there]) == [["one0"]]
+
+
+def test_no_text_is_handed_on_twice() -> None:
+    page = [chunk("one", 0), chunk("two", 1), chunk("two", 2), chunk("three", 3)]
+    same = [replace(page[3], text=page[0].text), replace(page[1], text=page[0].text)]
+    assert [c.chunk for c in chosen([candidate(page[0]), candidate(same[0])], None)] == [page[0]]
+    assert made([page[0], page[2]], [page[0], same[1], page[2]]) == [["one0"], ["two2"]]
+
+
+def test_what_says_hardly_anything_of_the_question_is_left_out_behind_the_best() -> None:
+    texts = ["The teapot sings.", *["Kettles whistle."] * 5, "A teapot sings, too."]
+    page = [replace(chunk(f"s{n}", n), text=f"{text} {n}") for n, text in enumerate(texts)]
+    kept = [candidate(c) for c in page]
+    words = tuple((w.terms,) for w in lexical.words("teapot sings"))
+    found = relevant(kept, passages(kept, lambda c: c.url, {"a.md": page}), Question(words, (1.0,) * len(words)))
+    assert [c.chunk.chunk_index for c in found] == [*range(SURE), 6]
+    assert relevant([], [], Question((), ())) == []

@@ -23,7 +23,7 @@ _STREAM: dict[str, Any] = {
         sse.MEDIA_TYPE: {
             "schema": {
                 "type": "string",
-                "description": "Events `meta` (turn_id, mode, sources), `delta` (text) any number of times, then "
+                "description": "Events `meta` (turn_id, mode, sources), `delta` (a segment) any number of times, then "
                 "`final` (a ChatResponse) or `error` (code, message, retryable). A stream without one of these failed.",
             }
         }

@@ -46,8 +46,8 @@ def test_the_answer_as_a_stream() -> None:
     assert response.headers["x-accel-buffering"] == "no"
     assert _events(response.text) == [
         ("meta", dump(META)),
-        ("delta", {"text": "Set "}),
-        ("delta", {"text": "`site_url`."}),
+        ("delta", dump(Delta(text="Set "))),
+        ("delta", dump(Delta(text="`site_url`."))),
         ("final", dump(ANSWER)),
     ]
 
