@@ -73,7 +73,8 @@ def write_site(folder: Path, theme: str) -> None:
     (folder / "mkdocs.yml").write_text(
         f"site_name: Harbor\nsite_url: https://harbor.example/docs/\ntheme: {theme}\n"
         "markdown_extensions: [admonition, tables, toc: {permalink: true}]\n"
-        'plugins:\n  - search\n  - chapterverse:\n      endpoint: /\n      widget: {starters: ["How do I rotate a signing key?"]}\n'
+        "plugins:\n  - search\n  - chapterverse:\n      endpoint: /\n"
+        '      widget: {starters: ["How do I rotate a signing key?"]}\n'
     )
 
 
