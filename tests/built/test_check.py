@@ -501,6 +501,10 @@ def test_a_chat_that_names_no_api(unindexed: Path) -> None:
         ("gone/", True),
         ("gone/#green", True),
         ("gone/?q=1", True),
+        ("LICENSE", False),
+        ("LICENSE#L1", False),
+        ("NOTICE", True),
+        ("brew/gone.md#green", True),
         ("_modules/gone.html", True),
     ],
 )
@@ -509,6 +513,7 @@ def test_links_to_pages(tmp_path: Path, href: str, dead: bool) -> None:
     write(site, "index.html", f'<p><a href="{href}">x</a></p>')
     write(site, "brew/index.html")
     write(site, "_modules/tea.html", '<p id="pour">Pour.</p>')
+    (site / "LICENSE").write_text("MIT")
     inject(site, widget_files("/"))
     findings = found(site, with_index=False)
     assert set(findings.counts) == ({"dead_link"} if dead else set())
