@@ -465,6 +465,7 @@ def test_a_host_has_no_case(tmp_path: Path) -> None:
 def test_a_text_with_nul_bytes_is_read_and_named(site: Path) -> None:
     page = site / "brew/index.html"
     page.write_bytes(page.read_bytes().replace(b"Eighty", b"Eigh\0ty"))
+    assert inject(site, widget_files("/")).warnings == ()
     index(site)
     assert says(found(site)) == {
         "nul": ["brew/index.html holds 1 NUL bytes, which are read as U+FFFD: remove them."],
