@@ -644,6 +644,11 @@ def test_parts_that_their_author_keeps_out_of_search_are_kept_out(site: Site, th
     assert "Open one." in texts
     assert "Open two." in texts
     assert "Secret" not in texts
+    # Nor does `check` miss them, whose search may have stripped the attribute, and wherever the ledger is.
+    assert site.check().counts == {}
+    for file in (site.root / STORE).glob("ledger*"):
+        file.unlink()
+    assert site.check().counts == {}
 
 
 def test_a_link_out_of_the_docs_is_never_indexed(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:

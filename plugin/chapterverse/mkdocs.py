@@ -133,7 +133,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if not file.inclusion.is_excluded() and self._pages.takes(file.src_uri, file.dest_uri, page.meta, content):
             read = self._pages.add(_source(page, config))
         # After the indexed content, and inside the element that a theme's instant navigation replaces.
-        page.content = content + plugin_api.read_mark(read)
+        page.content = plugin_api.marked(content, read)
         try:
             page.content += plugin_api.starters(page.meta)
             plugin_api.require_content_type(page.meta)

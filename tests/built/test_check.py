@@ -465,6 +465,7 @@ def test_a_host_has_no_case(tmp_path: Path) -> None:
 def test_a_text_with_nul_bytes_is_read_and_named(site: Path) -> None:
     page = site / "brew/index.html"
     page.write_bytes(page.read_bytes().replace(b"Eighty", b"Eigh\0ty"))
+    assert inject(site, widget_files("/")).warnings == ()
     index(site)
     assert says(found(site)) == {
         "nul": ["brew/index.html holds 1 NUL bytes, which are read as U+FFFD: remove them."],
@@ -501,6 +502,10 @@ def test_a_chat_that_names_no_api(unindexed: Path) -> None:
         ("gone/", True),
         ("gone/#green", True),
         ("gone/?q=1", True),
+        ("LICENSE", False),
+        ("LICENSE#L1", False),
+        ("NOTICE", True),
+        ("brew/gone.md#green", True),
         ("_modules/gone.html", True),
     ],
 )
@@ -509,6 +514,7 @@ def test_links_to_pages(tmp_path: Path, href: str, dead: bool) -> None:
     write(site, "index.html", f'<p><a href="{href}">x</a></p>')
     write(site, "brew/index.html")
     write(site, "_modules/tea.html", '<p id="pour">Pour.</p>')
+    (site / "LICENSE").write_text("MIT")
     inject(site, widget_files("/"))
     findings = found(site, with_index=False)
     assert set(findings.counts) == ({"dead_link"} if dead else set())

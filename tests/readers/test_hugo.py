@@ -35,6 +35,7 @@ FILES: dict[str, tuple[str, str | None]] = {
     "sec/g.md": ("build: {render: link}", None),
     "sec/h.md": ("build: {list: never}", "sec/h/"),
     "sec/i.md": ("slug: a/b", "sec/a/b/"),
+    "sec/k.md": ("url: /../../out/", "out/"),
     "sec/j.md": ("outputs: [json]", None),
     "sec/Deep/Er/Page.md": ("title: Page", "sec/deep/er/page/"),
     "slugsec/_index.md": ("slug: other", "other/"),
@@ -148,6 +149,29 @@ def test_ugly_addresses_are_those_of_pages_alone(tmp_path: Path) -> None:
 def test_a_configuration_that_is_none_changes_nothing(tmp_path: Path, config: str) -> None:
     write(tmp_path, {"hugo.toml": config, "hugo.yaml": config})
     assert placed(write(tmp_path / "content", {"a.md": "A."})) == {"a.md": "a/"}
+
+
+@pytest.mark.parametrize(
+    ("glob", "hidden"),
+    [
+        ("/a/b/c", True),
+        ("/a/*", False),
+        ("/a/**", True),
+        ("/a/*/c", True),
+        ("/**/c", True),
+        ("**/c*", True),
+        ("/a/?/c", True),
+        ("{/x,/a}/**", True),
+        ("/a/b", False),
+        ("/*/b", False),
+        ("**a" * 100, False),
+        ("*" * 5000, False),
+    ],
+)
+def test_a_cascade_is_for_the_pages_that_its_glob_matches(tmp_path: Path, glob: str, hidden: bool) -> None:
+    section = json.dumps({"cascade": [{"target": {"path": glob}, "draft": True}]})
+    write(tmp_path, {"_index.md": f"{section}\n", "a/b/c.md": "C.", "z.md": "Z."})
+    assert ("a/b/c.md" not in placed(tmp_path)) is hidden
 
 
 def test_text_that_only_a_build_has_is_told_once_with_the_number_of_pages(tmp_path: Path) -> None:

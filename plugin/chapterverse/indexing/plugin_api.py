@@ -9,6 +9,7 @@ import contextlib
 import difflib
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,8 +25,9 @@ from chapterverse.page_kinds import PageFacts, content_type, known_content_type,
 from chapterverse.settings import DEFAULT_STORE, Settings
 from chapterverse.widget.endpoint import clean_endpoint
 
-#: The attribute of `read_mark`.
+#: The attribute of the mark that `marked` puts at the end of a page's content.
 READ_MARK = "data-chapterverse-read"
+_EXCLUDED = re.compile(r"(<[a-zA-Z][^<>]*?\s)(data-search-exclude(?=[\s=/>]))")
 
 if TYPE_CHECKING:
     import logging
@@ -106,7 +108,7 @@ class PageCollection:
         """Give a page up if it doesn't show its content: a template leaves it out, or a plugin encrypts it.
 
         Args:
-            content: of the page, with its `read_mark`.
+            content: of the page, as `marked` returns it.
             page: HTML of the whole page.
         """
         source = self.sources.get(path)
@@ -160,15 +162,17 @@ def widget(given: Mapping[str, Any]) -> dict[str, Any]:
     return read_options(given, "widget.").config()
 
 
-def read_mark(content_hash: str = "") -> str:
-    """Return a hidden HTML element for the end of a page's content: what the index read of the page.
+def marked(html: str, content_hash: str) -> str:
+    """Return a page's content with marks of what the index read of it, for `check` and for readers of the built page.
 
-    `check` compares it with the index, and takes what a theme adds behind it for no part of the page.
+    A hidden element at the end has the content's hash: what a theme adds behind it is no part of the page. Excluded
+    elements get a mark of ours, because Material's search strips its own.
 
     Args:
         content_hash: of the page's source; "" for a page that is left out.
     """
-    return f'<div hidden {READ_MARK}="{content_hash}"></div>'
+    kept = _EXCLUDED.sub(r"\1data-chapterverse-exclude \2", html) if "data-search-exclude" in html else html
+    return f'{kept}<div hidden {READ_MARK}="{content_hash}"></div>'
 
 
 def starters(meta: Mapping[str, Any]) -> str:

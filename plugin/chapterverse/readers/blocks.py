@@ -11,7 +11,7 @@ from typing import TypeAlias
 from chapterverse.model import Block, BlockKind
 from chapterverse.readers import callouts, code, tables
 from chapterverse.readers.containers import definition, footnote, list_item, quote, titled
-from chapterverse.readers.dom import HEADINGS, Child, Node
+from chapterverse.readers.dom import HEADINGS, Child, Node, is_excluded
 from chapterverse.readers.footnotes import is_pile
 from chapterverse.readers.inline import Inline, footnote_label, is_edit_link, is_permalink, target
 from chapterverse.readers.outline import Border, Heading, Item, Note
@@ -88,7 +88,7 @@ class BlockReader:
     def _heading(self, node: Node, out: list[Item], _lang: str) -> None:
         text, anchor = self._inline.heading(node.children), self._anchor(node)
         if text or anchor:
-            excluded = node.get("data-search-exclude") is not None
+            excluded = is_excluded(node)
             out.append(Heading(text, int(node.name[1]), anchor, excluded))
         self._refer(out)
 

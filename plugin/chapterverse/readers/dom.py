@@ -299,9 +299,14 @@ def _is_dropped(node: Node) -> bool:
     return _is_excluded(node) or _is_hidden(node) or _has_dropped_class(node)
 
 
+def is_excluded(node: Node) -> bool:
+    """Whether the author kept an element out. Material's search strips the first mark; our plugin adds the second."""
+    return node.get("data-search-exclude") is not None or node.get("data-chapterverse-exclude") is not None
+
+
 def _is_excluded(node: Node) -> bool:
     # A heading marked so excludes its whole section, which only the outline knows; it stays in the tree for that.
-    excluded = node.get("data-search-exclude") is not None and node.name not in HEADINGS
+    excluded = is_excluded(node) and node.name not in HEADINGS
     return (
         excluded or node.get("data-pagefind-ignore") is not None or node.get("role") in ("navigation", "doc-backlink")
     )

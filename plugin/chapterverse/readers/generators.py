@@ -57,7 +57,9 @@ def mkdocs_switch(folder: Path, name: str) -> bool | None:
 
 def _switch(folder: Path, names: list[str], name: str) -> bool | None:
     for text, _ in _found(folder, names):
-        if match := re.search(rf"^(?!\s*(?://|\*|#))[^\n]*?\b{name}[\"']?\s*:\s*(true|false)\b", text, re.MULTILINE):
+        if match := re.search(
+            rf"^(?![ \t]*(?://|\*|#))[^\n]*?\b{name}[\"']?[ \t]*:[ \t]*(true|false)\b", text, re.MULTILINE
+        ):
             return match[1] == "true"
         return None
     return None

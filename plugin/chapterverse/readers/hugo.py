@@ -5,6 +5,7 @@ Front matter, cascades of sections, bundles and the configuration decide it; tem
 
 from __future__ import annotations
 
+import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,10 +18,10 @@ from chapterverse.model import stated_date
 #: Characters of a path besides letters, digits and marks.
 _ALLOWED = frozenset("./\\_#+~-@")
 _TOKEN = re.compile(r":(\w+)(?:\[[^\]]*\])?")
-_DATE_TOKENS = {
-    "year": "%Y", "month": "%m", "monthname": "%B", "day": "%d", "weekdayname": "%A",
-}  # fmt: skip
-_GLOB_SIGNS = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+_GLOB_SIGN = re.compile(r"(\*\*|\*|\?|\{[^{}]*\})")
+
+#: Front matter is a stranger's: more cascades of one section, and longer globs, are not followed.
+_MAX_CASCADES, _MAX_GLOB = 100, 500
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class HugoPlaces:
         values = _lowered(values)
         stated = values.get("cascade")
         own = stated if isinstance(stated, list) else [stated]
-        self._cascades[folder.lower()] = [_lowered(each) for each in own if isinstance(each, dict)]
+        self._cascades[folder.lower()] = [_lowered(each) for each in own[:_MAX_CASCADES] if isinstance(each, dict)]
         if slug := str(values.get("slug") or ""):
             self._slugs[folder.lower()] = slug
 
@@ -65,8 +66,8 @@ class HugoPlaces:
         """Return where a file is published, relative to the site; None for a file that becomes no page of its own."""
         folder, name, language = self._parts(file_path)
         kind = "page" if name.lower() != "_index" else "section" if folder else "home"
-        in_bundle = any(f"{folder}/".startswith(f"{bundle}/") for bundle in self.bundles if bundle)
-        if in_bundle and not (name.lower() == "index" and folder in self.bundles and not self._within(folder)):
+        bundle = next((above for above in _ancestors(folder) if above and above in self.bundles), None)
+        if bundle is not None and (bundle != folder or name.lower() != "index"):
             return None
         logical = folder if name.lower() in ("index", "_index") else f"{folder}/{name}".strip("/")
         values = self._merged(folder, f"/{self._sanitized(logical)}".lower(), kind, language, _lowered(values))
@@ -95,10 +96,6 @@ class HugoPlaces:
         if stem and language.lower() in self.config.get("languages", {}):
             return folder, stem, language.lower()
         return folder, name, ""
-
-    def _within(self, folder: str) -> bool:
-        """Whether a folder is below a bundle."""
-        return any(folder.startswith(f"{bundle}/") for bundle in self.bundles if bundle)
 
     def _merged(self, folder: str, logical: str, kind: str, language: str, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return the front matter with what the sections above hand down; inner ones outrank outer ones."""
@@ -142,20 +139,18 @@ class HugoPlaces:
         """Return a pattern with its tokens filled in; None if the files don't tell the value of one."""
         name = logical.rpartition("/")[2]
         slug, title = str(values.get("slug") or ""), str(values.get("title") or "")
+        # A page without a date has that of Go's zero time.
+        date = datetime.fromisoformat(stated_date(values.get("date")) or "0001-01-01")
         known = {
             "slug": slug or title, "title": title, "filename": name, "contentbasename": name,
             "slugorfilename": slug or name, "slugorcontentbasename": slug or name,
             "section": folder.partition("/")[0],
+            "year": f"{date.year}", "month": f"{date.month:02}", "day": f"{date.day:02}",
             "sections": "/".join(each.rpartition("/")[2] for each in _ancestors(folder) if self._is_section(each)),
         }  # fmt: skip
-        # A page without a date has that of Go's zero time.
-        date = datetime.fromisoformat(stated_date(values.get("date")) or "0001-01-01")
 
         def fill(token: re.Match[str]) -> str:
-            word = token[1].lower()
-            if word in _DATE_TOKENS:
-                return date.strftime(_DATE_TOKENS[word])
-            value = "" if "[" in token[0] else known.get(word, "")
+            value = "" if "[" in token[0] else known.get(token[1].lower(), "")
             return self._sanitized(value).lower() or "\0"
 
         path = _TOKEN.sub(fill, pattern)
@@ -178,6 +173,9 @@ class HugoPlaces:
     def _ended(self, path: str, prefix: str, kind: str) -> str:
         """Return a path with the ending of a page's address."""
         path = prefix + path
+        if ".." in path:
+            # No page is outside of the site.
+            path = posixpath.normpath(f"/{path}").lstrip("/") + "/" * path.endswith("/")
         if not path or path.endswith("/") or path.lower().endswith((".html", ".htm")):
             return path
         return f"{path}.html" if kind == "page" and self.config.get("uglyurls") is True else f"{path}/"
@@ -214,12 +212,26 @@ def _is_target(target: Mapping[str, Any], logical: str, kind: str, language: str
 
 
 def _matches(glob: str, text: str) -> bool:
-    """Whether a text matches a glob with `*`, `**`, `?` and `{a,b}`."""
-    parts = re.split(r"(\*\*|\*|\?|\{[^{}]*\})", glob)
-    pattern = "".join(
-        f"(?:{'|'.join(map(re.escape, part[1:-1].split(',')))})"
-        if part.startswith("{") and part.endswith("}")
-        else _GLOB_SIGNS.get(part) or re.escape(part)
-        for part in parts
-    )
-    return re.fullmatch(pattern, text) is not None
+    """Whether a text matches a glob with `*`, `**`, `?` and `{a,b}`. Takes time linear in both lengths."""
+    if len(glob) > _MAX_GLOB:
+        return False
+    ends = {0}
+    for part in filter(None, _GLOB_SIGN.split(glob)):
+        ends = _ends(part, text, ends)
+    return len(text) in ends
+
+
+def _ends(part: str, text: str, starts: set[int]) -> set[int]:
+    """Return where a part of a glob may end in a text, given where it may start."""
+    if part == "**":
+        return set(range(min(starts, default=len(text) + 1), len(text) + 1))
+    if part == "*":
+        ends: set[int] = set()
+        for at in range(len(text) + 1):
+            if at in starts or (at - 1 in ends and text[at - 1] != "/"):
+                ends.add(at)
+        return ends
+    if part == "?":
+        return {at + 1 for at in starts if at < len(text) and text[at] != "/"}
+    words = part[1:-1].split(",") if part.startswith("{") and part.endswith("}") else [part]
+    return {at + len(word) for word in words for at in starts if text.startswith(word, at)}

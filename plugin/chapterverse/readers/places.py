@@ -142,9 +142,10 @@ def built_path(path: str) -> str:
 
 #: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references.
 _FROM_ELSEWHERE = re.compile(
-    r"""^\s*(?:\{\{[<%]\s*(?:[\w./-]*include|[\w./-]*readfile|[\w./-]*code-snippet|embed)\b|\{%-?\s*(?:include|render)\w*\s
-    |-{1,}8<-|:::\s+[\w.]+\.\w+\s*$|<!--@include:|<<<\s*[@./]|```\{(?:literal)?include\}
-    |import\s+\w+\s+from\s+['"][^'"]+\.mdx?['"])""",
+    r"""^[ \t]*(?:\{\{[<%][ \t]*(?:[\w./-]{0,80}(?:include|readfile|code-snippet)|embed)\b
+    |\{%-?[ \t]*(?:include|render)\w*[ \t]
+    |-{1,9}8<-|:::[ \t]+\w+(?:\.\w+)+[ \t]*$|<!--@include:|<<<[ \t]*[@./]|```\{(?:literal)?include\}
+    |import[ \t]+\w+[ \t]+from[ \t]+['"][^'"\n]+\.mdx?['"])""",
     re.MULTILINE | re.VERBOSE,
 )
 

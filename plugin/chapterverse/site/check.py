@@ -260,7 +260,7 @@ class _Check:
             # Some folders hold pages that are not indexed, such as the source code that Sphinx shows.
             path = unquote(self.places.relative(url))
             file = next((file for file in (path, f"{path}index.html") if (self.site / file).is_file()), "")
-            if file and fragment:
+            if file.endswith((".html", ".htm")) and fragment:
                 links_by_file.setdefault(file, {})[fragment] = link
             elif not file:
                 says = f"{link.origin} links to {link.href}, and the site has no page {url}."

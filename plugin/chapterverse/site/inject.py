@@ -23,7 +23,7 @@ from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
 from chapterverse.readers.envelope import open_envelope
-from chapterverse.readers.folder import list_files, read_page, real_path
+from chapterverse.readers.folder import is_binary, list_files, read_page, real_path
 
 #: Below the site's root. The plugin's folder in it is named by release, without a digest.
 FOLDER = "assets/chapterverse"
@@ -167,7 +167,7 @@ def _codec(path: str, content: bytes) -> str:
     for mark, codec in _MARKED:
         if content.startswith(mark):
             return codec
-    if b"\0" in content:
+    if is_binary(content):
         raise UnreadablePage(f"{path} is not a text file.")
     # In every other encoding of the web tags are ASCII.
     return _LATIN

@@ -11,6 +11,8 @@ from chapterverse.readers.addresses import clean_url, page_paths
 #: Address of a site that states none; reserved, so nothing can be there (RFC 2606).
 NOWHERE = "https://site.invalid/"
 
+_PAGE_ENDINGS = frozenset(("html", "htm", "md", "mdx", "markdown", "rst"))
+
 
 @dataclass(slots=True)
 class Places:
@@ -111,6 +113,10 @@ def _is_anchor(fragment: str) -> bool:
 
 
 def _is_within_site(href: str) -> bool:
-    """Whether a link's target belongs to the same site and not only to the same host."""
+    """Whether a link's target is a page of the same site and not only of the same host.
+
+    A source that a generator didn't find stays in the link, as "setup.md".
+    """
     path = href.strip().partition("#")[0].partition("?")[0]
-    return not path.startswith("/") and ":" not in path and path.endswith((".html", ".htm", "/"))
+    ending = path.rpartition("/")[2].rpartition(".")[1:]
+    return not path.startswith("/") and ":" not in path and (not ending[0] or ending[1].lower() in _PAGE_ENDINGS)
