@@ -7,7 +7,7 @@ from collections.abc import Generator as Steps
 
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, Weights, from_index, from_selection
+from chapterverse_api.answering.context import AnswerContext, Weights, about_selection, from_index, from_selection
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal
 from chapterverse_api.answering.turn import Turn
@@ -44,7 +44,9 @@ def answer_query(
     turn = Turn(query, resources, deadline or Deadline(), origins, turn_budget)
     turn.log_query()
 
-    context = from_selection(turn) if query.selected_text else from_index(turn)
+    quoting = turn.models.generator.name == Extractive.name
+    selected = about_selection if quoting else from_selection
+    context = selected(turn) if query.selected_text else from_index(turn)
     _log_retrieval(turn, context)
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
 
@@ -76,8 +78,7 @@ def answer_query(
     if not cited or verified.confidence < FLOOR:
         yield from turn.ended(refusal(context, turn, degraded))
         return
-    quoted = failure is not None or turn.models.generator.name == Extractive.name
-    yield from turn.ended(answer(context, verified, degraded, turn, quoted=quoted))
+    yield from turn.ended(answer(context, verified, degraded, turn, quoted=quoting or failure is not None))
 
 
 def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
