@@ -13,6 +13,7 @@ from dataclasses import astuple, replace
 from typing import Any, TypeAlias
 
 from chapterverse.calibration import read_weights
+from chapterverse.evaluation.quoting import cut_in_silence, repeats
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -45,7 +46,8 @@ def judge(
     `citations` counts the citations of all segments, and `valid` those that name exactly one source that is in the
     index and verified again. `sentences` counts sentences with a claim, and `carried` those with a citation that the
     verifier keeps. `pairs` counts pairs of a sentence and its citation, and `precise` those that the verifier keeps.
-    `claims` are supported sentences with their section, for `holds`. `seconds` until the sources (`retrieve`), the
+    `claims` are supported sentences with their section, for `holds`. `quotes`, `silent_cuts` and `repeated` count as
+    `evaluation.quoting` does, and `segments` are those of the response. `seconds` until the sources (`retrieve`), the
     first words (`first`) and the end (`total`), without the opening of the index.
 
     Raises:
@@ -152,6 +154,20 @@ class _Reading:
             "pairs": sum(len(s.citations) for _, s, _ in judged),
             "precise": sum(i in kept for _, s, kept in judged for i in s.citations),
             "claims": [self._claim(text, min(kept)) for text, _, kept in judged if len(kept) == 1],
+            **self._quotes(),
+        }
+
+    def _quotes(self) -> dict[str, Any]:
+        """Return how many quotes there are, how many pieces they cut in silence, and how many lines stand twice."""
+        segments = self._response.segments
+        places = [(s.text, next(iter(self._cited(s).values()), None)) for s in segments if s.kind == "quote"]
+        quotes = [(text, place) for text, place in places if place]
+        sections = [(text, self._sections.passage(*place)) for text, place in quotes]
+        return {
+            "segments": [s.model_dump() for s in segments],
+            "quotes": len(quotes),
+            "silent_cuts": sum(cut_in_silence(text, read[0].section) for text, read in sections if read),
+            "repeated": repeats([text for text, _ in quotes]),
         }
 
     def _cited(self, segment: Segment) -> dict[str, Place]:
@@ -164,7 +180,9 @@ class _Reading:
     def _segments(self) -> list[Segment]:
         """Return the segments with claims, without the service's own phrases."""
         ours = {phrase for tag in self._languages for phrase in astuple(phrases.of(tag))}
-        return [s for s in self._response.segments if s.text.strip() and s.text.strip() not in ours]
+        return [
+            s for s in self._response.segments if s.kind != "framing" and s.text.strip() and s.text.strip() not in ours
+        ]
 
 
 def _sentences(segment: Segment) -> Iterator[str]:

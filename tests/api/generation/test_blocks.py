@@ -112,8 +112,8 @@ def test_what_announces(text: str, announces: bool, label: bool) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["a", "- a\n", "1. ", "```\n", "~~~", "**", ". ", ".  a", "| ", "\n", " \n", ":\n\n", "- \n  ", "。", "  a\n", "```",
-     "| a\nb\n", "a\n: b\n\n", "  - a\n", "| -\n", "> "],
+    ["a", "- a\n", "1. ", "```\n", "~~~", "**", ". ", ".  a", "| ", "\n", " \n", ":\n\n", "- \n  ", "。", "  a\n",
+     "```", "> ", "| a\nb\n", "a\n: b\n\n", "  - a\n", "| -\n"],
 )  # fmt: skip
 def test_hostile_markdown_takes_linear_time(unit: str) -> None:
     assert_linear(lambda size: read(unit * (size // len(unit))), 5_000, 50_000)

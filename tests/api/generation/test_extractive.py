@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.calibration import Question
@@ -239,6 +239,7 @@ BLOCKS = st.one_of(
 DOCUMENTS = st.lists(BLOCKS, min_size=1, max_size=8).map("\n\n".join)
 
 
+@settings(deadline=None)
 @given(st.lists(DOCUMENTS, min_size=1, max_size=4), st.sampled_from(["teapot", "kettle lid", "", "zebra"]))
 def test_no_quote_cuts_a_list_a_table_or_code_in_silence(documents: list[str], question: str) -> None:
     passages = [passage(text, str(i), ("Guide", f"Part {i}")) for i, text in enumerate(documents)]
