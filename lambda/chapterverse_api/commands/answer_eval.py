@@ -10,10 +10,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from chapterverse.calibration import read_weights
-from chapterverse.evaluation.quoting import cut_in_silence, repeats
+from chapterverse.evaluation.quoting import CUT, cut_in_silence, repeats
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -31,6 +31,8 @@ from chapterverse_api.validation import checked
 
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
+#: What a segment is.
+Kind: TypeAlias = Literal["quote", "prose", "framing"]
 #: Answers a question, as `answer_query` does.
 Answer: TypeAlias = Callable[[ChatQuery, Resources], Events]
 
@@ -99,14 +101,14 @@ class _Sections:
         self._snapshot = snapshot
         self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
 
-    def kept(self, text: str, cited: Mapping[str, Place]) -> frozenset[str]:
+    def kept(self, text: str, cited: Mapping[str, Place], kind: Kind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
         sections = {i: self.passage(*place) for i, place in cited.items()}
         passages = tuple(replace(read[0], id=i) for i, read in sections.items() if read)
         if not passages:
             return frozenset()
         language = next(read[1] for read in sections.values() if read)
-        verified = verify((Span(text, tuple(cited)),), passages, language, self._weigh)
+        verified = verify((Span(text, tuple(cited), kind),), passages, language, self._weigh)
         citations = [frozenset(span.citations) for span in verified.spans if span.text.strip()]
         return frozenset.intersection(*citations) if citations and not verified.flagged else frozenset()
 
@@ -144,7 +146,7 @@ class _Reading:
         self._languages = ("en", *snapshot.head.languages)
 
     def counts(self) -> dict[str, Any]:
-        segments = [(s, self._sections.kept(s.text, self._cited(s))) for s in self._segments()]
+        segments = [(s, self._sections.kept(s.text, self._cited(s), s.kind)) for s in self._segments()]
         judged = [(text, s, self._sections.kept(text, self._cited(s))) for s, _ in segments for text in _sentences(s)]
         return {
             "citations": sum(len(s.citations) for s, _ in segments),
@@ -189,5 +191,7 @@ def _sentences(segment: Segment) -> Iterator[str]:
     """Yield sentences with a claim, without code, headings and announcements of what follows."""
     for sentence in split(segment.text):
         words = list(lexical.words(sentence.said))
+        if sentence.said.startswith(CUT):
+            continue
         if sentence.kind == "prose" and len(words) >= _LEAST_WORDS and not sentence.said.endswith((":", "：")):
             yield segment.text[sentence.start : sentence.end].strip()
