@@ -88,7 +88,10 @@ def rows(tmp_path: Path, line: str) -> Path:
 
 
 def test_rows_state_a_key_and_a_file_in_place_of_an_address(tmp_path: Path) -> None:
-    line = '{"id": "a", "question": "A?", "key": "k", "begins": "b", "file": "x.md", "heading": "H", "history": ["before"]}'
+    line = (
+        '{"id": "a", "question": "A?", "key": "k", "begins": "b", "file": "x.md", "heading": "H", '
+        '"history": ["before"]}'
+    )
     (row,) = read_judged(rows(tmp_path, line))
     assert (row.key, row.file, row.heading, row.answerable) == (AnswerKey("k", "b"), "x.md", "H", True)
     assert row.history == [{"role": "user", "content": "before"}]
