@@ -10,7 +10,6 @@ class Phrases:
     """The phrases of one language.
 
     Attributes:
-        quoted: introduces an extractive answer.
         unsure: introduces a quote that may not answer the question.
         refused: the answer if the docs hold none.
         selection: chapter name of a selection from an unknown page.
@@ -20,7 +19,6 @@ class Phrases:
         purpose: answers small talk, and questions about something else entirely.
     """
 
-    quoted: str
     unsure: str
     refused: str
     selection: str
@@ -32,7 +30,6 @@ class Phrases:
 
 _PHRASES = {
     "en": Phrases(
-        "Quoted from the documentation:",
         "These docs may not answer this. The closest passage:",
         "I could not find an answer to that in these docs.",
         "Selected text",
@@ -42,7 +39,6 @@ _PHRASES = {
         "I am here for questions about these docs, and answer in their own words: what would you like to know?",
     ),
     "de": Phrases(
-        "Aus der Dokumentation zitiert:",
         "Vielleicht beantwortet das diese Dokumentation nicht. Die nächste Stelle:",
         "In dieser Dokumentation steht dazu keine Antwort.",
         "Ausgewählter Text",
@@ -52,7 +48,6 @@ _PHRASES = {
         "Ich bin für Fragen zu dieser Dokumentation da und antworte mit ihren eigenen Worten: Was möchtest du wissen?",
     ),
     "fr": Phrases(
-        "Extrait de la documentation :",
         "Cette documentation n’y répond peut-être pas. Le passage le plus proche :",
         "Cette documentation ne répond pas à cette question.",
         "Texte sélectionné",
@@ -62,7 +57,6 @@ _PHRASES = {
         "Je réponds aux questions sur cette documentation, avec ses propres mots : que voulez-vous savoir ?",
     ),
     "es": Phrases(
-        "Citado de la documentación:",
         "Puede que esta documentación no lo responda. El pasaje más cercano:",
         "Esta documentación no responde a eso.",
         "Texto seleccionado",
@@ -72,7 +66,6 @@ _PHRASES = {
         "Estoy aquí para preguntas sobre esta documentación y respondo con sus propias palabras: ¿qué quieres saber?",
     ),
     "it": Phrases(
-        "Citato dalla documentazione:",
         "Forse questa documentazione non risponde. Il passaggio più vicino:",
         "Questa documentazione non risponde a ciò.",
         "Testo selezionato",
@@ -82,7 +75,6 @@ _PHRASES = {
         "Sono qui per le domande su questa documentazione e rispondo con le sue parole: che cosa vuoi sapere?",
     ),
     "pt": Phrases(
-        "Citado da documentação:",
         "Talvez esta documentação não responda a isso. O trecho mais próximo:",
         "Esta documentação não responde a isso.",
         "Texto selecionado",
@@ -92,7 +84,6 @@ _PHRASES = {
         "Estou aqui para perguntas sobre esta documentação e respondo com as palavras dela: o que você quer saber?",
     ),
     "nl": Phrases(
-        "Geciteerd uit de documentatie:",
         "Misschien beantwoordt deze documentatie dit niet. De dichtstbijzijnde passage:",
         "Deze documentatie geeft daar geen antwoord op.",
         "Geselecteerde tekst",
@@ -102,7 +93,6 @@ _PHRASES = {
         "Ik ben er voor vragen over deze documentatie en antwoord in haar eigen woorden: wat wil je weten?",
     ),
     "pl": Phrases(
-        "Cytat z dokumentacji:",
         "Być może tej odpowiedzi nie ma w dokumentacji. Najbliższy fragment:",
         "W tej dokumentacji nie ma na to odpowiedzi.",
         "Zaznaczony tekst",
@@ -112,7 +102,6 @@ _PHRASES = {
         "Odpowiadam na pytania o tę dokumentację jej własnymi słowami: co chcesz wiedzieć?",
     ),
     "zh": Phrases(
-        "摘自文档：",
         "这些文档可能没有答案。最接近的段落：",
         "这些文档中没有找到答案。",
         "选中的文本",
@@ -122,7 +111,6 @@ _PHRASES = {
         "我负责回答有关这些文档的问题，并引用其原文：您想了解什么？",
     ),
     "ja": Phrases(
-        "ドキュメントからの引用：",
         "このドキュメントには答えがないかもしれません。最も近い箇所：",
         "このドキュメントには答えが見つかりませんでした。",
         "選択したテキスト",
@@ -132,7 +120,6 @@ _PHRASES = {
         "このドキュメントについての質問に、その文章でお答えします。何を知りたいですか？",
     ),
     "ar": Phrases(
-        "مقتبس من الوثائق:",
         "قد لا تجيب هذه الوثائق عن ذلك. أقرب مقطع:",
         "لا تحتوي هذه الوثائق على إجابة لذلك.",
         "النص المحدد",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -21,7 +22,6 @@ from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.follow_ups import leaning
 from chapterverse_api.conversation.history import Subject, subject
 from chapterverse_api.generation import GenerationRequest, Passage
-from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.grounding.links import Links
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Pages that a refusal points to.
 NEAREST = 3
-#: Without passages and with less evidence a question is about something else: no page is near it.
+#: Without passages and with less evidence a question is about something else. Near it is what its words name.
 CLOSE = 0.3
 #: Words of a selection that are searched for: those that the fewest texts of the index hold.
 SELECTED_WORDS = 8
@@ -103,7 +103,7 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
     """Return the passages that the index has on a question; none where the evidence is too weak.
 
     Args:
-        selection: what the question is about, for a generator that can only quote.
+        selection: what the question is about.
     """
     query, index, models = turn.query, turn.resources.index, turn.models
     snapshot = turn.snapshot()
@@ -145,7 +145,7 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
         ),
         language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
-        nearest=() if off_topic else _nearest(found.candidates, url),
+        nearest=_nearest([c for c in found.candidates if not off_topic or _named(c.chunk, found.question)], url),
         candidates=found.total,
         evidence=found.evidence,
         retrieval_used=True,
@@ -196,19 +196,24 @@ def _searched_as(question: str, results: ScopedResults) -> SearchedAs | None:
 
 
 def from_selection(turn: Turn) -> AnswerContext:
-    """Return the selection as the only source; the index is asked just where it stands and what its words weigh.
-
-    Without a model there is nothing to say of it but what the docs say: then they are searched for its words.
-    """
+    """Return the selection as the only source; the index is asked just where it stands and what its words weigh."""
     try:
-        if turn.models.generator.name == Extractive.name:
-            context = from_index(turn, turn.query.selected_text or "")
-            if context.task.passages:
-                return context
         return _selected(turn, turn.snapshot())
     except IndexFault:
         # Whatever became of the index, the reader's own text is at hand.
         return _selected(turn, None)
+
+
+def about_selection(turn: Turn) -> AnswerContext:
+    """Return what the index has on a selection, for a generator that can only quote: the reader has read the selection.
+
+    Where that is nothing, the selection is the source.
+    """
+    with suppress(IndexFault):
+        context = from_index(turn, turn.query.selected_text or "")
+        if context.task.passages:
+            return context
+    return from_selection(turn)
 
 
 def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
@@ -328,6 +333,12 @@ def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tu
     for candidate in sorted(candidates, key=lambda c: -c.evidence):
         pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
     return tuple(_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
+
+
+def _named(chunk: Chunk, question: Question) -> bool:
+    """Whether a heading above a chunk holds a word of a question."""
+    terms = {term for heading in chunk.heading_path for w in lexical.words(heading, chunk.language) for term in w.terms}
+    return any(not terms.isdisjoint(alternative) for word in question.words for alternative in word)
 
 
 def _place(chunk: Chunk, url: str) -> Nearest:

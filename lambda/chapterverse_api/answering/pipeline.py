@@ -8,7 +8,7 @@ from contextlib import closing
 
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, Weights, from_index, from_selection
+from chapterverse_api.answering.context import AnswerContext, Weights, about_selection, from_index, from_selection
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal, segment
 from chapterverse_api.answering.segments import Segments
@@ -48,7 +48,9 @@ def answer_query(
     turn = Turn(query, resources, deadline or Deadline(), origins, turn_budget)
     turn.log_query()
 
-    context = from_selection(turn) if query.selected_text else from_index(turn)
+    quoting = turn.models.generator.name == Extractive.name
+    selected = about_selection if quoting else from_selection
+    context = selected(turn) if query.selected_text else from_index(turn)
     _log_retrieval(turn, context)
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
 
@@ -74,7 +76,7 @@ def answer_query(
     not_in_docs = segments.draft.refused or (failure != _STOPPED and not segments.verified.cited)
     if not_in_docs or segments.draft.is_cut:
         yield from map(_delta, segments.add(ours.refused if not_in_docs else ours.cut))
-    quoted = failure == _QUOTED or turn.models.generator.name == Extractive.name
+    quoted = quoting or failure == _QUOTED
     yield from turn.ended(answer(context, segments.verified, degraded, turn, quoted=quoted, not_in_docs=not_in_docs))
 
 

@@ -10,9 +10,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from chapterverse.calibration import read_weights
+from chapterverse.evaluation.quoting import CUT, cut_in_silence, repeats
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -30,6 +31,8 @@ from chapterverse_api.validation import checked
 
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
+#: What a segment is.
+Kind: TypeAlias = Literal["quote", "prose", "framing"]
 #: Answers a question, as `answer_query` does.
 Answer: TypeAlias = Callable[[ChatQuery, Resources], Events]
 
@@ -45,7 +48,8 @@ def judge(
     `citations` counts the citations of all segments, and `valid` those that name exactly one source that is in the
     index and verified again. `sentences` counts sentences with a claim, and `carried` those with a citation that the
     verifier keeps. `pairs` counts pairs of a sentence and its citation, and `precise` those that the verifier keeps.
-    `claims` are supported sentences with their section, for `holds`. `seconds` until the sources (`retrieve`), the
+    `claims` are supported sentences with their section, for `holds`. `quotes`, `silent_cuts` and `repeated` count as
+    `evaluation.quoting` does, and `segments` are those of the response. `seconds` until the sources (`retrieve`), the
     first words (`first`) and the end (`total`), without the opening of the index.
 
     Raises:
@@ -97,14 +101,14 @@ class _Sections:
         self._snapshot = snapshot
         self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
 
-    def kept(self, text: str, cited: Mapping[str, Place]) -> frozenset[str]:
+    def kept(self, text: str, cited: Mapping[str, Place], kind: Kind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
         sections = {i: self.passage(*place) for i, place in cited.items()}
         passages = tuple(replace(read[0], id=i) for i, read in sections.items() if read)
         if not passages:
             return frozenset()
         language = next(read[1] for read in sections.values() if read)
-        verified = verify((Span(text, tuple(cited)),), passages, language, self._weigh)
+        verified = verify((Span(text, tuple(cited), kind),), passages, language, self._weigh)
         citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
         return frozenset.intersection(*citations) if citations and not verified.flagged else frozenset()
 
@@ -142,7 +146,7 @@ class _Reading:
         self._languages = ("en", *snapshot.head.languages)
 
     def counts(self) -> dict[str, Any]:
-        segments = [(s, self._sections.kept(s.text, self._cited(s))) for s in self._segments()]
+        segments = [(s, self._sections.kept(s.text, self._cited(s), s.kind)) for s in self._segments()]
         judged = [(text, s, self._sections.kept(text, self._cited(s))) for s, _ in segments for text in _sentences(s)]
         return {
             "citations": sum(len(s.citations) for s, _ in segments),
@@ -152,6 +156,20 @@ class _Reading:
             "pairs": sum(len(s.citations) for _, s, _ in judged),
             "precise": sum(i in kept for _, s, kept in judged for i in s.citations),
             "claims": [self._claim(text, min(kept)) for text, _, kept in judged if len(kept) == 1],
+            **self._quotes(),
+        }
+
+    def _quotes(self) -> dict[str, Any]:
+        """Return how many quotes there are, how many pieces they cut in silence, and how many lines stand twice."""
+        segments = self._response.segments
+        places = [(s.text, next(iter(self._cited(s).values()), None)) for s in segments if s.kind == "quote"]
+        quotes = [(text, place) for text, place in places if place]
+        sections = [(text, self._sections.passage(*place)) for text, place in quotes]
+        return {
+            "segments": [s.model_dump() for s in segments],
+            "quotes": len(quotes),
+            "silent_cuts": sum(cut_in_silence(text, read[0].section) for text, read in sections if read),
+            "repeated": repeats([text for text, _ in quotes]),
         }
 
     def _cited(self, segment: Segment) -> dict[str, Place]:
@@ -164,12 +182,16 @@ class _Reading:
     def _segments(self) -> list[Segment]:
         """Return the segments with claims, without the service's own phrases."""
         ours = {phrase for tag in self._languages for phrase in astuple(phrases.of(tag))}
-        return [s for s in self._response.segments if s.text.strip() and s.text.strip() not in ours]
+        return [
+            s for s in self._response.segments if s.kind != "framing" and s.text.strip() and s.text.strip() not in ours
+        ]
 
 
 def _sentences(segment: Segment) -> Iterator[str]:
     """Yield sentences with a claim, without code, headings and announcements of what follows."""
     for sentence in split(segment.text):
         words = list(lexical.words(sentence.said))
+        if sentence.said.startswith(CUT):
+            continue
         if sentence.kind == "prose" and len(words) >= _LEAST_WORDS and not sentence.said.endswith((":", "：")):
             yield segment.text[sentence.start : sentence.end].strip()

@@ -138,16 +138,26 @@ class Asked:
 
     def __init__(self, task: GenerationRequest) -> None:
         self._language = task.language
-        self._weights = task.words.weights
-        self._total = sum(task.words.weights) or 1.0
+        self._weights: list[float] = []
         self._places: dict[int, list[int]] = {}
-        for i, word in enumerate(task.words.words):
-            for term in {term for alternative in word for term in alternative}:
-                self._places.setdefault(term, []).append(i)
-        self.names = frozenset(i for i, word in enumerate(task.words.words) if word in set(task.words.names))
+        names: set[int] = set()
+        for word, weight in zip(task.words.words, task.words.weights, strict=True):
+            # The whole of an identifier counts as much as all of its parts: `option_7` is not `option_8`.
+            parts = max(len(alternative) for alternative in word) - 1
+            shares = [1.0] if parts < 1 else [0.5, *[0.5 / parts] * parts]
+            for n, share in enumerate(shares):
+                for term in {alternative[n] for alternative in word if n < len(alternative)}:
+                    self._places.setdefault(term, []).append(len(self._weights))
+                if word in task.words.names:
+                    names.add(len(self._weights))
+                self._weights.append(weight * share)
+        self._total = sum(self._weights) or 1.0
+        self.names = frozenset(names)
 
     def read(self, text: str) -> tuple[frozenset[int], list[bool]]:
-        """Return the places of the question's words that a text holds, and for each of its words whether it is one."""
+        """Return the places of the question's words, or of their parts, that a text holds, and which of its own words
+        hold one.
+        """
         held: set[int] = set()
         hits = []
         for word in lexical.words(text, self._language):

@@ -126,23 +126,30 @@ def _blocks(section: str, start: int, end: int) -> Iterator[Block]:
     if len(lines) > 1 and kinds[1] == "entries":
         yield Block("entries", start, end, [Part(start, end)])
         return
-    at = next((i for i, kind in enumerate(kinds) if kind in ("list", "table")), len(lines))
-    if at:
-        yield _paragraph(section, start, lines[at - 1][1])
-    if at == len(lines):
-        return
-    if kinds[at] == "table":
-        stop = next((i for i in range(at, len(lines)) if kinds[i] != "table"), len(lines))
-        ruled = stop > at + 1 and not section[slice(*lines[at + 1])].strip("| \t:-")
-        rows = [Part(*line) for line in lines[at + 2 * ruled : stop]]
-        head = section[lines[at][0] : lines[at + 1][1]] if ruled else ""
-        yield Block("table", lines[at][0], lines[stop - 1][1], rows, head)
-        if stop < len(lines):
-            yield from _blocks(section, lines[stop][0], end)
-        return
-    items = list(_items(section, lines[at:]))
-    announces = section[items[-1].start : items[-1].end].endswith((":", "："))
-    yield Block("list", lines[at][0], end, items, announces=announces)
+    at = 0
+    while at < len(lines):
+        kind = kinds[at]
+        end_of_run = next((i for i in range(at + 1, len(lines)) if _ends(kind, kinds[i])), len(lines))
+        run, at = lines[at:end_of_run], end_of_run
+        if kind == "table":
+            yield _table(section, run)
+        elif kind == "list":
+            items = list(_items(section, run))
+            announces = section[items[-1].start : items[-1].end].endswith((":", "："))
+            yield Block("list", run[0][0], run[-1][1], items, announces=announces)
+        else:
+            yield _paragraph(section, run[0][0], run[-1][1])
+
+
+def _ends(kind: Kind, line: Kind) -> bool:
+    """Whether a line begins another block: a list holds all that follows, a paragraph no table and no list."""
+    return line != "table" if kind == "table" else kind != "list" and line in ("list", "table")
+
+
+def _table(section: str, lines: list[tuple[int, int]]) -> Block:
+    ruled = len(lines) > 1 and not section[slice(*lines[1])].strip("| \t:-")
+    head = section[lines[0][0] : lines[1][1]] if ruled else ""
+    return Block("table", lines[0][0], lines[-1][1], [Part(*line) for line in lines[2 * ruled :]], head)
 
 
 def _kind(section: str, line: tuple[int, int]) -> Kind:

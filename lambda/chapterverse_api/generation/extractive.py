@@ -11,6 +11,7 @@ import re
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
 
 from chapterverse_api import phrases
 from chapterverse_api.generation.answer_scores import Asked, ScoredPart, Section, score
@@ -24,7 +25,7 @@ WHOLE, WHOLE_TABLE, WHOLE_LIST = 80, 60, 160
 #: Lines up to which code is quoted whole, and of longer code those that are.
 CODE_LINES, CODE_SHOWN = 25, 16
 #: Characters of one sentence, item or row.
-LONGEST_PART = 1200
+LONGEST_PART = 900
 #: Sections that are quoted.
 SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score. For that a block beside
@@ -33,6 +34,8 @@ SECTIONS = 2
 WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS, OTHER_SIDE = 3.0, 0.5, 0.5, 0.1, 2.0
 #: A longer item is marked by its best sentence, in words.
 _LONGEST_MARK = 45
+#: Blocks that may be quoted beside the one that answers, and how far what introduces it and what it introduces reach.
+_CANDIDATES, _CHAIN = 60, 8
 #: Lines of fewer words may stand in two quotes.
 _REPEATABLE = 6
 
@@ -78,12 +81,12 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
     gain = OTHER_SIDE if task.frame == "comparison" else 0.0
     chosen = [Quote.around(best, task)]
     room = ROOM - chosen[0].words
-    waiting = {p: part for p, part in waiting.items() if part.score > weakest - NEIGHBOR - OTHER_SIDE}
+    waiting = {part.place: part for part in nlargest(_CANDIDATES, waiting.values(), key=lambda part: part.score)}
     while waiting:
         values = {p: _value(part, chosen) + gain * asked.share(part.held - held) for p, part in waiting.items()}
         place = max(values, key=values.__getitem__)
         part = waiting.pop(place)
-        if values[place] < weakest:
+        if values[place] < weakest or room <= 0:
             break
         quote = next((quote for quote in chosen if quote.section is part.section), None)
         if quote is None and len(chosen) == (1 if task.unsure else SECTIONS):
@@ -135,11 +138,13 @@ class Quote:
         quote.shown[at] = quote._fitting(at, place, listed)
         # Above a list, a table or code stands a paragraph, and above that may be labels.
         top = at
-        while top > 0 and (blocks[top - 1].announces or (blocks[top].kind != "paragraph" == blocks[top - 1].kind)):
+        while 0 < top > at - _CHAIN and (
+            blocks[top - 1].announces or (blocks[top].kind != "paragraph" == blocks[top - 1].kind)
+        ):
             top -= 1
             quote.shown[top] = quote._fitting(top, len(blocks[top].parts) - 1, listed)
         end = at
-        while end + 1 < len(blocks) and (
+        while end + 1 < min(len(blocks), at + _CHAIN) and (
             blocks[end].announces or (blocks[end].kind == "paragraph" and blocks[end + 1].kind == "code")
         ):
             end += 1
@@ -208,6 +213,9 @@ class Quote:
         """Return how many parts of a block are not shown, 0 where that is not known; None where all are."""
         block, shown, last = self.section.blocks[at], self.shown[at], len(self.section.blocks) - 1
         if any(block.parts[i].end - block.parts[i].start > LONGEST_PART for i in shown):
+            return 0
+        # What it introduces is further down than is shown.
+        if block.announces and at == max(self.shown) != last:
             return 0
         if block.kind == "paragraph":
             # Of what only introduces, the end is enough.

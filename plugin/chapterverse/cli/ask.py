@@ -92,7 +92,7 @@ def ask(
     if searched := answer["searched_as"]:
         said = "Following up on" if searched["reason"] == "follow_up" else "Showing results for"
         typer.echo(f"{said}: {searched['query']}\n")
-    _print_markdown(answer["response"])
+    _print_answer(answer)
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
     for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
         typer.echo(f"[{place.get('id', '·')}] {_name(place)}  {place['url'] or ''}")
@@ -221,11 +221,27 @@ def _conversation(file: Path) -> Any:
     return messages
 
 
-def _print_markdown(text: str) -> None:
+def _print_answer(answer: dict[str, Any]) -> None:
+    """Print the answer; on a terminal each quote in a frame, under its heading and its number, after what answers."""
     if not sys.stdout.isatty():
-        typer.echo(f"{text}\n")
+        typer.echo(f"{answer['response']}\n")
         return
     from rich.console import Console
     from rich.markdown import Markdown
+    from rich.panel import Panel
+    from rich.text import Text
 
-    Console().print(Markdown(text), "")
+    console = Console()
+    places = {place["id"]: place for place in answer["source_chunks"]}
+    for segment, following in zip(answer["segments"], [*answer["segments"][1:], None], strict=True):
+        headed = following is not None and following["kind"] == "quote" and segment["text"].strip().startswith("**")
+        if segment["kind"] == "quote" and segment["citations"]:
+            number = segment["citations"][0]
+            if segment["mark"]:
+                console.print(Text(" ".join(segment["mark"].split()), style="bold green"))
+            title = Text(f"[{number}] {_name(places[number])}", style="bold cyan")
+            console.print(Panel(Markdown(segment["text"]), title=title, title_align="left", border_style="cyan"))
+        # The frame has the heading that stands over a quote.
+        elif not (segment["kind"] == "framing" and headed):
+            console.print(Markdown(segment["text"]))
+    console.print()

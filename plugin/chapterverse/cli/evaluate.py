@@ -96,6 +96,9 @@ def eval_(
     citation_recall       share of the sentences that a section cited there carries
     nuggets               share of the facts that the answer holds
     cited.page, .section  share of the answerable questions with an expected page, or section, among the cited
+    begins, key           share of the rows with a "key" whose answering block, and sentence, is quoted
+    key.first, .marked    share of them with the sentence in the first quote, and marked there
+    quotes.whole, .once   share of the answers whose quotes cut nothing in silence, and repeat nothing
     refused@unanswerable  share of the unanswerable questions that were refused at last
     answered@answerable   share of the answerable ones that were not: 1 less the false refusals
     caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations catches

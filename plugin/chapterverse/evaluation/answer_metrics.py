@@ -10,6 +10,12 @@ higher is better, averaged over the questions that they are defined for:
     nuggets                share of the expected facts in the answer; 0 for a refusal
     cited.page             1 if any citation leads to an expected page; 0 for a refusal
     cited.section          the same for an expected section
+    key                    1 if the words that answer are quoted; 0 for a refusal
+    key.first              1 if they are in the first quote
+    key.marked             1 if the first quote marks them
+    begins                 1 if their block is quoted
+    quotes.whole           1 if no list, table or code of a section is cut without saying so
+    quotes.once            1 if no line stands in two quotes
     refused@unanswerable   share of the unanswerable questions that were refused, at any stage
     answered@answerable    share of the answerable ones that were not
 
@@ -32,10 +38,15 @@ Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 VALIDITY, PRECISION, RECALL = "citation_validity", "citation_precision", "citation_recall"
 NUGGETS, CITED_PAGE, CITED_SECTION = "nuggets", "cited.page", "cited.section"
+BEGINS, KEY, KEY_FIRST, KEY_MARKED = "begins", "key", "key.first", "key.marked"
+QUOTES_WHOLE, QUOTES_ONCE = "quotes.whole", "quotes.once"
 REFUSED, ANSWERED = "refused@unanswerable", "answered@answerable"
 
 #: Every figure of answers that may have a bar.
-NAMES = (VALIDITY, PRECISION, RECALL, NUGGETS, CITED_PAGE, CITED_SECTION, REFUSED, ANSWERED)
+NAMES = (
+    VALIDITY, PRECISION, RECALL, NUGGETS, CITED_PAGE, CITED_SECTION, BEGINS, KEY, KEY_FIRST, KEY_MARKED, QUOTES_WHOLE,
+    QUOTES_ONCE, REFUSED, ANSWERED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,9 @@ class AnswerResult:
         sentences, carried: number of sentences with a claim, and of those that a section cited there supports.
         pairs, precise: number of pairs of a sentence and its citation, and of those whose section supports it.
         nuggets, contained: number of expected facts, and of those in the answer.
+        quotes, silent_cuts, repeated: number of quotes, of pieces that they cut without saying so, and of lines that
+            stand in two of them.
+        key: the figures of `quoting.AnswerKey`; empty where the row states no key.
         seconds: until the sources (`retrieve`), the first words (`first`) and the end (`total`).
         degraded: why the answer was not made as configured; it then counts for no figure.
     """
@@ -71,6 +85,10 @@ class AnswerResult:
     precise: Count = 0
     nuggets: Count = 0
     contained: Count = 0
+    quotes: Count = 0
+    silent_cuts: Count = 0
+    repeated: Count = 0
+    key: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: str | None = None
 
@@ -84,11 +102,15 @@ class AnswerResult:
             return {}
         counts = {VALIDITY: (self.valid, self.citations), PRECISION: (self.precise, self.pairs)}
         counts[RECALL] = (self.carried, self.sentences)
+        whole = {QUOTES_WHOLE: float(not self.silent_cuts), QUOTES_ONCE: float(not self.repeated)}
+        quoted = whole if self.quotes else {}
         if not answerable:
-            return {**_shares(counts), REFUSED: float(self.refused)}
+            return {**_shares(counts), **quoted, REFUSED: float(self.refused)}
         counts[NUGGETS] = (self.contained, self.nuggets)
         return {
             **_shares(counts),
+            **quoted,
+            **self.key,
             CITED_PAGE: float(any(c.match for c in self.cited)),
             CITED_SECTION: float(any(c.match == "anchor" for c in self.cited)),
             ANSWERED: float(not self.refused),

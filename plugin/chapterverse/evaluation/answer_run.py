@@ -42,7 +42,7 @@ def answer(run: Run, questions: Sequence[QuestionRow], session: Session, setting
                 raise IndexLocked(
                     f"The index of {run.index.site} was published anew while its questions were answered: run it again."
                 )
-            answers.append(_answer(question, judged, site))
+            answers.append(_answer(question, run.rows[done].expected, judged, site))
             claims += judged["claims"] if not judged["degraded"] else ()
         report("Answering questions", len(questions), len(questions))
         caught = _test_check(claims, session, report)
@@ -53,9 +53,10 @@ def answer(run: Run, questions: Sequence[QuestionRow], session: Session, setting
     return replace(run, rows=rows, generator=settings.generator, caught=caught, interrupted=interrupted)
 
 
-def _answer(question: QuestionRow, judged: dict[str, Any], site: SitePlaces) -> AnswerResult:
-    expected = distinct(site.place(address) for address in question.expected)
-    counted = ("citations", "valid", "sentences", "carried", "pairs", "precise")
+def _answer(question: QuestionRow, addresses: Sequence[str], judged: dict[str, Any], site: SitePlaces) -> AnswerResult:
+    expected = distinct(site.place(address) for address in addresses)
+    counted = ("citations", "valid", "sentences", "carried", "pairs", "precise", "quotes", "silent_cuts", "repeated")
+    segments = [] if judged["status"] == "not_in_docs" else judged["segments"]
     return AnswerResult(
         status=judged["status"],
         confidence=judged["confidence"],
@@ -66,6 +67,7 @@ def _answer(question: QuestionRow, judged: dict[str, Any], site: SitePlaces) -> 
         contained=0
         if judged["status"] == "not_in_docs"
         else sum(n.stands_in(judged["text"]) for n in question.nuggets),
+        key=question.key.figures(segments) if question.key else {},
         seconds=judged["seconds"],
         degraded=judged["degraded"],
     )

@@ -2,7 +2,9 @@
 
 A judged question also states its answer: `expected`, a list of addresses of pages or sections (`url#anchor`), or
 `"answerable": false` if the documentation holds no answer. `nuggets` are facts that the answer must contain (see
-`evaluation.nuggets`).
+`evaluation.nuggets`). `key` is the sentence, item, row or line of code that answers, `begins` the beginning of its
+block (see `evaluation.quoting`). In place of `expected` a row may name the `file` and the `heading` that answer. With a
+`key` that is null the documentation holds no answer.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 
 from chapterverse.errors import InputError
 from chapterverse.evaluation.nuggets import Nugget, read_nuggets
+from chapterverse.evaluation.quoting import AnswerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class QuestionRow:
         expected: distinct addresses of its answer, as written; only `read_judged` reads them.
         answerable: whether the documentation answers it; only `read_judged` reads it.
         nuggets: facts of its answer; only `read_judged` reads them.
+        key: the words that answer, where the row states them; only `read_judged` reads them.
+        file, heading: source of the answer, where no address is expected.
     """
 
     id: str
@@ -35,6 +40,9 @@ class QuestionRow:
     expected: tuple[str, ...] = ()
     answerable: bool = True
     nuggets: tuple[Nugget, ...] = ()
+    key: AnswerKey | None = None
+    file: str = ""
+    heading: str | None = None
 
 
 def read_questions(file: Path) -> list[QuestionRow]:
@@ -81,16 +89,24 @@ def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
     if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not isinstance(row.get("id"), str):
         raise InputError(f'{place}: a row needs "id" and "question", both strings.')
     _check_unicode(row["id"] + row["question"], place)
-    return QuestionRow(row["id"], row["question"], row.get("history"), place), row
+    history = row.get("history")
+    if isinstance(history, list):
+        # Earlier questions alone are enough.
+        history = [{"role": "user", "content": turn} if isinstance(turn, str) else turn for turn in history]
+    return QuestionRow(row["id"], row["question"], history, place), row
 
 
 def _judged(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
-    expected, answerable = row.get("expected", []), row.get("answerable", True)
+    expected, answerable = row.get("expected", []), row.get("answerable", "key" not in row or row["key"] is not None)
+    texts = {name: row.get(name) for name in ("key", "begins", "file", "heading")}
+    if wrong := next((n for n, text in texts.items() if text is not None and not isinstance(text, str)), None):
+        raise InputError(f'{question.place}: "{wrong}" must be a string.')
+    _check_unicode("".join(text or "" for text in texts.values()), question.place)
     if not isinstance(expected, list) or not all(isinstance(a, str) and a.strip() for a in expected):
         raise InputError(f'{question.place}: "expected" must be a list of addresses.')
     if not isinstance(answerable, bool):
         raise InputError(f'{question.place}: "answerable" must be true or false.')
-    if answerable and not expected:
+    if answerable and not expected and not texts["file"]:
         raise InputError(f'{question.place}: a row needs an address in "expected", or "answerable": false.')
     if expected and not answerable:
         raise InputError(f'{question.place}: a row that is not answerable has nothing in "expected".')
@@ -102,7 +118,11 @@ def _judged(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     if nuggets and not answerable:
         raise InputError(f'{question.place}: a row that is not answerable has nothing in "nuggets".')
     places = tuple(dict.fromkeys(a.strip() for a in expected))
-    return replace(question, expected=places, answerable=answerable, nuggets=nuggets)
+    key = AnswerKey(texts["key"], texts["begins"] or "") if texts["key"] else None
+    file, heading = texts["file"] or "", texts["heading"]
+    return replace(
+        question, expected=places, answerable=answerable, nuggets=nuggets, key=key, file=file, heading=heading
+    )
 
 
 def _check_unicode(text: str, place: str) -> None:

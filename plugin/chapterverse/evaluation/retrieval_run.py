@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
+from urllib.parse import urldefrag
 
 from chapterverse.errors import IndexLocked, InputError, ProviderError
 from chapterverse.evaluation.metrics import DEPTH
 from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, distinct, match, pages, ranks
 from chapterverse.evaluation.questions import QuestionRow
+from chapterverse.evaluation.quoting import bare
 from chapterverse.evaluation.runs import IndexInfo, Result, Row, Run
-from chapterverse.model import Head, utc_now
+from chapterverse.model import Chunk, Head, utc_now
 from chapterverse.progress import Progress
 from chapterverse.session import Session
 from chapterverse.settings import Settings
@@ -32,7 +35,9 @@ def examine(questions: Sequence[QuestionRow], session: Session, settings: Settin
     """
     snapshot: Snapshot = session.snapshot()
     head = snapshot.head
-    site = SitePlaces((head.base_url, settings.base_url), (point.chunk for point in snapshot.points()))
+    chunks = [point.chunk for point in snapshot.points()]
+    site = SitePlaces((head.base_url, settings.base_url), chunks)
+    questions = [_placed(question, chunks) for question in questions]
     rows, floor = [], 0.0
     for done, question in enumerate(questions):
         report("Asking questions", done, len(questions))
@@ -46,6 +51,17 @@ def examine(questions: Sequence[QuestionRow], session: Session, settings: Settin
         for address in row.missing
     ]
     return Run(_index(head, settings), floor, utc_now(), tuple(rows), tuple(warnings))
+
+
+def _placed(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
+    """Return the question with the addresses of the file that it names; the root of the index may lie deeper."""
+    if question.expected or not question.answerable:
+        return question
+    held = [c for c in chunks if f"/{question.file}".endswith(f"/{c.source_file_path}")]
+    if not held:
+        raise InputError(f"{question.place}: the index holds no page of the file {question.file!r}.")
+    named = [c.url for c in held if question.heading and bare(c.section_heading or "") == bare(question.heading)]
+    return replace(question, expected=tuple(dict.fromkeys(named or [urldefrag(held[0].url).url])))
 
 
 def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[str, Any]:

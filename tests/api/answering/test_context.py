@@ -8,7 +8,15 @@ from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.filters import CONDITIONS
 from chapterverse.settings import Settings
-from chapterverse_api.answering.context import SNIPPET, AnswerContext, Weights, from_index, from_selection
+from chapterverse_api.answering.context import (
+    CLOSE,
+    SNIPPET,
+    AnswerContext,
+    Weights,
+    about_selection,
+    from_index,
+    from_selection,
+)
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service
@@ -111,8 +119,33 @@ def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) 
 
 
 def test_nearest_are_three_pages_at_most_each_once(service: Service) -> None:
-    material = found(service, "quill zebra xylophone")
+    material = found(service, "quill zebra xylophone caching themes deploying options")
     assert len({n.chapter for n in material.nearest}) == len(material.nearest) == 3
+
+
+def test_a_question_about_something_else_points_to_no_page_that_its_words_do_not_name(service: Service) -> None:
+    material = found(service, "Who won the world cup of entries in Paris with zebras?")
+    assert (material.task.passages, material.off_topic, material.nearest) == ((), True, ())
+    assert 0 < material.evidence < CLOSE
+
+
+def test_small_talk_is_not_searched_for(service: Service) -> None:
+    material = found(service, "Danke schön!")
+    assert (material.task.passages, material.off_topic, material.nearest) == ((), True, ())
+    assert (material.language, material.retrieval_used) == ("de", False)
+
+
+def test_a_selection_is_searched_for_by_its_rarest_words(service: Service) -> None:
+    text = "Each deployment is numbered. Kettles sing."
+    turn = Turn(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
+    material = about_selection(turn)
+    assert (material.mode, material.sources[0].section, material.searched_as) == ("rag", "Rolling back", None)
+    assert (material.task.selection, material.task.selected) == (text, False)
+
+
+def test_a_selection_of_which_the_docs_say_nothing_is_the_source(service: Service) -> None:
+    turn = Turn(ChatQuery.model_validate({"selected_text": "Kettles sing."}), service.resources)
+    assert about_selection(turn).mode == "selected_text"
 
 
 def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> None:
@@ -125,10 +158,10 @@ def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> No
 
 
 def test_a_filter_restricts_where_answers_come_from(service: Service) -> None:
-    only = found(service, "How do I install Quill?", filters={"source_file_path": "cache.md"})
+    only = found(service, "How do I install Quill for caching?", filters={"source_file_path": "cache.md"})
     assert {s.chapter for s in only.sources} <= {"Caching"}
     assert {n.chapter for n in only.nearest} == {"Caching"}
-    both = found(service, "Quill", filters={"chapter_title": ["Caching", "Deploying"]})
+    both = found(service, "Quill caching deploying", filters={"chapter_title": ["Caching", "Deploying"]})
     assert {n.chapter for n in both.nearest} == {"Caching", "Deploying"}
 
 

@@ -109,7 +109,8 @@ def test_an_uncertain_answer_is_one_quote_that_says_so_and_where_to_look_on(serv
     answer = ask(service, "nginx cache headers")
     assert answer.status == "partial"
     assert answer.response.startswith(phrases.of("en").unsure)
-    assert {len(s.citations) for s in answer.segments} == {0, 1}
+    assert [(s.kind, len(s.citations)) for s in answer.segments] == [("framing", 0), ("framing", 0), ("quote", 1)]
+    assert answer.segments[-1].mark
     assert answer.nearest[0].url == "https://quill.example.com/docs/cache/#clearing-the-cache"
 
 
@@ -405,8 +406,9 @@ def test_degraded_outranks_partial_and_a_refusal_outranks_both(index: Path) -> N
     assert ask(service, "What is the weather in Paris?").status == "not_in_docs"
 
 
-def test_a_selection_is_the_only_source(service: Service) -> None:
+def test_a_selection_is_the_only_source_of_a_model(index: Path) -> None:
     selection = "Each deployment is numbered. Deployment 41 can be made live again."
+    service, _ = told(index, Span("Each deployment is numbered.", ("1",)))
     answer = ask(service, "What is numbered?", selected_text=selection, page_url=f"{quill.BASE}deploy/")
     (source,) = answer.source_chunks
     assert source.model_dump() == {
@@ -417,6 +419,30 @@ def test_a_selection_is_the_only_source(service: Service) -> None:
     assert answer.sources_cited == [f"{quill.BASE}deploy/"]
     assert "Each deployment is numbered." in answer.response
     assert "30 days" not in answer.response
+
+
+def test_without_a_model_the_docs_are_quoted_on_a_selection_and_not_the_selection(service: Service) -> None:
+    selection = "Each deployment is numbered."
+    answer = ask(service, "How long?", selected_text=selection, page_url=f"{quill.BASE}deploy/")
+    (quote,) = (s for s in answer.segments if s.kind == "quote")
+    assert (answer.mode, answer.source_chunks[0].section) == ("rag", "Rolling back")
+    assert quote.mark == "`quill deploy --to 41` makes deployment 41 live again, within 30 days."
+
+
+@pytest.mark.parametrize(("said", "language"), [("thanks!", "en"), ("Bist du ein Mensch?", "de"), ("讲个笑话", "zh")])
+def test_small_talk_gets_one_friendly_sentence_in_its_language(service: Service, said: str, language: str) -> None:
+    answer = ask(service, said)
+    assert (answer.status, answer.response) == ("not_in_docs", phrases.of(language).purpose)
+    assert (answer.nearest, answer.source_chunks) == ([], [])
+
+
+def test_the_first_quote_is_of_the_first_source_and_cites_one_section_to_the_letter(service: Service) -> None:
+    answer = ask(service, QUESTION)
+    crumb, quote, *_ = answer.segments
+    assert (crumb.kind, crumb.text, crumb.check) == ("framing", "**Caching › Clearing the cache**\n\n", "none")
+    assert (quote.kind, quote.citations, quote.check) == ("quote", [answer.source_chunks[0].id], "confirmed")
+    assert quote.mark
+    assert quote.mark in quote.text
 
 
 def test_a_selection_without_a_question_is_explained_from_itself(service: Service) -> None:

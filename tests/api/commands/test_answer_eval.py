@@ -56,7 +56,7 @@ def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
 
 
 def test_our_own_words_are_not_asked_for_a_source(service: Service) -> None:
-    assert "Quoted from the documentation" in judge(service.resources, CLEAN, None)["text"]
+    assert judge(service.resources, CLEAN, None)["text"].startswith("**Caching › Clearing the cache**")
     refused = judge(service.resources, "Who won the world cup in 1998?", None)
     assert (refused["status"], refused["sentences"], refused["citations"], refused["claims"]) == (
         "not_in_docs",

@@ -1,194 +1,281 @@
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.calibration import Question
 from chapterverse.errors import ConfigurationError
+from chapterverse.evaluation.quoting import cut_in_silence
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
-from chapterverse_api.generation import Draft, GenerationRequest, Passage, Span, open_generator
-from chapterverse_api.generation.blocks import split
-from chapterverse_api.generation.extractive import ANNOUNCED, WINDOW_WORDS, Extractive
+from chapterverse_api import phrases
+from chapterverse_api.generation import Draft, GenerationRequest, Passage, open_generator
+from chapterverse_api.generation.answer_scores import PASSAGES, Features, score, weights
+from chapterverse_api.generation.extractive import (
+    CODE_LINES,
+    CODE_SHOWN,
+    LONGEST_PART,
+    ROOM,
+    SECTIONS,
+    WHOLE,
+    WHOLE_LIST,
+    Extractive,
+)
+from chapterverse_api.grounding.quotation import verbatim
+
+URL = "https://docs.example/guide/#part"
 
 
-def passage(text: str, number: str = "1", path: Sequence[str] = ("Guide", "Part"), score: float = 0.9) -> Passage:
-    return Passage(number, tuple(path), text, text, frozenset(), score, score, None, None)
+def passage(
+    text: str, number: str = "1", path: Sequence[str] = ("Guide", "Part"), rank: float = 0.9, *, whole: bool = True
+) -> Passage:
+    return Passage(number, tuple(path), text, text, frozenset(), rank, rank, URL, None, whole)
 
 
-def task(question: str, *passages: Passage, language: str = "en") -> GenerationRequest:
+def task(
+    question: str,
+    *passages: Passage,
+    language: str = "en",
+    frame: str = "",
+    unsure: bool = False,
+    selection: str = "",
+) -> GenerationRequest:
     words = tuple((w.terms,) for w in lexical.words(question, language))
-    return GenerationRequest(question, Question(words, (1.0,) * len(words)), passages, language)
+    asked = Question(words, (1.0,) * len(words))
+    return GenerationRequest(question, asked, passages, language, unsure, selection=selection, frame=frame)
 
 
-def draft(question: str, *passages: Passage) -> Draft:
-    return tuple(Extractive().generate(task(question, *passages)))
+def draft(request: GenerationRequest) -> Draft:
+    spans = tuple(Extractive().generate(request))
+    for span in spans:
+        assert span.kind in ("quote", "framing")
+        assert span.mark is None or span.mark in span.text
+        if span.kind == "quote":
+            assert verbatim(span, request.passages), span.text
+    return spans
 
 
-def answer(question: str, *passages: Passage) -> str:
-    first, *quotes = draft(question, *passages)
-    assert first == Span("Quoted from the documentation:\n\n", kind="framing")
-    assert all(len(q.citations) == 1 for q in quotes)
-    return "".join(q.text for q in quotes)
+def answer(question: str, *passages: Passage, frame: str = "") -> str:
+    return "".join(s.text for s in draft(task(question, *passages, frame=frame)))
 
 
-def prose(word: str, sentences: int) -> str:
-    return " ".join(f"Sentence {i} of nine words is about the {word}." for i in range(sentences))
+def quoted(question: str, *passages: Passage, frame: str = "") -> list[str]:
+    return [s.text for s in draft(task(question, *passages, frame=frame)) if s.kind == "quote"]
+
+
+def marked(question: str, *passages: Passage, frame: str = "") -> str | None:
+    return next(s.mark for s in draft(task(question, *passages, frame=frame)) if s.kind == "quote")
+
+
+def prose(word: str, count: int) -> str:
+    return " ".join(f"Sentence {i} of nine words is about the {word}." for i in range(count))
 
 
 def test_a_short_section_is_quoted_whole_under_its_headings() -> None:
-    assert answer("How do teapots sing?", passage("Teapots sing when hot.\n\nThey stop when cold.")) == (
-        "**Guide › Part**\n\nTeapots sing when hot.\n\nThey stop when cold."
-    )
+    spans = draft(task("How do teapots sing?", passage("Teapots sing when hot.\n\nTeapots stop when cold.")))
+    assert [(s.text, s.kind, s.citations) for s in spans] == [
+        ("**Guide › Part**\n\n", "framing", ()),
+        ("Teapots sing when hot.\n\nTeapots stop when cold.", "quote", ("1",)),
+    ]
+    assert spans[1].mark == "Teapots sing when hot."
 
 
-def test_the_window_that_speaks_of_the_question_is_chosen() -> None:
+def test_the_paragraph_that_speaks_of_the_question_is_quoted_whole() -> None:
     text = f"{prose('kettle', 8)}\n\n{prose('teapot', 8)}\n\n{prose('cup', 8)}"
-    assert (
-        "Sentence 0 of nine words is about the teapot."
-        in answer("Where is the teapot?", passage(text)).split("\n\n")[1]
-    )
+    assert quoted("Where is the teapot?", passage(text)) == [prose("teapot", 8)]
 
 
-def test_a_long_paragraph_is_quoted_from_where_it_speaks_of_the_question() -> None:
-    text = f"{prose('kettle', 12)} The teapot hides here. {prose('kettle', 12)}"
-    assert "The teapot hides here." in answer("Where is the teapot?", passage(text))
+def test_a_long_paragraph_is_quoted_from_where_it_speaks_of_the_question_and_says_so() -> None:
+    text = f"{prose('kettle', 12)} The teapot hides here. {prose('cup', 12)}"
+    (found,) = quoted("Where is the teapot?", passage(text))
+    assert found.startswith("The teapot hides here. Sentence 0 of nine words is about the cup.")
+    assert found.endswith(f"\n\n… [Part]({URL})")
 
 
-def test_two_passages_are_quoted_each_with_its_own_citation() -> None:
-    one, two = passage("Teapots sing.", "1"), passage("Teapots dance on ice.", "2", ("Other",))
-    spans = draft("Do teapots sing?", one, two)
-    assert [s.citations for s in spans] == [(), ("1",), ("2",)]
-
-
-def test_quotes_stand_in_the_order_of_the_sources_and_what_does_not_speak_of_the_question_is_left_out() -> None:
-    one, two = passage("Kettles sing.", "1"), passage("Teapots dance on ice.", "2", ("Teapots",))
-    assert [s.citations for s in draft("Do teapots dance?", one, two)] == [(), ("2",)]
-    three = passage("Teapots sing.", "3")
-    assert [s.citations for s in draft("Do teapots dance?", three, two)] == [(), ("3",), ("2",)]
-
-
-def test_the_same_words_are_not_quoted_twice() -> None:
-    spans = draft("Do teapots sing?", passage("Teapots sing.", "1"), passage("Teapots sing.", "2", ("Other",)))
-    assert [s.citations for s in spans] == [(), ("1",)]
-
-
-def test_under_one_heading_it_stands_once() -> None:
-    text = f"{prose('teapot lid', 7)}\n\n{prose('teapot handle', 7)}"
-    found = answer("teapot lid handle", passage(text))
-    assert found.count("**Guide › Part**") == 1
-    assert found.index("lid") < found.index("handle")
-
-
-def test_code_comes_with_what_announces_it() -> None:
-    text = "Teapots sing.\n\nTo make one sing, run:\n\n```sh\nteapot --sing\n```\n\nThat is all."
-    assert answer("teapots sing", passage(text)).endswith(text)
-
-
-def test_a_quote_does_not_begin_with_what_was_announced_before_it() -> None:
-    text = f"{prose('kettle', 7)}\n\nTo make a kettle whistle, run:\n\n```sh\nteapot spout\n```\n\nDone."
-    found = answer("teapot spout", passage(text))
-    assert "run:\n\n```sh\nteapot spout\n```" in found
+def test_code_comes_with_what_introduces_it_and_the_other_way_round() -> None:
+    text = "Cups break.\n\nTo make it sing, run:\n\n```sh\nteapot --sing\n```\n\nThat is all about cups and lids."
+    for question in ("teapot", "make sing"):
+        assert "To make it sing, run:\n\n```sh\nteapot --sing\n```" in quoted(question, passage(text))[0]
 
 
 def test_a_label_comes_with_its_tab_or_not_at_all() -> None:
-    filling = prose("teapot", 6)
-    assert "**macOS**" not in answer("teapot", passage(f"{filling}\n\n**macOS**\n\n{'boil ' * 200}it."))
-    assert answer("teapot", passage(f"{filling}\n\n**macOS**\n\nBoil it.")).endswith("**macOS**\n\nBoil it.")
+    filling = prose("lid", 14)
+    assert (
+        "**macOS**\n\nBoil the teapot." in quoted("teapot", passage(f"{filling}\n\n**macOS**\n\nBoil the teapot."))[0]
+    )
+    assert "**macOS**" not in quoted("teapot", passage(f"{prose('teapot', 9)}\n\n**macOS**\n\n{prose('cup', 9)}"))[0]
 
 
-def test_nothing_but_an_announcement_is_better_than_silence() -> None:
-    assert answer("teapot", passage("The teapot:")).endswith("The teapot:")
-    assert answer("teapot", passage("Kettle:"), passage("A teapot sings.", "2")).endswith("A teapot sings.")
+def test_a_heading_is_no_answer_to_itself() -> None:
+    reduce = passage("How to reduce latency\n\nSet `cache` to true.", path=("Guide", "How to reduce latency"))
+    assert marked("How to reduce latency", reduce) == "Set `cache` to true."
 
 
-def test_the_nearest_code_follows_with_its_announcement() -> None:
-    text = f"{prose('teapot', 6)}\n\nMake tea:\n\n```sh\ntea\n```\n\nOr else:\n\n```sh\nteapot --whistle\n```"
-    found = answer("nine words whistle", passage(text))
-    assert found.endswith("teapot.\n\nOr else:\n\n```sh\nteapot --whistle\n```")
+def test_a_row_stands_under_its_header_and_the_rest_is_stated() -> None:
+    rows = [f"| `option_{i}` | Sets thing {i} of the teapot to another value. |" for i in range(20)]
+    head = "| option | meaning |\n| --- | --- |"
+    (found,) = quoted("option_7", passage("\n".join((head, *rows))))
+    assert found == f"{head}\n{rows[7]}\n\n… 19 more in [Part]({URL})"
+    assert marked("option_7", passage("\n".join((head, *rows)))) == rows[7]
 
 
-def test_code_is_shown_once() -> None:
-    code = "```sh\nteapot --sing\n```"
-    one = passage(f"Teapots sing when hot.\n\n{code}", "1")
-    two = passage(f"{prose('teapot dance', 7)}\n\n{code}", "2", ("Other",))
-    found = answer("teapot sing dance", one, two)
-    assert "dance" in found
-    assert found.count(code) == 1
+def test_an_entry_is_quoted_without_the_others() -> None:
+    entries = [f"**`option{i}`**\n: Sets thing {i} of the teapot to another value that fits." for i in range(12)]
+    (found,) = quoted("option3", passage("\n\n".join(entries)))
+    assert found == f"{entries[3]}\n\n… 11 more in [Part]({URL})"
+    assert marked("option3", passage("\n\n".join(entries))) == "Sets thing 3 of the teapot to another value that fits."
 
 
-def test_a_listing_is_left_where_it_stands() -> None:
-    listing = "```\n" + "teapot\n" * 30 + "```"
-    assert "teapot\nteapot" not in answer("teapot", passage(f"A teapot sings. See:\n\n{listing}\n\nAfter."))
-    assert listing in answer("teapot", passage(listing))
+def test_a_nested_item_comes_with_those_that_it_stands_in() -> None:
+    items = [f"- Thing {i} of the kettle is described in these words.\n  - Part {i} has a lid." for i in range(20)]
+    items[9] = "- Thing of the cup.\n  - The teapot whistles."
+    (found,) = quoted("teapot whistles", passage("\n".join(items)))
+    assert "- Thing of the cup.\n  - The teapot whistles." in found
+    assert f"more in [Part]({URL})" in found
+    assert not cut_in_silence(found, "\n".join(items))
 
 
-def test_lists_are_quoted_from_their_beginning_in_whole_items() -> None:
+def test_steps_are_quoted_from_the_first() -> None:
     items = [f"{i}. Do step {i} of the teapot with eleven careful words in it." for i in range(1, 12)]
-    _, *found = filter(None, answer("teapot step", passage("\n".join(items))).split("\n"))
-    assert found == items[: len(found)]
-    assert 3 <= len(found) < 11
+    (found,) = quoted("teapot steps", passage("\n".join(items)), frame="how_to")
+    lines, cut = found.split("\n\n")
+    shown = lines.split("\n")
+    assert shown == items[: len(shown)]
+    assert cut == f"… {11 - len(shown)} more in [Part]({URL})"
 
 
-def test_without_a_question_the_beginning_is_quoted() -> None:
-    text = f"{prose('teapot', 7)}\n\n{prose('kettle', 7)}"
-    assert answer("", passage(text)).startswith("**Guide › Part**\n\nSentence 0 of nine words is about the teapot.")
+def test_a_list_that_was_asked_for_is_longer() -> None:
+    items = "\n".join(f"- Teapot {i} is one of ten." for i in range(20))
+    assert len(quoted("teapots", passage(items))[0].split()) < len(items.split()) <= WHOLE_LIST
+    assert quoted("teapots", passage(items), frame="list") == [items]
+
+
+def test_of_a_section_that_is_not_all_here_the_rest_is_stated_without_a_number() -> None:
+    (found,) = quoted("teapot", passage("Intro of it.\n\n- A teapot.\n- A cup.", whole=False))
+    assert found.endswith(f"- A cup.\n\n… [Part]({URL})")
+
+
+def test_a_listing_is_shown_in_part_around_the_line_that_answers() -> None:
+    lines = [f"kettle_{i} = {i}" for i in range(60)]
+    lines[40] = "teapot = sings"
+    (found,) = quoted("teapot sings", passage("```py\n" + "\n".join(lines) + "\n```"))
+    code, cut = found.split("\n\n")
+    assert "teapot = sings" in code
+    assert code.startswith("```py\n")
+    assert code.endswith("\n```")
+    assert code.count("\n") == CODE_SHOWN + 1
+    assert cut == f"… {60 - CODE_SHOWN} more in [Part]({URL})"
+    whole = "```py\n" + "teapot\n" * CODE_LINES + "```"
+    assert quoted("teapot", passage(whole)) == [whole]
+
+
+def test_one_quote_where_one_answers() -> None:
+    one, two = passage("Teapots sing when hot.", "1"), passage("Cups break.", "2", ("Other",), 0.2)
+    assert len(quoted("Why do teapots sing?", one, two)) == 1
+
+
+def test_both_sides_of_a_comparison_are_quoted_each_from_its_source() -> None:
+    one = passage("A teapot brews tea and sings.", "1", ("Teapots",))
+    two = passage("A kettle boils water and whistles.", "2", ("Kettles",), 0.8)
+    spans = draft(task("teapot kettle", one, two, frame="comparison"))
+    assert sorted(s.citations for s in spans if s.kind == "quote") == [("1",), ("2",)]
+
+
+def test_the_same_words_are_not_quoted_twice() -> None:
+    text = "Teapots sing when they are hot and full."
+    assert len(quoted("Do teapots sing?", passage(text, "1"), passage(text, "2", ("Other",)))) == 1
+
+
+def test_an_unsure_answer_is_one_marked_passage() -> None:
+    one, two = passage("Teapots sing.", "1"), passage("Teapots dance on ice.", "2", ("Other",))
+    first, _, quote = draft(task("Do teapots sing?", one, two, language="de-CH", unsure=True))
+    assert first.text == f"{phrases.of('de').unsure}\n\n"
+    assert (quote.citations, quote.mark) == (("1",), "Teapots sing.")
+
+
+def test_a_selection_is_not_quoted_back() -> None:
+    found = draft(task("teapot", passage("The teapot sings. It is hot."), selection="teapot: The teapot\nsings."))
+    assert found[-1].mark == "It is hot."
 
 
 def test_a_heading_cannot_break_out_of_its_line() -> None:
-    found = answer("teapot", passage("A teapot.", path=("A *b* **c**", "d\ne")))
-    assert found == "**A b c › d e**\n\nA teapot."
+    assert answer("teapot", passage("A teapot.", path=("A *b* **c**", "d\ne"))) == "**A b c › d e**\n\nA teapot."
+    items = "\n".join(f"- Item {i} is a teapot of its own in many words." for i in range(30))
+    assert quoted("teapot", passage(items, path=("A [b](c)\nd",)))[0].endswith(f" more in [A b(c) d]({URL})")
 
 
-def test_the_first_words_are_in_the_language_of_the_answer() -> None:
-    spans = list(Extractive().generate(task("Kannen", passage("Kannen singen."), language="de-CH")))
-    assert spans[0].text == "Aus der Dokumentation zitiert:\n\n"
+def test_nothing_to_quote() -> None:
+    assert draft(task("teapot")) == ()
+    assert draft(task("teapot", passage(" \n\n"))) == ()
+    assert draft(task("teapot", passage("**Label**"))) == ()
 
 
-def test_no_passages_no_quotes() -> None:
-    assert draft("teapot") == (Span("Quoted from the documentation:\n\n", kind="framing"),)
-    assert len(draft("teapot", passage(" \n\n"))) == 1
+def test_every_feature_has_a_weight_and_only_the_first_passages_are_read() -> None:
+    assert len(weights()) == len(Features._fields)
+    passages = [passage(f"Teapot {i} sings.", str(i), (f"Part {i}",)) for i in range(9)]
+    assert {part.section.passage.id for part in score(task("teapot", *passages))} == set(map(str, range(PASSAGES)))
 
 
 SENTENCES = st.sampled_from(["The teapot sings.", "A kettle whistles:", "**Note**", "Cups break. Lids fall."])
 BLOCKS = st.one_of(
     SENTENCES,
     st.just("```sh\nteapot --sing\n\nkettle\n```"),
-    st.just("| teapot | kettle |\n| --- | --- |\n| 1. A | 2. B |"),
-    st.lists(SENTENCES, min_size=1, max_size=5).map(lambda items: "\n".join(f"- {item}" for item in items)),
+    st.integers(1, 40).map(lambda n: "\n".join(f"- item {i} of a teapot in words" for i in range(n))),
+    st.integers(1, 40).map(lambda n: "| a | b |\n| --- | --- |\n" + "\n".join(f"| teapot {i} | B |" for i in range(n))),
+    st.integers(1, 40).map(lambda n: "```py\n" + "\n".join(f"kettle({i})" for i in range(n)) + "\n```"),
     st.integers(1, 30).map(lambda n: prose("lid", n)),
 )
-SECTIONS = st.lists(BLOCKS, min_size=1, max_size=8).map("\n\n".join)
+DOCUMENTS = st.lists(BLOCKS, min_size=1, max_size=8).map("\n\n".join)
 
 
-@given(st.lists(SECTIONS, min_size=1, max_size=4), st.sampled_from(["teapot", "kettle lid", "", "zebra"]))
-def test_every_quote_is_made_of_whole_units_that_never_overlap(sections: list[str], question: str) -> None:
-    passages = [passage(text, str(i), ("Guide", f"Part {i}")) for i, text in enumerate(sections)]
-    _, *quotes = draft(question, *passages)
-    assert quotes
-    for quote in quotes:
-        section = sections[int(quote.citations[0])]
-        units = [u.text for u in split(section, "en")]
-        body = re.sub(r"^\*\*Guide › Part \d\*\*\n\n", "", quote.text.rstrip())
-        quoted = [u.text for u in split(body, "en")]
-        assert all(text in units for text in quoted)
-        words = sum(len(text.split()) for text in quoted)
-        assert words <= WINDOW_WORDS * ANNOUNCED * 2 or len(quoted) == 1
-        if any(not u.announces for u in split(section, "en")):
-            last = list(split(body, "en"))[-1]
-            assert not last.announces or section.rstrip().endswith(last.text)
+@settings(deadline=None)
+@given(st.lists(DOCUMENTS, min_size=1, max_size=4), st.sampled_from(["teapot", "kettle lid", "", "zebra"]))
+def test_no_quote_cuts_a_list_a_table_or_code_in_silence(documents: list[str], question: str) -> None:
+    passages = [passage(text, str(i), ("Guide", f"Part {i}")) for i, text in enumerate(documents)]
+    spans = [s for s in draft(task(question, *passages)) if s.kind == "quote"]
+    assert len(spans) <= SECTIONS
+    for span in spans:
+        assert not cut_in_silence(span.text, documents[int(span.citations[0])])
+        assert span.text != "**Note**"
 
 
-@pytest.mark.parametrize("unit", ["- a\n", "```\n", "a:\n\n", "**a**\n\n", "a. ", "1. a\n\n"])
+TABLE = "| a | b |\n| --- | --- |\n" + "\n".join(f"| teapot {i} | sets thing {i} |" for i in range(5000))
+LEVELS = "\n".join(f"{'  ' * (i % 5)}- teapot {i} of four hundred" for i in range(400))
+BAD = {
+    "a table of 5,000 rows": TABLE,
+    "a list of 400 items in five levels": LEVELS,
+    "only code": "```\n" + "teapot()\n" * 400 + "```",
+    "no sentence": "teapot " * 900,
+    "right to left": "إبريق الشاي يغني teapot عندما يكون ساخنا. " * 40,
+    "a paragraph of 3,000 words": prose("teapot", 333),
+    "a fence that is not closed": "Run:\n\n```sh\nteapot --sing\n- x",
+    "a fence that an item leaves open": "- Run the teapot:\n  ```sh\n  teapot\n- more",
+    "announcements of announcements": "A teapot:\n\n" * 300,
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_quoted_in_bounds_and_in_time(name: str) -> None:
+    started = time.process_time()
+    (found,) = quoted("teapot 7", passage(BAD[name]))
+    assert time.process_time() - started < 2
+    assert len(found) < LONGEST_PART + 400
+    assert len(found.split()) <= max(ROOM, WHOLE) + 40
+    assert found.count("```") % 2 == 0
+    if len(found) + 50 < len(BAD[name]):
+        assert f"[Part]({URL})" in found
+    assert not cut_in_silence(found, BAD[name])
+
+
+@pytest.mark.parametrize("unit", ["- a\n", "```\n", "a:\n\n", "**a**\n\n", "a. ", "1. a\n\n", "| a\nb\n"])
 def test_a_hostile_selection_is_answered_in_time(unit: str) -> None:
     started = time.process_time()
-    draft("a b c", passage(unit * (5000 // len(unit))))
-    assert time.process_time() - started < 5
+    draft(task("a b c", passage(unit * (5000 // len(unit)))))
+    assert time.process_time() - started < 2
 
 
 def test_generators_are_opened_by_name() -> None:

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from chapterverse_api import phrases
+from chapterverse_api.answering.small_talk import _data, language_of
+
+
+@pytest.mark.parametrize(
+    ("message", "language"),
+    [
+        ("thanks", "en"), ("Thank you!", "en"), ("tell me a funny joke", "en"), ("Are you human?", "en"),
+        ("What’s up", "en"), ("who are you?", "en"), ("Bist du ein Mensch?", "de"), ("qui es-tu ?", "fr"),
+        ("¿Quién eres?", "es"), ("你是机器人吗？", "zh"), ("ありがとう", "ja"), ("شكرا", "ar"),
+    ],
+)  # fmt: skip
+def test_small_talk_is_recognized_with_its_language(message: str, language: str) -> None:
+    assert language_of(message) == language
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "", "?!", "what is a bot", "what is it", "what can it do", "how do I say thanks to a contributor",
+        "hello world example", "help", "test", "are you able to deploy a joke server with one command and a config",
+        "no", "yes", "what are hooks", "wie installiere ich das", "tell me about yaml",
+    ],
+)  # fmt: skip
+def test_questions_are_not(message: str) -> None:
+    assert language_of(message) is None
+
+
+def test_every_language_of_ours_has_small_talk() -> None:
+    assert {tag for tag, _ in _data()} == set(phrases.LANGUAGES)
