@@ -1,6 +1,6 @@
 // @ts-check
 // The page around the chat: questions about its content, its search field, and the cited passages.
-import { kept, store, words } from './session.js';
+import { kept, more, store } from './session.js';
 
 /** The text that a page and its Markdown have in common. */
 const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
@@ -16,7 +16,7 @@ let looking = 0;
 
 /** @type {Attend} */
 export const attend = (host, config, open) => {
-  const strings = words(config, 'more/');
+  const strings = more(config);
   const button = document.createElement('button');
   /** The element last pointed at, tapped or focused. @type {Element} */
   let over = document.querySelector('pre:hover') ?? document.body;
@@ -128,8 +128,7 @@ const code = block => {
 export const go = anchor => {
   const { href } = anchor;
   const from = location.href;
-  const sources = /** @type {any[]} */ ([...anchor.closest('.turn')?.querySelectorAll('.source') ?? []]);
-  const text = sources.find(source => source.href === href)?.lastChild.textContent ?? '';
+  const text = anchor.source?.snippet ?? '';
   // Instant navigation sees clicks on the page's links only.
   const outside = Object.assign(document.createElement('a'), { href });
   clear();
@@ -197,7 +196,12 @@ const clear = () => {
   CSS.highlights?.delete('chapterverse');
 };
 
-addEventListener('keydown', ({ key }) => key === 'Escape' && clear(), true);
+addEventListener('keydown', event => {
+  if (event.key !== 'Escape') return;
+  // It closes the chat only where it has no mark to remove.
+  if (CSS.highlights?.has('chapterverse')) event.preventDefault();
+  clear();
+}, true);
 addEventListener('pagehide', clear);
 
 const cited = kept('chapterverse_cited');

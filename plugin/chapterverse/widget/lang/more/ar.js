@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'لا يوجد اتصال. سؤالك محفوظ: أعد المحاولة بعد عودة الاتصال.',
-  stopped: 'أُوقفت: هذه المسودة لم تُراجَع',
+  stopped: 'أُوقفت: الإجابة غير مكتملة',
   retry: 'إعادة المحاولة',
   slow: 'استغرق المساعد وقتًا طويلًا جدًا.',
   cut_off: 'انقطعت الإجابة.',
@@ -23,9 +23,13 @@ export default {
   follow_up: 'متابعة لـ {query}',
   alone: 'اسأل دونها',
   follow_ups: 'أسئلة تالية',
+  read_next: 'تابع القراءة',
+  ask_person: 'اسأل شخصًا',
+  ask_row: 'اسأل: {query}',
   copy: 'نسخ',
   copy_answer: 'نسخ الإجابة مع مصادرها',
   share: 'نسخ رابط لهذا السؤال',
+  export: 'حفظ المحادثة بصيغة Markdown',
   up: 'مفيدة',
   down: 'غير مفيدة',
   copied: 'تم النسخ',

@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'Keine Verbindung. Die Frage bleibt erhalten: Sobald die Verbindung steht, erneut versuchen.',
-  stopped: 'Gestoppt: Dieser Entwurf wurde nicht geprüft',
+  stopped: 'Gestoppt: Die Antwort ist nicht vollständig',
   retry: 'Erneut versuchen',
   slow: 'Der Assistent hat zu lange gebraucht.',
   cut_off: 'Die Antwort brach ab.',
@@ -23,9 +23,13 @@ export default {
   follow_up: 'Bezieht sich auf {query}',
   alone: 'Ohne Bezug fragen',
   follow_ups: 'Weiterfragen',
+  read_next: 'Weiterlesen',
+  ask_person: 'Einen Menschen fragen',
+  ask_row: 'Fragen: {query}',
   copy: 'Kopieren',
   copy_answer: 'Antwort mit Quellen kopieren',
   share: 'Link zu dieser Frage kopieren',
+  export: 'Gespräch als Markdown speichern',
   up: 'Hilfreich',
   down: 'Nicht hilfreich',
   copied: 'Kopiert',

@@ -2,7 +2,7 @@
 /** What the widget says later, and only to some. A number is the HTTP status that it explains. */
 export default {
   offline: 'You are offline. Your question is kept: try again when you are connected.',
-  stopped: 'Stopped: this draft was not checked',
+  stopped: 'Stopped: the answer is not complete',
   retry: 'Try again',
   slow: 'The assistant took too long.',
   cut_off: 'The answer broke off.',
@@ -23,9 +23,13 @@ export default {
   follow_up: 'Following up on {query}',
   alone: 'Ask without it',
   follow_ups: 'Ask next',
+  read_next: 'Read next',
+  ask_person: 'Ask a person',
+  ask_row: 'Ask: {query}',
   copy: 'Copy',
   copy_answer: 'Copy the answer with its sources',
   share: 'Copy a link to this question',
+  export: 'Save the conversation as Markdown',
   up: 'Helpful',
   down: 'Not helpful',
   copied: 'Copied',

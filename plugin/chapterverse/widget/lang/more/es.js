@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'Sin conexión. La pregunta se conserva: reintentar al volver a estar en línea.',
-  stopped: 'Detenida: este borrador no se ha comprobado',
+  stopped: 'Detenida: la respuesta no está completa',
   retry: 'Reintentar',
   slow: 'El asistente tardó demasiado.',
   cut_off: 'La respuesta se interrumpió.',
@@ -23,9 +23,13 @@ export default {
   follow_up: 'En relación con {query}',
   alone: 'Preguntar sin ello',
   follow_ups: 'Seguir preguntando',
+  read_next: 'Seguir leyendo',
+  ask_person: 'Preguntar a una persona',
+  ask_row: 'Preguntar: {query}',
   copy: 'Copiar',
   copy_answer: 'Copiar la respuesta con sus fuentes',
   share: 'Copiar un enlace a esta pregunta',
+  export: 'Guardar la conversación como Markdown',
   up: 'Útil',
   down: 'No es útil',
   copied: 'Copiado',

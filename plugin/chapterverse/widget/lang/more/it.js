@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'Sei offline. La domanda è conservata: riprova quando torna la connessione.',
-  stopped: 'Interrotta: questa bozza non è stata verificata',
+  stopped: 'Interrotta: la risposta non è completa',
   retry: 'Riprova',
   slow: 'L’assistente ha impiegato troppo tempo.',
   cut_off: 'La risposta si è interrotta.',
@@ -23,9 +23,13 @@ export default {
   follow_up: 'In seguito a {query}',
   alone: 'Chiedi senza',
   follow_ups: 'Chiedi ancora',
+  read_next: 'Continua a leggere',
+  ask_person: 'Chiedi a una persona',
+  ask_row: 'Chiedi: {query}',
   copy: 'Copia',
   copy_answer: 'Copia la risposta con le fonti',
   share: 'Copia un link a questa domanda',
+  export: 'Salva la conversazione come Markdown',
   up: 'Utile',
   down: 'Non utile',
   copied: 'Copiato',

@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'オフラインです。質問は保持されています。接続後に再試行してください。',
-  stopped: '停止しました：この下書きは未確認です',
+  stopped: '停止しました：回答は途中です',
   retry: '再試行',
   slow: 'アシスタントの応答に時間がかかりすぎました。',
   cut_off: '回答が途中で切れました。',
@@ -23,9 +23,13 @@ export default {
   follow_up: '「{query}」の続き',
   alone: '続きとせずに質問',
   follow_ups: '続けて質問',
+  read_next: '次に読む',
+  ask_person: '担当者に質問',
+  ask_row: '質問：{query}',
   copy: 'コピー',
   copy_answer: '回答を出典付きでコピー',
   share: 'この質問へのリンクをコピー',
+  export: '会話をMarkdownで保存',
   up: '役に立った',
   down: '役に立たなかった',
   copied: 'コピーしました',

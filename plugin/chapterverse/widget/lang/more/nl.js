@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'Geen verbinding. De vraag blijft bewaard: probeer het opnieuw zodra er verbinding is.',
-  stopped: 'Gestopt: dit concept is niet gecontroleerd',
+  stopped: 'Gestopt: het antwoord is niet volledig',
   retry: 'Opnieuw proberen',
   slow: 'De assistent deed er te lang over.',
   cut_off: 'Het antwoord brak af.',
@@ -23,9 +23,13 @@ export default {
   follow_up: 'Vervolg op {query}',
   alone: 'Vraag zonder',
   follow_ups: 'Vervolgvragen',
+  read_next: 'Verder lezen',
+  ask_person: 'Vraag het een mens',
+  ask_row: 'Vraag: {query}',
   copy: 'Kopiëren',
   copy_answer: 'Antwoord met bronnen kopiëren',
   share: 'Link naar deze vraag kopiëren',
+  export: 'Gesprek opslaan als Markdown',
   up: 'Nuttig',
   down: 'Niet nuttig',
   copied: 'Gekopieerd',

@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'Brak połączenia. Pytanie zostało zachowane: spróbuj ponownie, gdy połączenie wróci.',
-  stopped: 'Zatrzymano: ten szkic nie został sprawdzony',
+  stopped: 'Zatrzymano: odpowiedź jest niepełna',
   retry: 'Spróbuj ponownie',
   slow: 'Asystent odpowiadał zbyt długo.',
   cut_off: 'Odpowiedź urwała się.',
@@ -23,9 +23,13 @@ export default {
   follow_up: 'W nawiązaniu do {query}',
   alone: 'Zapytaj bez nawiązania',
   follow_ups: 'Kolejne pytania',
+  read_next: 'Czytaj dalej',
+  ask_person: 'Zapytaj człowieka',
+  ask_row: 'Zapytaj: {query}',
   copy: 'Kopiuj',
   copy_answer: 'Kopiuj odpowiedź ze źródłami',
   share: 'Kopiuj link do tego pytania',
+  export: 'Zapisz rozmowę jako Markdown',
   up: 'Przydatna',
   down: 'Nieprzydatna',
   copied: 'Skopiowano',

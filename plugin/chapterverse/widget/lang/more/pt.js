@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'Sem acesso à internet. A pergunta foi mantida: tente novamente quando o acesso voltar.',
-  stopped: 'Interrompida: este rascunho não foi verificado',
+  stopped: 'Interrompida: a resposta não está completa',
   retry: 'Tentar novamente',
   slow: 'O assistente demorou demais.',
   cut_off: 'A resposta foi interrompida.',
@@ -23,9 +23,13 @@ export default {
   follow_up: 'Em sequência a {query}',
   alone: 'Perguntar sem isso',
   follow_ups: 'Próximas perguntas',
+  read_next: 'Ler a seguir',
+  ask_person: 'Perguntar a uma pessoa',
+  ask_row: 'Perguntar: {query}',
   copy: 'Copiar',
   copy_answer: 'Copiar a resposta com as fontes',
   share: 'Copiar um link para esta pergunta',
+  export: 'Guardar a conversa como Markdown',
   up: 'Útil',
   down: 'Não é útil',
   copied: 'Copiado',

@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: '您已离线。问题已保留：联网后请重试。',
-  stopped: '已停止：此草稿未经核对',
+  stopped: '已停止：回答不完整',
   retry: '重试',
   slow: '助手响应超时。',
   cut_off: '回答中断了。',
@@ -23,9 +23,13 @@ export default {
   follow_up: '接着“{query}”',
   alone: '不联系上文再问',
   follow_ups: '继续提问',
+  read_next: '继续阅读',
+  ask_person: '咨询人工',
+  ask_row: '提问：{query}',
   copy: '复制',
   copy_answer: '复制回答及来源',
   share: '复制此问题的链接',
+  export: '将对话保存为 Markdown',
   up: '有帮助',
   down: '没有帮助',
   copied: '已复制',
