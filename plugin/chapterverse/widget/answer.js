@@ -123,7 +123,6 @@ export const createTurn = (panel, question, message) => {
       const words = strings[state === 'answered' && mode === 'selected_text' ? mode : state] ?? '';
       const row = quoted ? el('p', { className: 'status answered' }, el('span', { className: 'sr' }, words)) : status(state, words);
       foot.replaceChildren(row);
-      if (draft && draft.trim() !== response.trim()) foot.append(status('degraded', strings.revised));
       const told = [...quoted ? [] : foot.childNodes, render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
       const cited = order.flatMap(id => sources.filter(source => source.id === id));
       // The head of a quote names and links its source.
@@ -132,7 +131,7 @@ export const createTurn = (panel, question, message) => {
       if (listed.length) foot.append(list(strings.sources, listed, listed.map(({ id }, at) => `${order.indexOf(id) + 1 || at + 1}`)));
       if (nearest.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, nearest));
       this.ready = import('./turns.js').then(({ equip }) => (
-        equip(panel, { question, message, answer, cited, node, asked, body, foot, row }))).catch(() => {});
+        equip(panel, { question, message, answer, cited, revised: !!draft && draft.trim() !== response.trim(), node, asked, body, foot, row }))).catch(() => {});
       return told;
     },
 

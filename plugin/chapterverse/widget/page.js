@@ -6,11 +6,18 @@ import { kept, more, store } from './session.js';
 const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
 
 const sheet = new CSSStyleSheet();
-sheet.replaceSync('::highlight(chapterverse){background:Mark;color:MarkText}');
+sheet.replaceSync(`
+::highlight(chapterverse){background:Mark;color:MarkText}
+.chapterverse-row{all:unset;box-sizing:border-box;display:block;width:100%;padding:.6em 1em;border-bottom:1px solid #8884;cursor:pointer;font-weight:600;
+  overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.chapterverse-row:is(:hover,:focus-visible){text-decoration:underline}`);
 document.adoptedStyleSheets.push(sheet);
 
 /** Search fields or their containers. */
 const SEARCH = '[type=search],[role=search],[role=combobox],[name=q],[class*=search i]';
+/** Where their results are: Material, Zensical, MkDocs, DocSearch (Docusaurus, VitePress), VitePress' own, Pagefind. */
+const RESULTS = `.md-search__scrollwrap,.md-search-result,.DocSearch-Dropdown,.VPLocalSearchBox .results,.pagefind-ui__drawer,
+  #mkdocs-search-results,#properdocs-search-results,[data-chapterverse-results]`;
 
 let looking = 0;
 
@@ -51,12 +58,32 @@ export const attend = (host, config, open) => {
     const { top, bottom, left, right } = area.getBoundingClientRect();
     const { offsetWidth } = button;
     const last = innerHeight - 38;
-    // It hangs on a block's lower edge, off the code and the theme's own buttons; below a selection there is room for
-    // a phone's handles. A selection that fills the window has it outside.
-    const y = bottom + (area.localName ? -6 : 24);
-    const x = (area.localName ? area : document.body).matches(':dir(rtl)') ? left : right - offsetWidth;
+    const rtl = (area.localName ? area : document.body).matches(':dir(rtl)');
+    // The open panel would hide it.
+    const panel = host.shadowRoot?.querySelector('dialog[open]')?.getBoundingClientRect();
+    const x = rtl ? Math.max(left, panel?.right ?? 0) : Math.min(right, panel?.left ?? innerWidth) - offsetWidth;
+    // Below a selection there is room for a phone's handles. A selection that fills the window has it outside.
+    const y = area.localName ? below(area, x) : bottom + 24;
     button.style.top = `${y < last ? y : area.localName ? Math.max(last, top) : top - 38}px`;
     button.style.left = `${Math.max(8, Math.min(x, innerWidth - offsetWidth - 8))}px`;
+  };
+
+  /** Where it is off the code, the next line, and the theme's own buttons. @type {(block: Element, x: number) => number} */
+  const below = (block, x) => {
+    const { bottom } = block.getBoundingClientRect();
+    const range = new Range();
+    range.selectNodeContents(block);
+    const lines = [...range.getClientRects()].filter(({ width }) => width);
+    const end = Math.max(...lines.map(line => line.bottom));
+    /** @type {Element | null} */
+    let after = block;
+    while (after && !after.nextElementSibling) after = after.parentElement;
+    const next = after?.nextElementSibling?.getBoundingClientRect().top ?? 0;
+    const room = (next > end ? next : Infinity) - button.offsetHeight - 2;
+    // It hangs on the lower edge if there is room, or stands beside a short last line, or covers the end of a long one.
+    if (Math.min(bottom - 6, room) >= end) return Math.min(bottom - 6, room);
+    const short = lines.every(line => line.bottom < end - 4 || line.right < x - 8);
+    return short ? Math.min(bottom - button.offsetHeight - 4, room) : room;
   };
 
   /** @type {(event: any) => void} */
@@ -94,15 +121,43 @@ export const attend = (host, config, open) => {
     if (!asked) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    // React ignores an assigned value.
-    target.setRangeText('', 0, target.value.length);
-    const options = { key: 'Escape', bubbles: true, composed: true };
-    target.dispatchEvent(new Event('input', options));
-    target.dispatchEvent(new KeyboardEvent('keydown', options));
-    // A modal dialog, such as Zensical's, gets Escape only from the browser.
-    target.closest('dialog')?.requestClose?.();
-    open({ text: asked[1], send: true });
+    hand(target, asked[1]);
   };
+
+  /** Gives a question from the site's search to the chat. @type {(field: HTMLInputElement, text: string) => void} */
+  const hand = (field, text) => {
+    // React ignores an assigned value.
+    field.setRangeText('', 0, field.value.length);
+    const options = { key: 'Escape', bubbles: true, composed: true };
+    field.dispatchEvent(new Event('input', options));
+    field.dispatchEvent(new KeyboardEvent('keydown', options));
+    // A modal dialog, such as Zensical's, gets Escape only from the browser.
+    field.closest('dialog')?.requestClose?.();
+    open({ text, send: true });
+  };
+
+  const row = document.createElement('button');
+  row.type = 'button';
+  row.className = 'chapterverse-row';
+  let rowTimer = 0;
+
+  /** Makes the first row of the site's results ask the chat. Results come when they like: look a few times. @type {(field: HTMLInputElement, looks?: number) => void} */
+  const offerRow = async (field, looks = 5) => {
+    const { ask_row } = await strings;
+    const text = field.value.trim();
+    const results = [.../** @type {Document} */ (field.getRootNode()).querySelectorAll(RESULTS)].find(node => node.checkVisibility());
+    row.textContent = ask_row.replace('{query}', () => text);
+    row.onclick = () => hand(field, text);
+    if (!text) return row.remove();
+    if (results && results.firstElementChild !== row) results.prepend(row);
+    clearTimeout(rowTimer);
+    if (looks) rowTimer = setTimeout(offerRow, 200, field, looks - 1);
+  };
+
+  addEventListener('input', event => {
+    const field = /** @type {any} */ (event.composedPath()[0]);
+    if (field.localName === 'input' && field.closest(SEARCH)) offerRow(field);
+  });
 
   button.className = 'launcher offer';
   button.style.cssText = 'position:fixed;padding:1px 11px;width:max-content;font-size:13px';

@@ -2,7 +2,7 @@
 import { chat } from './client.js';
 import { createTurn } from './answer.js';
 import { el, icon } from './render.js';
-import { kept, more, newSession, saveSession, store } from './session.js';
+import { kept, newSession, saveSession, store } from './session.js';
 import { sheet } from './styles.js';
 
 const room = new CSSStyleSheet();
@@ -96,13 +96,7 @@ export const createPanel = async (place, launcher, config, words) => {
     scoped = true;
     showScope();
     greet();
-    if (session.messages[0]) {
-      thread.append(el('button', { className: 'chip', async onclick() {
-        saveSession(panel.session = session);
-        (await import('./turns.js')).restore(panel, session);
-        field.focus();
-      } }, strings.undo));
-    }
+    import('./turns.js').then(({ undo }) => undo(panel, session)).catch(() => {});
     field.focus();
   };
 
@@ -250,8 +244,7 @@ export const createPanel = async (place, launcher, config, words) => {
       if (stop || !(text || selection)) return false;
       const message = remember({ role: 'user', content: text || selection.slice(0, 4000) });
       ask(question, panel.addTurn(question, message));
-      // All that a failure needs, before the network can drop.
-      Promise.all([import('./turns.js'), more(config)]).catch(() => {});
+      import('./turns.js').then(({ prepare }) => prepare(panel)).catch(() => {});
       (phone.matches ? dialog : field).focus();
       return true;
     },
@@ -294,8 +287,8 @@ export const createPanel = async (place, launcher, config, words) => {
   showScope();
   form.addEventListener('focusin', showScope);
   phone.onchange = () => dialog.open && (close(), panel.open());
-  await restore();
   panel.root.adoptedStyleSheets.push(sheet);
+  await restore();
   panel.root.append(dialog);
   // A page from the back/forward cache lacks the messages of later pages.
   addEventListener('pageshow', event => event.persisted && restore());

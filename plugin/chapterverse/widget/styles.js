@@ -44,27 +44,18 @@ hr{border:0;border-top:1px solid var(--_line)}
 code{padding:1px 5px;border-radius:5px;font:.87em var(--md-code-font-family,var(--bs-font-monospace,ui-monospace,monospace))}
 code,.code,th{background:var(--_shade)}
 pre,.scroll{overflow:auto;overflow-wrap:normal}
-pre{flex:1;margin:0;padding:12px 14px;line-height:1.5}
+pre{grid-row:1/3;margin:0;padding:12px 14px;line-height:1.5}
 pre code{padding:0;background:0 0}
-.code{display:flex;flex-wrap:wrap;align-items:start;border-radius:10px;direction:ltr}
-.code sup{align-self:end;order:1;margin:8px}
-table{width:max-content;border-collapse:collapse}
+.code{display:grid;grid:auto auto/minmax(0,1fr) auto;place-items:start end;border-radius:10px;direction:ltr}
+.code pre{justify-self:stretch}
+.code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
+table{width:max-content;border-collapse:collapse;font-size:14px}
 th,td{max-width:15em;padding:6px 10px;text-align:start;vertical-align:top;overflow-wrap:anywhere}
 sup{margin-inline-start:3px;line-height:0}
 .cite~.cite{margin-inline-start:5px}
 .cite{padding:1px 5px;border-radius:6px;background:var(--_tint);font-size:11px;font-weight:600;text-decoration:none}
 a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
-.unconfirmed{background:0 0;border:1px dashed var(--_soft);color:var(--_soft);cursor:help}
-.framing{color:var(--_soft);font-size:13px}
-.quote{border-radius:10px;overflow:hidden}
-.quote>div{padding:12px 14px 1px}
-.crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
-a.crumb:hover{text-decoration:underline}
-mark{background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;border-radius:3px}
 .status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}
-.error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
-.error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
-.error span,.partial span,.degraded span{flex:1;min-width:50%}
 svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round}
 .sources{display:flex;flex-wrap:wrap;gap:6px;padding:0;list-style:none;font-size:13px}
 .sources li{max-width:100%}
@@ -77,6 +68,7 @@ dialog .chip{box-sizing:border-box;width:fit-content;max-width:100%}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;flex-wrap:wrap;gap:6px}
 dialog .chips .chip{display:flex;align-items:center;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
+.chips .chip:has(span){flex:1 1 8em;max-width:fit-content}
 [aria-pressed=true]{background:var(--_tint);color:var(--_fg)}
 .small{margin:6px 4px 0;color:var(--_soft);font-size:12px;line-height:1.4}
 .field{margin-top:8px;padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}
@@ -90,4 +82,4 @@ dialog .field .icon{background:var(--_accent);color:var(--_on)}
 @media(max-width:999px){.dock{display:none!important}}
 @media(max-height:480px){.head{padding-block:2px}.ask{padding-block:4px}.field{margin-top:4px}.small,.chips{display:none}.thread{padding-block:8px}}
 @media(hover:none){.cite{padding:5px 9px}sup{line-height:2.2}}
-@media(forced-colors:active){.field:focus-within,:focus-visible,dialog button:focus-visible{outline:2px solid Highlight}mark,[aria-pressed=true]{outline:1px solid}}`);
+@media(forced-colors:active){.field:focus-within,:focus-visible,dialog button:focus-visible{outline:2px solid Highlight}[aria-pressed=true]{outline:1px solid}}`);

@@ -1,6 +1,6 @@
 // @ts-check
 // The parts of a conversation: restored turns, an answer's tools, retries, and the quotation of a question.
-import { list, unfenced, where } from './answer.js';
+import { list, status, unfenced, where } from './answer.js';
 import { post } from './client.js';
 import { el, icon, link, render } from './render.js';
 import { more, newSession, saveSession } from './session.js';
@@ -19,11 +19,21 @@ const REASONS = /** @type {const} */ (['wrong', 'incomplete', 'unclear', 'outdat
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
+.unconfirmed{background:0 0;border:1px dashed var(--_soft);color:var(--_soft);cursor:help}
+.framing{color:var(--_soft);font-size:13px}
+.quote{border-radius:10px;overflow:hidden}
+.quote>div{padding:12px 14px 1px}
+.crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
+a.crumb:hover{text-decoration:underline}
+mark{background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;border-radius:3px}
+.error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
+.error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
+.error span,.partial span,.degraded span{flex:1;min-width:50%}
 .asked{position:relative}
 .asked .icon{position:absolute;top:0;inset-inline-end:100%}
 @media(hover){.asked:not(:hover,:focus-within) .icon{opacity:0}}
 .asked:has([aria-pressed=true]){outline:2px dashed}
-[aria-pressed=true] svg{fill:var(--_link)}
+.status [aria-pressed=true] svg{fill:var(--_link)}
 .down svg{rotate:180deg}
 .status .icon{padding:4px}
 .status .copy_answer{margin-inline-start:auto}
@@ -33,12 +43,20 @@ label{display:block}
   background:var(--_bg);color:var(--_fg);box-shadow:0 4px 16px #0003;font-size:13px;font-weight:400;line-height:1.5;text-align:start}
 .tip b{display:block}
 .cite:hover+.tip,.cite:focus-visible+.tip{display:block}
-.turn:not(:last-child) .next{display:none}`);
+.turn:not(:last-child) .next{display:none}
+@media(forced-colors:active){mark{outline:1px solid}}`);
+
+/** Loads what an answer or a failure will need, before the network can drop. @type {(panel: Panel) => Promise<unknown>} */
+export const prepare = ({ root, config }) => {
+  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
+  return more(config);
+};
 
 /** @type {Restore} */
 export const restore = async (panel, session = loadSession()) => {
   panel.session = session;
   const { messages } = session;
+  prepare(panel).catch(() => {});
   /** @type {Turn[]} */
   const turns = [];
   if (messages.length) panel.thread.replaceChildren();
@@ -58,6 +76,17 @@ export const restore = async (panel, session = loadSession()) => {
   }
   // With their tools: what comes later would move the reading position.
   await Promise.all(turns.map(({ ready }) => ready));
+};
+
+/** Offers to go back to the conversation before a new one. @type {(panel: Panel, before: Session) => Promise<void>} */
+export const undo = async (panel, before) => {
+  const { undo } = await more(panel.config);
+  if (!before.messages[0] || panel.session.messages[0]) return;
+  panel.thread.append(el('button', { className: 'chip', onclick() {
+    saveSession(before);
+    restore(panel, before);
+    panel.field.focus();
+  } }, undo));
 };
 
 /** @type {() => Session} */
@@ -107,7 +136,7 @@ export const explain = async (panel, { kind, detail, wait }, { question, message
   const strings = { ...panel.strings, ...await more(panel.config) };
   const told = strings[navigator.onLine || kind === 'stopped' ? kind : 'offline'] ?? strings[kind > 499 ? 500 : 'unexpected'];
   const name = kind === 'stopped' ? 'stop' : 'error';
-  const status = el('p', { className: `status ${name}` }, icon(name), el('span', {}, `${told} ${detail ?? ''}`));
+  const line = status(name, `${told} ${detail ?? ''}`);
   // A date would need synchronized clocks: with one, or an invalid value, there is no wait. Waits are limited.
   let left = Math.min(parseInt(`${wait}`) || 0, 600);
 
@@ -127,7 +156,7 @@ export const explain = async (panel, { kind, detail, wait }, { question, message
   };
 
   tick();
-  foot.replaceChildren(status, retry);
+  foot.replaceChildren(line, retry);
   if (kind !== 'stopped') {
     // What had been found before it failed can be read.
     if (sources?.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, sources.slice(0, 3)));
@@ -138,7 +167,7 @@ export const explain = async (panel, { kind, detail, wait }, { question, message
     retry.remove();
     panel.field.value ||= question.text;
   }
-  return `${status.textContent} ${retry.ariaDisabled ? retry.textContent : ''}`;
+  return `${line.textContent} ${retry.ariaDisabled ? retry.textContent : ''}`;
 };
 
 /** A link to a person, where the site's owner has set one. @type {(config: Config, strings: { ask_person: string }) => Node[]} */
@@ -169,14 +198,11 @@ const listen = panel => {
 };
 
 /** @type {Equip} */
-export const equip = async (panel, { question, message, answer, cited, node, asked, body, foot, row }) => {
+export const equip = async (panel, { question, message, answer, cited, revised, node, asked, body, foot, row }) => {
   const { config, root, thread, field } = panel;
   const { turn_id } = answer;
   const strings = await more(config);
   const note = el('span');
-  if (!root.adoptedStyleSheets.includes(sheet)) {
-    root.adoptedStyleSheets.push(sheet);
-  }
   listen(panel);
 
   /** Shows and announces a tool's result. @type {(key: keyof Later, place?: HTMLElement) => void} */
@@ -276,6 +302,8 @@ export const equip = async (panel, { question, message, answer, cited, node, ask
     tool('share', () => copy(address(message.content))),
     ...turn_id && `${config.feedback}` !== 'false' ? thumbs : [],
     note);
+  // Only an API of an older version sends a draft.
+  if (revised) row.after(status('degraded', strings.revised));
   if (answer.status === 'not_in_docs') foot.append(...person(config, strings));
   const next = [answer.follow_ups ?? []].flat().filter(text => text?.trim?.());
   /** @type {(label: string, items: HTMLElement[]) => Node[]} */

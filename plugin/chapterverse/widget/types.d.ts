@@ -230,6 +230,8 @@ interface Asked {
   /** The line of its state, which gets the tools, and its cited sources by their numbers. */
   row: HTMLElement;
   cited: Source[];
+  /** The final answer differs from the draft that an API of an older version sent. */
+  revised: boolean;
 }
 type Tool = 'copy_answer' | 'copy' | 'share' | 'export' | 'edit' | 'up' | 'down';
 /** Adds a turn's tools: edit, copy, share, rate, and suggested questions. */

@@ -17,6 +17,8 @@ export default {
   offer: 'السؤال عن هذا',
   offer_code: 'السؤال عن هذه الشيفرة',
   unquote: 'إزالة النص المحدد',
+  revised: 'عُدّلت بعد مقارنتها بالوثائق',
+  undo: 'العودة إلى المحادثة السابقة',
   edit: 'تعديل السؤال',
   corrected: 'نتائج {query}',
   original: 'ابحث عن {original}',

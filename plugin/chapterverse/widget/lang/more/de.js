@@ -17,6 +17,8 @@ export default {
   offer: 'Dazu fragen',
   offer_code: 'Zu diesem Code fragen',
   unquote: 'Markierten Text entfernen',
+  revised: 'Nach dem Abgleich mit der Doku geändert',
+  undo: 'Zurück zum letzten Chat',
   edit: 'Frage bearbeiten',
   corrected: 'Ergebnisse für {query}',
   original: 'Nach {original} suchen',

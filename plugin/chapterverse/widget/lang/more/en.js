@@ -17,6 +17,8 @@ export default {
   offer: 'Ask about this',
   offer_code: 'Ask about this code',
   unquote: 'Remove the selected text',
+  revised: 'Changed after a check against the docs',
+  undo: 'Back to the last chat',
   edit: 'Edit the question',
   corrected: 'Showing results for {query}',
   original: 'Search for {original}',

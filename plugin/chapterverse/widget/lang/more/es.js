@@ -17,6 +17,8 @@ export default {
   offer: 'Preguntar sobre esto',
   offer_code: 'Preguntar sobre este código',
   unquote: 'Quitar el texto seleccionado',
+  revised: 'Modificada tras cotejarla con la documentación',
+  undo: 'Volver al chat anterior',
   edit: 'Editar la pregunta',
   corrected: 'Resultados para {query}',
   original: 'Buscar {original}',

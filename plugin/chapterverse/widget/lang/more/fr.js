@@ -17,6 +17,8 @@ export default {
   offer: 'Question sur ce passage',
   offer_code: 'Question sur ce code',
   unquote: 'Retirer le texte sélectionné',
+  revised: 'Modifiée après vérification dans la documentation',
+  undo: 'Revenir à la discussion précédente',
   edit: 'Modifier la question',
   corrected: 'Résultats pour {query}',
   original: 'Rechercher {original}',

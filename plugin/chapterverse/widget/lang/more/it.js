@@ -17,6 +17,8 @@ export default {
   offer: 'Chiedi su questo testo',
   offer_code: 'Chiedi su questo codice',
   unquote: 'Rimuovi il testo selezionato',
+  revised: 'Modificata dopo il confronto con la documentazione',
+  undo: 'Torna alla chat precedente',
   edit: 'Modifica la domanda',
   corrected: 'Risultati per {query}',
   original: 'Cerca {original}',

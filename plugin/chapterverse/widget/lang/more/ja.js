@@ -17,6 +17,8 @@ export default {
   offer: 'これについて質問',
   offer_code: 'このコードについて質問',
   unquote: '選択したテキストを外す',
+  revised: 'ドキュメントとの照合後に修正しました',
+  undo: '前のチャットに戻る',
   edit: '質問を編集',
   corrected: '「{query}」の結果',
   original: '「{original}」で検索',

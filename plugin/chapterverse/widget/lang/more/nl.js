@@ -17,6 +17,8 @@ export default {
   offer: 'Vraag hierover',
   offer_code: 'Vraag over deze code',
   unquote: 'Geselecteerde tekst verwijderen',
+  revised: 'Gewijzigd na toetsing aan de documentatie',
+  undo: 'Terug naar de vorige chat',
   edit: 'Vraag bewerken',
   corrected: 'Resultaten voor {query}',
   original: 'Zoek naar {original}',

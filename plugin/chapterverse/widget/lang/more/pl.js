@@ -17,6 +17,8 @@ export default {
   offer: 'Zapytaj o to',
   offer_code: 'Zapytaj o ten kod',
   unquote: 'Usuń zaznaczony tekst',
+  revised: 'Zmieniono po porównaniu z dokumentacją',
+  undo: 'Wróć do poprzedniego czatu',
   edit: 'Edytuj pytanie',
   corrected: 'Wyniki dla {query}',
   original: 'Szukaj {original}',

@@ -17,6 +17,8 @@ export default {
   offer: 'Perguntar sobre isto',
   offer_code: 'Perguntar sobre este código',
   unquote: 'Remover o texto selecionado',
+  revised: 'Alterada após comparação com a documentação',
+  undo: 'Voltar ao chat anterior',
   edit: 'Editar a pergunta',
   corrected: 'Resultados para {query}',
   original: 'Pesquisar {original}',

@@ -17,6 +17,8 @@ export default {
   offer: '就此提问',
   offer_code: '就此代码提问',
   unquote: '移除选中的文本',
+  revised: '与文档核对后已修改',
+  undo: '返回上一个对话',
   edit: '编辑问题',
   corrected: '显示“{query}”的结果',
   original: '搜索“{original}”',
