@@ -211,7 +211,7 @@ def test_every_option_of_the_widget_reaches_its_configuration(site: Site) -> Non
 def test_a_widget_without_options_has_its_defaults(site: Site, widget: object) -> None:
     site.configure({"widget": widget})
     site.build()
-    assert site.chat() == {"endpoint": "", "title": "Ask the docs"}
+    assert site.chat() == {"endpoint": None, "title": "Ask the docs"}
 
 
 @pytest.mark.parametrize(("locale", "title"), [("de", "Doku befragen"), ("pt_BR", "Perguntar aos docs")])

@@ -110,7 +110,8 @@ def test_a_stream_that_breaks_keeps_what_was_read(browse: Browse, site: Site, en
     parts: tuple[bytes | Event, ...] = (meta, *(sse("delta", part) for part in QUOTED["segments"][:3]))
     if end == "error":
         parts += (sse("error", {"code": "x", "message": "no", "retryable": True}),)
-    if end == "stopped":
+    else:
+        # What breaks at once is lost: the browser drops what was not read yet.
         parts += (never,)
     site.replies.append(Reply(parts, cut=end == "broken"))
     page = browse()
@@ -118,8 +119,8 @@ def test_a_stream_that_breaks_keeps_what_was_read(browse: Browse, site: Site, en
     turn.locator(".quote p").first.wait_for()
     if end == "stopped":
         page.get_by_role("button", name="Stop").click()
-    expect(turn.get_by_role("button", name="Try again")).to_be_visible()
     never.set()
+    expect(turn.get_by_role("button", name="Try again")).to_be_visible()
     expect(turn.locator(".quote")).to_contain_text("The lock file names every version.")
     if end != "stopped":
         # There is something to read on where it failed.
@@ -164,7 +165,9 @@ def test_a_citation_of_code_sits_in_its_corner_and_covers_nothing(browse: Browse
     site.replies.append(checked(reply))
     turn = ask(browse())
     turn.locator(".code .copy").wait_for()
-    code, text, copy, chip = (turn.locator(s).bounding_box() for s in (".code", ".code pre", ".code .copy", ".code sup"))
+    code, text, copy, chip = (
+        turn.locator(s).bounding_box() for s in (".code", ".code pre", ".code .copy", ".code sup")
+    )
     assert code
     assert text
     assert copy

@@ -26,7 +26,7 @@ DOCUMENTS = int(os.environ.get("CHAPTERVERSE_DOCUMENTS", "1500"))
 AGREE = 0.98
 
 COMPARE = r"""async pairs => {
-  const { render } = await import('/widget/render.js');
+  const { render } = await import('/widget/panel.js');
   const shape = (node, into = []) => {
     for (const child of node.childNodes) {
       const name = { H1: 'h3', H2: 'h4' }[child.nodeName] ?? child.nodeName.toLowerCase();

@@ -92,7 +92,7 @@ def shown(tab: Tab) -> list[str]:
 def test_a_hostile_answer_shows_only_what_is_allowed(browse: Browse) -> None:
     tab = browse("/strict.html")
     for batch in batches(corpus.RENDERS):
-        assert tab.evaluate(HOSTILE, {"module": "/widget/render.js", "answers": batch}) == []
+        assert tab.evaluate(HOSTILE, {"module": "/widget/panel.js", "answers": batch}) == []
 
 
 def test_a_careless_page_is_caught(firefox: Firefox, site: Site) -> None:

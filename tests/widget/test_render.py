@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 Browse = Callable[..., Page]
 
 RENDER = """async segments => {
-  const { render } = await import('/widget/render.js');
+  const { render } = await import('/widget/panel.js');
   const box = document.createElement('div');
   box.append(render(segments, index => `[${index}]`));
   for (const outer of [box, ...box.querySelectorAll('li, blockquote')]) {
@@ -182,7 +182,7 @@ REFUSED_ADDRESSES = [
 def test_an_address_that_is_not_plain_http_is_no_link(browse: Browse) -> None:
     page = browse()
     program = """async addresses => {
-      const { link } = await import('/widget/render.js');
+      const { link } = await import('/widget/panel.js');
       return addresses.filter(address => link(address, '', 'x').localName !== 'span');
     }"""
     assert page.evaluate(program, [*REFUSED_ADDRESSES, None]) == []
@@ -218,7 +218,7 @@ def hostile(name: str, size: int) -> str:
 ROUNDS = 8
 
 TIME = """async text => {
-  const { render } = await import('/widget/render.js');
+  const { render } = await import('/widget/panel.js');
   const times = [0, 1, 2].map(() => {
     const start = performance.now();
     const nodes = render([{ text, citations: [] }], () => '');

@@ -13,7 +13,7 @@ const reference = (source, ...rest) => Object.assign(link(source.url, ...rest), 
 
 /** @type {List} */
 export const list = (label, sections, numbers = []) => el('ol', { className: 'sources', ariaLabel: label }, sections.map((section, at) => (
-  el('li', {}, reference(section, 'source', el('span', { className: 'cite' }, numbers[at] ?? '→'), el('span', {}, where(section)))))));
+  el('li', {}, reference(section, 'source', el('span', { className: 'cite' }, numbers[at] ?? '→'), el('b', {}, where(section)))))));
 
 /** A heading path in bold of its own: the service sends one before a quote. */
 const CRUMB = /^\s*\*\*[^*]+\*\*\s*$/;

@@ -141,8 +141,7 @@ export const createPanel = async (place, launcher, config, words) => {
         conversation_history: messages[1] && !question.alone ? (await import('./turns.js')).recent(messages) : [],
         thread_id: question.alone ? undefined : session_id,
         ...(!only.hidden && {
-          page_url: page,
-          ...(scoped && { language: lang.slice(0, 35) || undefined, version: config.version }),
+          ...(scoped && { page_url: page, language: lang.slice(0, 35) || undefined, version: config.version }),
           // A page's address may be written with its file, and its sections have addresses of their own.
           ...(single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
         }),

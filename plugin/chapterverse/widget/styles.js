@@ -61,7 +61,7 @@ svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-l
 .sources li{max-width:100%}
 dialog .chip,.source{display:block;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
 .source{display:flex;align-items:baseline;gap:8px;margin:0;padding:3px 10px}
-.source span+span,.chip span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.source b,.chip span{overflow:hidden;font-weight:400;text-overflow:ellipsis;white-space:nowrap}
 dialog .chip{box-sizing:border-box;width:fit-content;max-width:100%}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
 .source:hover{border-color:var(--_link)}
@@ -81,5 +81,5 @@ dialog .field .icon{background:var(--_accent);color:var(--_on)}
 @media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}.expand,.dock{display:none!important}}
 @media(max-width:999px){.dock{display:none!important}}
 @media(max-height:480px){.head{padding-block:2px}.ask{padding-block:4px}.field{margin-top:4px}.small,.chips{display:none}.thread{padding-block:8px}}
-@media(hover:none){.cite{padding:5px 9px}sup{line-height:2.2}}
+@media(hover:none){.cite{padding:7px 10px}sup{line-height:2.2}}
 @media(forced-colors:active){.field:focus-within,:focus-visible,dialog button:focus-visible{outline:2px solid Highlight}[aria-pressed=true]{outline:1px solid}}`);

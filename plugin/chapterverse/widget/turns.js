@@ -205,9 +205,13 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
   const note = el('span');
   listen(panel);
 
-  /** Shows and announces a tool's result. @type {(key: keyof Later, place?: HTMLElement) => void} */
-  const say = (key, place = note) => {
-    place.textContent = strings[key];
+  /** Shows and announces a tool's result, on `place` too. @type {(key: keyof Later, place?: HTMLElement) => void} */
+  const say = (key, place) => {
+    note.textContent = strings[key];
+    if (place) {
+      place.title = strings[key];
+      place.replaceChildren(icon(key === 'copied' ? 'answered' : 'error'));
+    }
     /** @type {Element} */ (root.querySelector('[aria-live]')).textContent = strings[key];
   };
 
@@ -336,7 +340,8 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
         strings[reason === 'follow_up' ? 'alone' : 'original'].replace('{original}', () => original))));
   }
   for (const code of body.querySelectorAll('.code')) {
-    code.append(tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`)));
+    const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));
+    code.append(button);
   }
   for (const marker of /** @type {NodeListOf<HTMLElement>} */ (body.querySelectorAll('sup .cite'))) {
     const { source } = marker;

@@ -11,7 +11,7 @@ export default {
   stop: 'Stop',
   expand: 'Expand',
   dock: 'Beside the page',
-  within: 'Searching in {scope}',
+  within: 'Within {scope}',
   unscope: 'Search everything',
   only_page: 'Only this page',
   you: 'You asked: ',

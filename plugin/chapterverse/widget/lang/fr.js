@@ -3,7 +3,7 @@
 export default {
   title: 'Interroger la doc',
   greeting: 'Posez une question. Les réponses citent cette documentation.',
-  disclaimer: 'Les réponses peuvent être fausses : vérifiez les sections citées.',
+  disclaimer: 'Les réponses peuvent être fausses : vérifiez les sections citées.',
   placeholder: 'Posez une question',
   close: 'Fermer',
   reset: 'Nouvelle discussion',

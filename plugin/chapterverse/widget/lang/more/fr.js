@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   offline: 'Vous êtes hors ligne. Votre question est conservée : réessayez une fois la connexion rétablie.',
-  stopped: 'Arrêtée : la réponse n’est pas complète',
+  stopped: 'Arrêtée : la réponse n’est pas complète',
   retry: 'Réessayer',
   slow: 'L’assistant a mis trop de temps à répondre.',
   cut_off: 'La réponse s’est interrompue.',
@@ -27,7 +27,7 @@ export default {
   follow_ups: 'Pour continuer',
   read_next: 'À lire ensuite',
   ask_person: 'Demander à une personne',
-  ask_row: 'Demander : {query}',
+  ask_row: 'Demander : {query}',
   copy: 'Copier',
   copy_answer: 'Copier la réponse avec ses sources',
   share: 'Copier un lien vers cette question',
