@@ -23,7 +23,7 @@ def test_a_quote_is_a_card_with_its_linked_path_and_the_answer_marked(browse: Br
     site.replies.append(checked(QUOTED))
     turn = ask(browse())
     turn.locator(".copy_answer").wait_for()
-    cards = turn.locator(".quote")
+    cards = turn.locator(".card")
     expect(cards).to_have_count(2)
     expect(cards.locator(".crumb")).to_have_text(["1Locking › Locks › Section 2", "2Locking › Section 1"])
     expect(cards.nth(0).locator("a.crumb")).to_have_attribute("href", f"{site.url}/second.html#s2")
@@ -116,12 +116,12 @@ def test_a_stream_that_breaks_keeps_what_was_read(browse: Browse, site: Site, en
     site.replies.append(Reply(parts, cut=end == "broken"))
     page = browse()
     turn = ask(page)
-    turn.locator(".quote p").first.wait_for()
+    turn.locator(".card p").first.wait_for()
     if end == "stopped":
         page.get_by_role("button", name="Stop").click()
     never.set()
     expect(turn.get_by_role("button", name="Try again")).to_be_visible()
-    expect(turn.locator(".quote")).to_contain_text("The lock file names every version.")
+    expect(turn.locator(".card")).to_contain_text("The lock file names every version.")
     if end != "stopped":
         # There is something to read on where it failed.
         expect(turn.get_by_role("list", name="Closest pages").get_by_role("link")).to_have_count(2)
@@ -146,7 +146,7 @@ def test_segments_of_the_wrong_types_do_no_harm(browse: Browse, site: Site) -> N
             site.replies.append(Reply((meta, sse("delta", value), sse("delta", parts[0]), sse("final", QUOTED))))
             turn = ask(page)
             turn.locator(".copy_answer").wait_for()
-            expect(turn.locator(".quote")).to_have_count(2)
+            expect(turn.locator(".card")).to_have_count(2)
 
 
 def test_a_mark_that_the_quote_does_not_hold_marks_nothing(browse: Browse, site: Site) -> None:
@@ -157,7 +157,7 @@ def test_a_mark_that_the_quote_does_not_hold_marks_nothing(browse: Browse, site:
         turn = ask(page)
         turn.locator(".copy_answer").wait_for()
         expect(turn.locator("mark")).to_have_count(0)
-        expect(turn.locator(".quote")).to_contain_text("Run it & sync.")
+        expect(turn.locator(".card")).to_contain_text("Run it & sync.")
 
 
 def test_a_citation_of_code_sits_in_its_corner_and_covers_nothing(browse: Browse, site: Site) -> None:

@@ -56,9 +56,9 @@ export const createTurn = (panel, question, message) => {
   /** @type {(segment: Segment) => Node} */
   const markers = ({ citations, check }) => el('sup', {}, order.flatMap((id, at) => {
     if (!citations.includes(id)) return [];
-    const source = sources.find(source => source.id === id);
-    const marker = reference(/** @type {Source} */ (source), 'cite', `${at + 1}`);
-    marker.ariaLabel = `${at + 1}: ${where(/** @type {Source} */ (source))}`;
+    const source = /** @type {Source} */ (sources.find(source => source.id === id));
+    const marker = reference(source, 'cite', `${at + 1}`);
+    marker.ariaLabel = `${at + 1}: ${where(source)}`;
     return marker;
   }), check === 'unconfirmed' ? el('span', { className: 'cite unconfirmed', role: 'img', ariaLabel: strings.unconfirmed, title: strings.unconfirmed }, '?') : []);
 
@@ -76,7 +76,7 @@ export const createTurn = (panel, question, message) => {
     const number = source && el('span', { className: 'cite' }, `${order.indexOf(source.id) + 1}`);
     const quote = el('div', {}, last.kind === 'quote' ? render([{ text, citations: [] }], () => '') : []);
     if (mark) import('./turns.js').then(({ emphasize }) => emphasize(quote, `${mark}`)).catch(() => {});
-    return el('div', { className: 'quote' }, source
+    return el('div', { className: 'card' }, source
       ? reference({ ...source, snippet: `${mark || text}`.slice(0, 500) }, 'crumb', number ?? '', el('span', {}, crumb || where(source)))
       : el('span', { className: 'crumb' }, crumb), quote);
   };

@@ -21,7 +21,7 @@ dialog[open]{display:flex}
 @media(min-width:1000px){.side{width:min(430px,40vw)}}
 .inline{position:static;width:auto;box-shadow:none}
 dialog button{all:unset;box-sizing:border-box;cursor:pointer}
-dialog,.code,th,td,.source,.quote,dialog .chip,.field{border:1px solid var(--_line)}
+dialog,.code,th,td,.source,.card,dialog .chip,.field{border:1px solid var(--_line)}
 :focus-visible,dialog button:focus-visible{outline:2px solid var(--_link)}
 .head,.field{display:flex;align-items:center;gap:6px}
 .head{padding:10px 10px 10px 18px;border-bottom:1px solid var(--_line)}
@@ -34,7 +34,7 @@ dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_fg)}
 .asked{width:fit-content;max-width:85%;margin:0 0 12px;margin-inline-start:auto;padding:8px 14px;border-radius:16px;border-end-end-radius:4px;background:var(--_tint);white-space:pre-wrap}
 .clip{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden;color:var(--_soft);font-size:13px;line-height:1.5}
 q{flex:1;margin-bottom:6px;quotes:none}
-p,ul,ol,blockquote,.code,.scroll,hr,.quote{margin:0 0 12px}
+p,ul,ol,blockquote,.code,.scroll,hr,.card{margin:0 0 12px}
 h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
 ul,ol{padding-inline-start:24px}
 li>*{margin:4px 0}

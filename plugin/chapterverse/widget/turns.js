@@ -21,8 +21,8 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .unconfirmed{background:0 0;border:1px dashed var(--_soft);color:var(--_soft);cursor:help}
 .framing{color:var(--_soft);font-size:13px}
-.quote{border-radius:10px;overflow:hidden}
-.quote>div{padding:12px 14px 1px}
+.card{border-radius:10px;overflow:hidden}
+.card>div{padding:12px 14px 1px}
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
 a.crumb:hover{text-decoration:underline}
 mark{background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;border-radius:3px}
