@@ -48,7 +48,7 @@ def stream(answer: dict[str, Any], *deltas: str | Event) -> Reply:
 
 
 def checked(answer: dict[str, Any], *stops: Event | None) -> Reply:
-    """Stream an answer by its segments, each checked, as the API does; before each it waits for its event, if it has one."""
+    """Stream an answer by its checked segments, as the API does. Before each it waits for its event, if it has one."""
     meta = sse("meta", {"turn_id": "t", "mode": answer["mode"], "sources": answer["source_chunks"]})
     parts: list[bytes | Event] = [meta]
     for segment, stop in zip_longest(answer["segments"], stops):

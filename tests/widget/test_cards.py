@@ -27,7 +27,7 @@ def test_a_quote_is_a_card_with_its_linked_path_and_the_answer_marked(browse: Br
     expect(cards).to_have_count(2)
     expect(cards.locator(".crumb")).to_have_text(["1Locking › Locks › Section 2", "2Locking › Section 1"])
     expect(cards.nth(0).locator("a.crumb")).to_have_attribute("href", f"{site.url}/second.html#s2")
-    # The first breadcrumb is not said twice, nor is there a second list, a second snippet, or a second "from docs" line.
+    # Nothing is said twice: no second list, no second snippet, no second "from docs" line.
     assert (turn.text_content() or "").count("Section 2") == 1
     expect(turn.locator(".sources")).to_have_count(0)
     expect(turn.get_by_text("Quoted from the documentation")).to_be_visible()
@@ -224,7 +224,7 @@ def test_what_a_finger_presses_is_24_pixels_large(browse: Browse, site: Site) ->
     page = browse(viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
     turn = ask(page)
     turn.locator(".copy_answer").wait_for()
-    for target in turn.locator("a, button").all() + page.locator(".ask button").all():
+    for target in [*turn.locator("a >> visible=true").all(), *page.locator("dialog button >> visible=true").all()]:
         box = target.bounding_box()
         assert box
         assert min(box["width"], box["height"]) >= 24, target.evaluate("node => node.outerHTML")

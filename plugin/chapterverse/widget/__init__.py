@@ -13,7 +13,7 @@ from typing import Any
 
 CONFIG = "config.js"
 
-#: The modules in each file that is served, in the order of their needs: a chain of imports would cost a round trip each,
+#: The modules in each file that is served, in the order of their needs: each import of a chain would cost a round trip,
 #: and small files compress worse. Every other module is a file of its own.
 _PARTS = {
     "panel.js": ("session.js", "client.js", "render.js", "answer.js", "styles.js", "panel.js"),

@@ -55,7 +55,7 @@ const mount = () => {
 };
 
 /** @type {() => Promise<string>} */
-const health = () => fetch('/v1/health').then(reply => reply.json()).then(({ status }) => `${status}`, () => '');
+const health = () => fetch('/v1/health').then(reply => reply.json()).then(({ status }) => `${status}`).catch(() => '');
 
 /** Whether an API answers. A build without an `endpoint` names none: then the page's origin is asked, once a tab. */
 const present = async () => {

@@ -8,7 +8,7 @@ const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 ::highlight(chapterverse){background:Mark;color:MarkText}
-.chapterverse-row{all:unset;box-sizing:border-box;display:block;width:100%;padding:.6em 1em;border-bottom:1px solid #8884;cursor:pointer;font-weight:600;
+.chapterverse-row{all:unset;box-sizing:border-box;display:block;width:100%;padding:.6em 1em;border-bottom:1px solid #8884;cursor:pointer;font-size:14px;font-weight:600;line-height:1.6;
   overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .chapterverse-row:is(:hover,:focus-visible){text-decoration:underline}`);
 document.adoptedStyleSheets.push(sheet);
@@ -16,7 +16,7 @@ document.adoptedStyleSheets.push(sheet);
 /** Search fields or their containers. */
 const SEARCH = '[type=search],[role=search],[role=combobox],[name=q],[class*=search i]';
 /** Where their results are: Material, Zensical, MkDocs, DocSearch (Docusaurus, VitePress), VitePress' own, Pagefind. */
-const RESULTS = `.md-search__scrollwrap,.md-search-result,.DocSearch-Dropdown,.VPLocalSearchBox .results,.pagefind-ui__drawer,
+const RESULTS = `.md-search-result,.DocSearch-Dropdown,.VPLocalSearchBox .results,.pagefind-ui__drawer,
   #mkdocs-search-results,#properdocs-search-results,[data-chapterverse-results]`;
 
 let looking = 0;

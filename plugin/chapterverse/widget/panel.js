@@ -37,10 +37,11 @@ export const createPanel = async (place, launcher, config, words) => {
     const narrow = [config.version, language].filter(Boolean).join(' · ');
     const sent = `${config.scope}` !== 'false';
     scope.hidden = !(scoped && sent && narrow);
-    scope.replaceChildren(strings.within.replace('{scope}', () => narrow), icon('close'));
+    scope.replaceChildren(el('span', {}, strings.within.replace('{scope}', () => narrow)), icon('close'));
     only.hidden = !sent;
     only.ariaPressed = `${single}`;
-    only.replaceChildren(strings.only_page, single ? `: ${document.title.split(/ [|–—-] /)[0]}` : '', single ? icon('close') : '');
+    const [title] = document.title.split(/ [|–—-] /);
+    only.replaceChildren(el('span', {}, strings.only_page, single ? `: ${title}` : ''), single ? icon('close') : '');
   };
 
   /** Lets the panel float, widen, or stand beside the page, which makes room. @type {(name?: string) => void} */

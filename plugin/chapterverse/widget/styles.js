@@ -66,9 +66,8 @@ dialog .chip{box-sizing:border-box;width:fit-content;max-width:100%}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
 .source:hover{border-color:var(--_link)}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
-.chips{display:flex;flex-wrap:wrap;gap:6px}
-dialog .chips .chip{display:flex;align-items:center;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
-.chips .chip:has(span){flex:1 1 8em;max-width:fit-content}
+.chips{display:flex;gap:6px}
+dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:24px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
 [aria-pressed=true]{background:var(--_tint);color:var(--_fg)}
 .small{margin:6px 4px 0;color:var(--_soft);font-size:12px;line-height:1.4}
 .field{margin-top:8px;padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}
@@ -80,6 +79,6 @@ dialog .field .icon{background:var(--_accent);color:var(--_on)}
 [hidden]{display:none!important}
 @media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}.expand,.dock{display:none!important}}
 @media(max-width:999px){.dock{display:none!important}}
-@media(max-height:480px){.head{padding-block:2px}.ask{padding-block:4px}.field{margin-top:4px}.small,.chips{display:none}.thread{padding-block:8px}}
+@media(max-height:480px){.head{padding-block:0}.ask{padding-block:3px}.field{margin:0;padding:1px}.small,.chips{display:none}.thread{padding-block:8px}}
 @media(hover:none){.cite{padding:7px 10px}sup{line-height:2.2}}
 @media(forced-colors:active){.field:focus-within,:focus-visible,dialog button:focus-visible{outline:2px solid Highlight}[aria-pressed=true]{outline:1px solid}}`);

@@ -20,7 +20,7 @@ const REASONS = /** @type {const} */ (['wrong', 'incomplete', 'unclear', 'outdat
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .unconfirmed{background:0 0;border:1px dashed var(--_soft);color:var(--_soft);cursor:help}
-.framing{color:var(--_soft);font-size:13px}
+.framing:has(+.card){color:var(--_soft);font-size:13px}
 .card{border-radius:10px;overflow:hidden}
 .card>div{padding:12px 14px 1px}
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
