@@ -285,7 +285,6 @@ export const createPanel = async (place, launcher, config, words) => {
 
   showState();
   showScope();
-  form.addEventListener('focusin', showScope);
   phone.onchange = () => dialog.open && (close(), panel.open());
   panel.root.adoptedStyleSheets.push(sheet);
   await restore();
