@@ -78,8 +78,9 @@ RESULTS = {
     "vitepress": '<div class="VPLocalSearchBox"><ul class="results" role="listbox">{}</ul></div>',
     "pagefind": '<div class="pagefind-ui"><div class="pagefind-ui__drawer">{}</div></div>',
     "mkdocs": '<div id="mkdocs-search-results">{}</div>',
+    "zensical": '<div><ol id="list" role="listbox">{}</ol></div>',
 }
-LATE = """<input type="search" id="field"><div id="slot"></div><script>
+LATE = """<input type="search" id="field" aria-controls="list"><div id="slot"></div><script>
 document.querySelector('#field').addEventListener('input', () => setTimeout(() => {
   document.querySelector('#slot').innerHTML = `%s`;
 }, 100));

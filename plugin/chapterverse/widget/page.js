@@ -6,16 +6,13 @@ import { kept, more, store } from './session.js';
 const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
 
 const sheet = new CSSStyleSheet();
-sheet.replaceSync(`
-::highlight(chapterverse){background:Mark;color:MarkText}
-.chapterverse-row{all:unset;box-sizing:border-box;display:block;width:100%;padding:.6em 1em;border-bottom:1px solid #8884;cursor:pointer;font-size:14px;font-weight:600;line-height:1.6;
-  overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-.chapterverse-row:is(:hover,:focus-visible){text-decoration:underline}`);
+sheet.replaceSync('::highlight(chapterverse){background:Mark;color:MarkText}');
 document.adoptedStyleSheets.push(sheet);
 
 /** Search fields or their containers. */
 const SEARCH = '[type=search],[role=search],[role=combobox],[name=q],[class*=search i]';
-/** Where their results are: Material, Zensical, MkDocs, DocSearch (Docusaurus, VitePress), VitePress' own, Pagefind. */
+/** Where their results are: Material, MkDocs, DocSearch (Docusaurus, VitePress), VitePress' own, Pagefind. Others, as
+ * Zensical, name the list by `aria-controls`. */
 const RESULTS = `.md-search-result,.DocSearch-Dropdown,.VPLocalSearchBox .results,.pagefind-ui__drawer,
   #mkdocs-search-results,#properdocs-search-results,[data-chapterverse-results]`;
 
@@ -139,17 +136,24 @@ export const attend = (host, config, open) => {
   const row = document.createElement('button');
   row.type = 'button';
   row.className = 'chapterverse-row';
+  // Its own styles: a search may have a shadow root.
+  row.style.cssText = `display:block;box-sizing:border-box;width:100%;padding:.6em 1em;border:0;border-bottom:1px solid #8884;background:none;color:inherit;
+    font:600 14px/1.6 sans-serif;font-family:inherit;text-align:start;cursor:pointer;overflow:hidden;text-overflow:ellipsis;white-space:nowrap`;
   let rowTimer = 0;
 
   /** Makes the first row of the site's results ask the chat. Results come when they like: look a few times. @type {(field: HTMLInputElement, looks?: number) => void} */
   const offerRow = async (field, looks = 5) => {
     const { ask_row } = await strings;
     const text = field.value.trim();
-    const results = [.../** @type {Document} */ (field.getRootNode()).querySelectorAll(RESULTS)].find(node => node.checkVisibility());
+    const root = /** @type {Document} */ (field.getRootNode());
+    const controlled = root.getElementById(field.getAttribute('aria-controls') ?? '');
+    const results = [...root.querySelectorAll(RESULTS), controlled].find(node => node?.checkVisibility());
+    // What a list holds must be its items.
+    const inside = !results?.matches('ul,ol,[role=listbox]');
     row.textContent = ask_row.replace('{query}', () => text);
     row.onclick = () => hand(field, text);
     if (!text) return row.remove();
-    if (results && results.firstElementChild !== row) results.prepend(row);
+    if (results && (inside ? results.firstElementChild : results.previousElementSibling) !== row) results[inside ? 'prepend' : 'before'](row);
     clearTimeout(rowTimer);
     if (looks) rowTimer = setTimeout(offerRow, 200, field, looks - 1);
   };
