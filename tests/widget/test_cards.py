@@ -86,7 +86,7 @@ def test_a_sentence_without_a_source_is_marked_quietly(browse: Browse, site: Sit
 
 def test_segments_appear_one_by_one_and_stay_as_they_are(browse: Browse, site: Site) -> None:
     second, end = Event(), Event()
-    reply = of_segments(segment("Run **uv lock**. ", "2"), segment("Then *sync*.", "1"))
+    reply = of_segments(segment("Run **uv lock**.\n\n", "2"), segment("Then *sync*.", "1"))
     site.replies.append(checked(reply, None, second, end))
     page = browse()
     turn = ask(page)
@@ -94,13 +94,14 @@ def test_segments_appear_one_by_one_and_stay_as_they_are(browse: Browse, site: S
     expect(turn.get_by_text("Searching")).to_have_count(0)
     expect(turn).not_to_contain_text("**")
     expect(turn.locator("sup a.cite")).to_have_text(["1"])
+    turn.locator("p").first.evaluate("node => { window.paragraph = node }")
     second.set()
     expect(turn.locator("em")).to_have_text("sync")
     turn.locator("em").evaluate("node => { window.first = node }")
     end.set()
     turn.locator(".copy_answer").wait_for()
     # What was shown is not made again: a selection in it, or the focus, stays.
-    assert page.evaluate("window.first.isConnected")
+    assert page.evaluate("window.first.isConnected && window.paragraph.isConnected")
 
 
 @pytest.mark.parametrize("end", ["broken", "error", "stopped"])

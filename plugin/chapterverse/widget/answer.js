@@ -81,15 +81,21 @@ export const createTurn = (panel, question, message) => {
       : el('span', { className: 'crumb' }, crumb), quote);
   };
 
-  /** Shows what has come: only the children of the body that have changed are made again. */
+  /** Shows what has come. Blocks that stay equal stay the same nodes, with the reader's selection and focus in them. */
   const paint = () => {
     order = [...new Set(parts.flatMap(({ citations }) => citations))].filter(id => sources.some(source => source.id === id));
-    const groups = grouped(parts);
-    const same = groups.findIndex((group, at) => group.length !== sizes[at]);
-    const from = same < 0 ? groups.length : same;
-    while (body.children.length > from) body.lastChild?.remove();
-    body.append(...groups.slice(from).map(block));
-    sizes = groups.map(group => group.length);
+    sizes = grouped(parts).map((group, at) => {
+      if (group.length !== sizes[at]) {
+        const made = block(group);
+        const old = body.children[at] ?? body.appendChild(el('div'));
+        let same = 0;
+        while (old.childNodes[same]?.isEqualNode(made.childNodes[same])) same++;
+        while (old.childNodes[same]) old.lastChild?.remove();
+        old.append(...[...made.childNodes].slice(same));
+        old.className = made.className;
+      }
+      return group.length;
+    });
   };
 
   return {
@@ -114,8 +120,11 @@ export const createTurn = (panel, question, message) => {
       const draft = parts.map(({ text }) => text).join('');
       const final = segments.length ? segments : [{ text: response, citations: [] }];
       cancelAnimationFrame(frame);
-      // What was shown stays, with the reader's place and selection in it, unless something else has come.
-      if (JSON.stringify([parts, sources]) !== JSON.stringify([final, source_chunks])) sizes = [];
+      // What was shown stays unless something else has come.
+      if (JSON.stringify([parts, sources]) !== JSON.stringify([final, source_chunks])) {
+        sizes = [];
+        body.replaceChildren();
+      }
       [parts, sources] = [final, source_chunks];
       paint();
       // The framing says already that it is quoted from the docs.

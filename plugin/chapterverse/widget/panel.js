@@ -1,6 +1,6 @@
 // @ts-check
-import { chat } from './client.js';
 import { createTurn } from './answer.js';
+import { chat } from './client.js';
 import { el, icon } from './render.js';
 import { kept, newSession, saveSession, store } from './session.js';
 import { sheet } from './styles.js';
@@ -23,7 +23,7 @@ export const createPanel = async (place, launcher, config, words) => {
   /** How the panel stands, a half-typed question, and the reading position: kept for the tab. */
   let [shape, draft, top] = /** @type {[string, string, number]} */ ([config.layout ?? '', '', NaN]);
   try {
-    [shape, draft, top] = JSON.parse(`${kept('chapterverse_view')}`);
+    [shape, draft = '', top] = JSON.parse(`${kept('chapterverse_view')}`);
   } catch { /* Nothing is kept, or another script wrote it. */ }
 
   /** @type {Emit} */
@@ -256,7 +256,7 @@ export const createPanel = async (place, launcher, config, words) => {
         if (phone.matches && !inline) dialog.showModal();
         dialog.open = true;
         if (!panel.session.messages[0]) greet();
-        thread.scrollTop = top >= 0 ? top : thread.scrollHeight;
+        thread.scrollTop = Number.isFinite(top) ? top : thread.scrollHeight;
         showShape();
         emit('open');
       }
