@@ -1,6 +1,6 @@
 """The renderer against markdown-it, CommonMark's reference in Python, on everyday Markdown.
 
-What differs on purpose is left out of the comparison: headings begin at h3, code and tables are boxed, an unnamed
+What differs on purpose is left out of the comparison: headings begin at h3 and skip no level, code and tables are boxed, an unnamed
 language is `text`, columns start where the language does unless they say otherwise, and a short row of a table is not
 filled up. What differs because the renderer is small counts as different, and is
 
@@ -29,7 +29,7 @@ COMPARE = r"""async pairs => {
   const { render } = await import('/widget/panel.js');
   const shape = (node, into = []) => {
     for (const child of node.childNodes) {
-      const name = { H1: 'h3', H2: 'h4' }[child.nodeName] ?? child.nodeName.toLowerCase();
+      const name = child.nodeName.toLowerCase().replace(/^h\d/, 'heading');
       if (child.nodeType === 3) {
         if (node.localName === 'code' && node.parentNode.localName === 'pre') into.push(child.data.trimEnd());
         else into.push(child.data.replace(/[ \n\t]+/g, ' '));

@@ -3,6 +3,7 @@
 import config from './config.js';
 
 const sheet = new CSSStyleSheet();
+// The top layer needs no z-index, but tools that judge a page don't know of it.
 // What is important in here wins over all that a page declares, `*{all:unset!important}` included.
 // --_on is black or white, with a contrast of 4.5:1 on the accent: no theme has a variable for every accent.
 // Docusaurus (recognized by --ifm-spacing-vertical) has its "back to top" button in this corner: stay above it.
@@ -12,7 +13,7 @@ sheet.replaceSync(`
   --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
   --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
-:host(chapter-verse){position:fixed!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
+:host(chapter-verse){position:fixed!important;z-index:9999!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;
   background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
 .launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
@@ -66,7 +67,7 @@ const present = async () => {
   } catch {
     status = await health();
   }
-  return status === 'ok' || console.info('Chapter & Verse: no chat, as the build had no `endpoint` and this origin has no API');
+  return status === 'ok' || console.info('Chapter & Verse: no chat, as no `endpoint` was set and this origin has no API');
 };
 
 /** @type {Open} */
