@@ -67,7 +67,7 @@ EVERYDAY = {
     "**a*b**, *a**b*": "<p><strong>a*b</strong>, <em>a**b</em></p>",
     "**重要：**です和**「重要」**です": "<p><strong>重要：</strong>です和<strong>「重要」</strong>です</p>",
     # Headings: the panel's title is an h2
-    "# A\n## B ##\n### C\n#### D\n###### F": "<h3>A</h3><h4>B</h4><h3>C</h3><h4>D</h4><h6>F</h6>",
+    "# A\n## B ##\n### C\n#### D\n###### F": "<h3>A</h3><h4>B</h4><h5>C</h5><h6>D</h6><h6>F</h6>",
     "#hashtag\n####### seven": "<p>#hashtag\n####### seven</p>",
     "text\n# A": "<p>text</p><h3>A</h3>",
     "# C# and **F#**": "<h3>C# and <strong>F#</strong></h3>",
