@@ -1,8 +1,8 @@
 """The renderer against markdown-it, CommonMark's reference in Python, on everyday Markdown.
 
 What differs on purpose is left out of the comparison: headings begin at h3 and skip no level, code and tables are
-boxed, an unnamed language is `text`, columns start where the language does unless they say otherwise, and a short row of
-a table is not filled up. What differs because the renderer is small counts as different, and is
+boxed, an unnamed language is `text`, columns start where the language does unless they say otherwise, and a short row
+of a table is not filled up. What differs because the renderer is small counts as different, and is
 
 - an indented block: it is a paragraph, as models indent by mistake more often than to show code;
 - reference links, which stay text; a title in parentheses or single quotes; entities but five;
