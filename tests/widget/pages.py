@@ -117,3 +117,45 @@ def answer(*texts: str, citations: list[str] | None = None, **changes: Any) -> d
         "degraded_reason": None,
         **changes,
     }
+
+
+def segment(text: str, *citations: str, **changes: Any) -> dict[str, Any]:
+    """Make a segment of prose; with citations it is confirmed."""
+    check = "confirmed" if citations else "none"
+    return {"text": text, "citations": list(citations), "kind": "prose", "check": check, "mark": None, **changes}
+
+
+def framing(text: str) -> dict[str, Any]:
+    return segment(text, kind="framing")
+
+
+def quote(text: str, citation: str, mark: str | None = None) -> dict[str, Any]:
+    return segment(text, citation, kind="quote", mark=mark)
+
+
+def of_segments(*segments: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Make a `ChatResponse` of these segments."""
+    response = "".join(segment["text"] for segment in segments)
+    return answer(response, **{"segments": list(segments), **changes})
+
+
+#: What the service quotes without a model: a breadcrumb before each passage, and the sentence that answers.
+QUOTED = of_segments(
+    framing("Quoted from the documentation:\n\n"),
+    framing("**Locking › Locks › Section 2**\n\n"),
+    quote(
+        "The lock file names every version. Run `uv lock` to **make** a new one. It takes a moment:\n\n"
+        "```sh\nuv lock --upgrade-package requests\nuv sync\n```\n\n",
+        "2",
+        "Run `uv lock` to **make** a new one.",
+    ),
+    framing("**Locking › Section 1**\n\n"),
+    quote(
+        "| Option | What it does |\n| --- | --- |\n"
+        "| `--upgrade` | Takes the newest version of every package that the other packages allow. |\n"
+        "| `--frozen` | Takes the versions of the lock file as they are, and does not look for newer ones. |\n\n",
+        "1",
+        "Takes the newest version of every package that the other packages allow.",
+    ),
+    follow_ups=["How do I sync?"],
+)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import zip_longest
 from pathlib import Path, PurePath
 from threading import Event, Thread
 from typing import Any
@@ -44,6 +45,16 @@ def stream(answer: dict[str, Any], *deltas: str | Event) -> Reply:
     pieces = [d if isinstance(d, Event) else sse("delta", {"text": d}) for d in deltas or [answer["response"]]]
     meta = sse("meta", {"turn_id": "t", "mode": answer["mode"], "sources": answer["source_chunks"]})
     return Reply((meta, *pieces, sse("final", answer)))
+
+
+def checked(answer: dict[str, Any], *stops: Event | None) -> Reply:
+    """Stream an answer by its checked segments, as the API does. Before each it waits for its event, if it has one."""
+    meta = sse("meta", {"turn_id": "t", "mode": answer["mode"], "sources": answer["source_chunks"]})
+    parts: list[bytes | Event] = [meta]
+    for segment, stop in zip_longest(answer["segments"], stops):
+        parts += [stop] if stop else []
+        parts += [sse("delta", segment)] if segment else []
+    return Reply((*parts, sse("final", answer)))
 
 
 def whole(answer: dict[str, Any]) -> Reply:

@@ -47,9 +47,9 @@ def test_an_answer_is_copied_as_markdown_with_the_sections_that_it_cites(browse:
     reply["segments"][0]["citations"] = ["3", "9"]
     site.replies.append(stream(reply))
     assert copied(page, ask(page)) == (
-        "Run `uv lock`. [2] Then `uv sync`.\n\nDone. [1][2]\n\n"
-        f"1. [Locking › Section 1]({site.url}/second.html#s1)\n"
-        f"2. [Locking › Section 3]({site.url}/second.html#s3)"
+        "Run `uv lock`. [1] Then `uv sync`.\n\nDone. [1][2]\n\n"
+        f"1. [Locking › Section 3]({site.url}/second.html#s3)\n"
+        f"2. [Locking › Section 1]({site.url}/second.html#s1)"
     )
 
 

@@ -108,11 +108,11 @@ def test_a_page_has_starters_of_its_own_before_the_site_s(browse: Browse, site: 
     assert site.asked[0]["query"] == "When to sync?"
 
 
-def test_a_question_says_which_page_it_comes_from_until_the_reader_objects(browse: Browse, site: Site) -> None:
+def test_a_question_says_what_narrows_it_until_the_reader_objects(browse: Browse, site: Site) -> None:
     site.config["version"] = "1.2"
     page = browse("/second.html?x=1#s2")
     open_chat(page)
-    chip = page.get_by_role("button", name="From this page: Docs · 1.2")
+    chip = page.get_by_role("button", name="Within 1.2")
     expect(chip).to_be_visible()
     ask(page, "One?").locator(".answered").wait_for()
     chip.click()

@@ -80,7 +80,7 @@ def test_data_may_be_spread_over_lines(browse: Browse, site: Site) -> None:
 #: Lets the client read each stream of a list and says how each ended. `whole` tells a connection that closed from one
 #: that broke.
 READ = """async ([streams, whole]) => {
-  const { chat } = await import('/widget/client.js');
+  const { chat } = await import('/widget/panel.js');
   const own = window.fetch;
   const ends = [];
   for (const bytes of streams) {

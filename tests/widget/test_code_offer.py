@@ -59,8 +59,12 @@ def test_the_offer_comes_and_goes_with_the_pointer_and_covers_no_code(browse: Br
     block = tab.locator("pre")
     block.hover()
     expect(button(tab)).to_be_visible()
-    code, found = box(tab.locator("pre code")), box(button(tab))
-    assert found["y"] >= code["bottom"] - 6
+    found = box(button(tab))
+    lines = block.evaluate(
+        "pre => { const range = new Range(); range.selectNodeContents(pre); return [...range.getClientRects()]"
+        ".filter(({ width }) => width).map(({ right, bottom }) => ({ right, bottom })); }"
+    )
+    assert all(line["bottom"] <= found["y"] + 1 or line["right"] < found["x"] for line in lines)
     assert found["y"] <= box(block)["bottom"]
     assert abs(found["right"] - box(block)["right"]) < 20
     assert found["height"] >= 24
@@ -187,3 +191,44 @@ def test_code_in_the_chat_is_not_offered(browse: Browse, site: Site, standin_pag
     tab.locator("dialog pre").hover()
     tab.wait_for_timeout(500)
     expect(button(tab)).to_be_hidden()
+
+
+#: Themes that leave little or no room below a block, with a short and a long last line.
+TIGHT = {
+    "short": '<pre style="margin:0;padding:0">a = f()\nb = g()</pre>',
+    "padded": '<pre style="margin:0;padding:16px">a = f()\nb = g()</pre>',
+    "long": f'<pre style="margin:0;padding:12px;overflow:auto">a = f()\n{"b = g() " * 60}</pre>',
+}
+
+
+@pytest.mark.parametrize("block", TIGHT)
+def test_the_offer_never_covers_the_line_after_the_code(browse: Browse, standin_page: StandIn, block: str) -> None:
+    standin_page(code_page(TIGHT[block]).replace("<p id=after", "<p id=after style=margin:0"))
+    tab = browse("/tagged.html")
+    tab.locator("pre").hover()
+    expect(button(tab)).to_be_visible()
+    assert box(button(tab))["bottom"] <= box(tab.locator("#after"))["y"]
+
+
+def test_the_offer_never_hides_behind_the_panel(browse: Browse, standin_page: StandIn) -> None:
+    standin_page(code_page(BLOCKS["stock"]))
+    tab = browse("/tagged.html")
+    tab.locator("pre").scroll_into_view_if_needed()
+    tab.get_by_role("button", name="Ask the docs").click()
+    panel = tab.get_by_role("dialog")
+    panel.wait_for()
+    tab.locator("pre").hover(position={"x": 40, "y": 10})
+    expect(button(tab)).to_be_visible()
+    assert box(button(tab))["right"] <= box(panel)["x"]
+
+
+def test_fences_are_for_the_api_and_never_shown(browse: Browse, site: Site, standin_page: StandIn) -> None:
+    standin_page(code_page(BLOCKS["stock"]))
+    tab = browse("/tagged.html")
+    tab.locator("pre").hover()
+    button(tab).click()
+    expect(tab.locator("form q")).to_have_text("a = f()\nb = g()")
+    tab.get_by_role("textbox", name="Ask a question").press("Enter")
+    tab.locator(".answered").wait_for()
+    expect(tab.locator(".asked q")).to_have_text("a = f()\nb = g()")
+    assert site.asked[0]["selected_text"].startswith("```\n")

@@ -1,8 +1,8 @@
 """The renderer against markdown-it, CommonMark's reference in Python, on everyday Markdown.
 
-What differs on purpose is left out of the comparison: headings begin at h3, code and tables are boxed, an unnamed
-language is `text`, columns start where the language does unless they say otherwise, and a short row of a table is not
-filled up. What differs because the renderer is small counts as different, and is
+What differs on purpose is left out of the comparison: headings begin at h3 and skip no level, code and tables are
+boxed, an unnamed language is `text`, columns start where the language does unless they say otherwise, and a short row
+of a table is not filled up. What differs because the renderer is small counts as different, and is
 
 - an indented block: it is a paragraph, as models indent by mistake more often than to show code;
 - reference links, which stay text; a title in parentheses or single quotes; entities but five;
@@ -26,10 +26,10 @@ DOCUMENTS = int(os.environ.get("CHAPTERVERSE_DOCUMENTS", "1500"))
 AGREE = 0.98
 
 COMPARE = r"""async pairs => {
-  const { render } = await import('/widget/render.js');
+  const { render } = await import('/widget/panel.js');
   const shape = (node, into = []) => {
     for (const child of node.childNodes) {
-      const name = { H1: 'h3', H2: 'h4' }[child.nodeName] ?? child.nodeName.toLowerCase();
+      const name = child.nodeName.toLowerCase().replace(/^h\d/, 'heading');
       if (child.nodeType === 3) {
         if (node.localName === 'code' && node.parentNode.localName === 'pre') into.push(child.data.trimEnd());
         else into.push(child.data.replace(/[ \n\t]+/g, ' '));

@@ -141,14 +141,14 @@ def test_a_stream_without_an_end_is_told_after_a_while(browse: Browse, site: Sit
     expect_retry(page, site)
 
 
-def test_stop_keeps_the_draft_and_says_that_it_is_one(browse: Browse, site: Site) -> None:
+def test_stop_keeps_what_came_and_says_that_it_is_not_all(browse: Browse, site: Site) -> None:
     never = Event()
     site.replies.append(stream(FINAL, "Half an ans", never))
     page = browse()
     turn = ask(page)
     expect(turn.get_by_text("Half an ans")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
-    expect(turn.locator(".status")).to_have_text("Stopped: this draft was not checked")
+    expect(turn.locator(".status")).to_have_text("Stopped: the answer is not complete")
     expect(turn.locator(".error")).to_have_count(0)
     expect(turn.get_by_text("Half an ans")).to_be_visible()
     expect(page.get_by_role("button", name="Send")).to_be_visible()

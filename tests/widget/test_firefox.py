@@ -15,14 +15,16 @@ import pytest
 from widget.chat import check_session
 from widget.conftest import WATCH
 from widget.firefox import Firefox, Tab
-from widget.pages import answer, source
-from widget.standin import Site, stream
+from widget.pages import QUOTED, answer, page, source
+from widget.standin import Site, checked, stream
 from widget.test_hostile import HOSTILE, SEEN, batches, corpus
+from widget.test_isolation import HIT, SHEETS
 from widget.test_session import CORRUPT, FULL, REFUSED, SIGNATURE, conversation, said
 
 pytestmark = pytest.mark.browser
 
 Browse = Callable[..., Tab]
+StandIn = Callable[[str], None]
 TURNS = "[...document.querySelector('chapter-verse').shadowRoot.querySelectorAll('.turn')]"
 FINDER = Path(__file__).parents[2] / "scripts" / "firefox.py"
 
@@ -92,7 +94,7 @@ def shown(tab: Tab) -> list[str]:
 def test_a_hostile_answer_shows_only_what_is_allowed(browse: Browse) -> None:
     tab = browse("/strict.html")
     for batch in batches(corpus.RENDERS):
-        assert tab.evaluate(HOSTILE, {"module": "/widget/render.js", "answers": batch}) == []
+        assert tab.evaluate(HOSTILE, {"module": "/widget/panel.js", "answers": batch}) == []
 
 
 def test_a_careless_page_is_caught(firefox: Firefox, site: Site) -> None:
@@ -185,3 +187,26 @@ def test_the_chat_works_without_storage(browse: Browse, site: Site, trouble: str
     ask(tab, "First?")
     ask(tab, "Second?")
     assert site.asked[1]["conversation_history"][0]["content"] == "First?"
+
+
+def test_style_sheets_of_the_page_neither_hide_nor_move_the_chat(browse: Browse, standin_page: StandIn) -> None:
+    standin_page(page(head=f"<style>{SHEETS['all']}</style>").html)
+    tab = browse("/tagged.html")
+    open_chat(tab)
+    ask(tab, "How?")
+    hit = f"() => ({HIT})(document.querySelector('chapter-verse').shadowRoot.querySelector('.send'))"
+    assert tab.evaluate(hit)
+
+
+def test_quotes_are_cards_with_the_answer_marked(browse: Browse, site: Site) -> None:
+    site.replies.append(checked(QUOTED))
+    tab = browse("/strict.html")
+    open_chat(tab)
+    ask(tab, "How?")
+    tab.wait("mark")
+    marked = f"() => {TURNS}.flatMap(turn => [...turn.querySelectorAll('.card')].map(card => ("
+    marked += "[...card.querySelectorAll('mark')].map(mark => mark.textContent).join(''))))"
+    assert tab.evaluate(marked) == [
+        "Run uv lock to make a new one.",
+        "Takes the newest version of every package that the other packages allow.",
+    ]

@@ -29,7 +29,7 @@ def batches(count: int, seed: int = 0) -> Iterator[Answers]:
         yield batch
 
 
-def findings(page: Page, answers: Answers, module: str = "/widget/render.js") -> list[str]:
+def findings(page: Page, answers: Answers, module: str = "/widget/panel.js") -> list[str]:
     """Render answers in the page, and tell what should not be there beside the answer that made it."""
     found = page.evaluate(HOSTILE, {"module": module, "answers": answers})
     texts = ["".join(segment["text"] for segment in segments) for segments in answers]
@@ -95,7 +95,7 @@ def test_a_careless_renderer_is_caught(
     context: Callable[..., BrowserContext], site: Site, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     right, wrong = MUTANTS[name]
-    text = widget.files()["render.js"].decode()
+    text = widget.files()["panel.js"].decode()
     assert text.count(right) == 1
     monkeypatch.setitem(pages.PAGES, "/mutant/render.js", pages.Page(text.replace(right, wrong)))
     # A page without a policy of its own: the tags must be seen, not stopped.

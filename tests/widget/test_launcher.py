@@ -27,7 +27,7 @@ def test_a_page_loads_two_small_modules_and_no_more(browse: Browse) -> None:
 def test_the_panel_is_loaded_when_it_is_likely_to_be_opened(browse: Browse, touch: str) -> None:
     page = browse()
     getattr(page.get_by_role("button", name="Ask the docs"), touch)()
-    page.wait_for_function("performance.getEntriesByType('resource').some(e => e.name.endsWith('/render.js'))")
+    page.wait_for_function("performance.getEntriesByType('resource').some(e => e.name.endsWith('/panel.js'))")
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 

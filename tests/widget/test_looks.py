@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from widget.chat import ask, open_chat
-from widget.pages import answer
-from widget.standin import Site, refused, stream
+from widget.pages import QUOTED, answer, of_segments, segment
+from widget.standin import Site, checked, refused, stream
 
 Browse = Callable[..., Page]
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
@@ -181,5 +181,119 @@ def test_the_whole_chat_can_be_used_by_keyboard(browse: Browse, site: Site) -> N
     reached = set()
     for _ in range(20):
         page.keyboard.press("Shift+Tab")
-        reached.add(page.evaluate("document.querySelector('chapter-verse').shadowRoot.activeElement?.className"))
-    assert {"icon", "thread", "cite", "source"} <= reached
+        reached.add(page.evaluate("document.querySelector('chapter-verse').shadowRoot.activeElement?.classList[0]"))
+    assert {"icon", "thread", "cite", "source", "chip"} <= reached
+
+
+HEADED = of_segments(
+    segment("## Options\n\nSome.\n\n#### Deeper\n\nMore.\n\n## Others\n\nEnd.\n\n# Top\n\n### Below\n\nThat.", "1"),
+    segment("Unsure. ", check="unconfirmed"),
+)
+
+
+def test_headings_of_an_answer_skip_no_level(browse: Browse, site: Site) -> None:
+    site.replies.append(checked(HEADED))
+    page = browse()
+    turn = ask(page)
+    turn.locator(".copy_answer").wait_for()
+    levels = turn.locator("h3, h4, h5, h6").evaluate_all("all => all.map(node => node.localName + node.textContent)")
+    assert levels == ["h3Options", "h4Deeper", "h3Others", "h3Top", "h4Below"]
+    assert faults(page) == []
+
+
+def test_axe_finds_nothing_with_quotes_a_tip_and_the_feedback_form(browse: Browse, site: Site) -> None:
+    site.replies += [checked(QUOTED), checked(HEADED)]
+    page = browse("/light.html")
+    ask(page).locator(".copy_answer").wait_for()
+    assert faults(page) == []
+    turn = ask(page)
+    turn.locator(".tip").first.wait_for(state="attached")
+    turn.locator("sup a").first.hover()
+    expect(turn.locator(".tip").first).to_be_visible()
+    assert faults(page) == []
+    turn.get_by_role("button", name="Not helpful").click()
+    form = turn.locator(".feedback")
+    expect(form).to_be_visible()
+    assert form.evaluate("node => getComputedStyle(node).borderTopWidth") == "0px"
+    assert faults(page) == []
+
+
+READING = """
+- dialog "Ask the docs":
+  - heading "Ask the docs" [level=2]
+  - button "Save the conversation as Markdown"
+  - button "Expand"
+  - button "Beside the page"
+  - button "New chat"
+  - button "Close"
+  - region "Ask the docs":
+    - text: "You asked: How do I lock?"
+    - button "Edit the question"
+    - paragraph: "Quoted from the documentation:"
+    - link "1 Locking › Locks › Section 2"
+    - paragraph:
+      - text: The lock file names every version.
+    - code: uv lock --upgrade-package requests uv sync
+    - button "Copy"
+    - link "2 Locking › Section 1"
+    - table
+    - paragraph:
+      - text: From these docs
+      - button "Copy the answer with its sources"
+      - button "Copy a link to this question"
+      - button "Helpful"
+      - button "Not helpful"
+    - paragraph: Ask next
+    - button "How do I sync?"
+  - button "Only this page"
+  - button "Following up on How do I lock?"
+  - textbox "Ask a question"
+  - button "Send"
+  - paragraph: /Answers can be wrong/
+"""
+
+
+def test_the_tree_for_screen_readers_is_in_reading_order(browse: Browse, site: Site) -> None:
+    site.replies.append(checked(QUOTED))
+    page = browse()
+    ask(page).locator(".copy_answer").wait_for()
+    expect(page.get_by_role("dialog")).to_match_aria_snapshot(READING)
+
+
+def test_the_focus_is_seen_in_forced_colors(browse: Browse) -> None:
+    page = browse(forced_colors="active")
+    open_chat(page)
+    outline = "node => getComputedStyle(node).outlineStyle"
+    assert page.locator(".ask .field").evaluate(outline) == "solid"
+    page.keyboard.press("Tab")
+    assert page.get_by_role("button", name="Send").evaluate(outline) == "solid"
+
+
+def test_an_error_is_as_large_as_the_answer_and_has_a_border(browse: Browse, site: Site) -> None:
+    site.replies.append(refused(500))
+    turn = ask(browse("/light.html"))
+    style = turn.locator(".error").evaluate(
+        "node => { const { fontSize, borderInlineStartWidth, color } = getComputedStyle(node);"
+        " return [fontSize, borderInlineStartWidth, color === getComputedStyle(node.closest('dialog')).color]; }"
+    )
+    assert style == ["15px", "4px", True]
+
+
+def test_a_page_from_right_to_left_has_the_chat_so(browse: Browse, site: Site) -> None:
+    site.config["starters"] = ["كيف أقفل؟ uv lock"]
+    page = browse("/light.html")
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    page.evaluate("document.documentElement.lang = 'ar'")
+    dialog = open_chat(page)
+    title = dialog.locator("h2").bounding_box()
+    close = dialog.locator(".close").bounding_box()
+    assert title
+    assert close
+    assert close["x"] < title["x"]
+    assert dialog.locator(".thread .chip").evaluate("node => getComputedStyle(node).unicodeBidi") == "plaintext"
+    turn = ask(page)
+    turn.locator(".copy_answer").wait_for()
+    corners = turn.locator(".asked").evaluate(
+        "node => { const s = getComputedStyle(node); return [s.borderBottomLeftRadius, s.borderBottomRightRadius]; }"
+    )
+    assert corners == ["4px", "16px"]

@@ -29,6 +29,7 @@ CHOSEN: dict[str, Any] = {
     "timeout": 5,
     "scope": False,
     "feedback": False,
+    "contact": "mailto:help@example.com",
 }
 
 RULES = {
@@ -39,6 +40,7 @@ RULES = {
     "layout": "must be floating or side.",
     "shortcut": "must be true or false.",
     "timeout": "must be a whole number of seconds from 5 to 300.",
+    "contact": "must be an address that starts with https://, http:// or mailto:.",
 }
 
 HEADED = '<h1 id="t">Tea</h1><p>Hot water.</p><h2 id="g">Green</h2><p>Eighty degrees.</p>'
@@ -87,6 +89,10 @@ def test_white_space_around_a_text_is_none_of_it() -> None:
         *(("strings", value) for value in ("send", ["send"], {"send": 7}, {"send": ""}, {"send": "x" * 501})),
         *(("layout", value) for value in ("left", "", True, ["side"])),
         *(("shortcut", value) for value in ("no", 1, "")),
+        *(
+            ("contact", value)
+            for value in (7, "help@example.com", "javascript:alert(1)", "mailto:", "https://a b", "x" * 3000)
+        ),
         *(("timeout", value) for value in (4, 301, 60.5, "60", True, float("nan"), 10**30)),
     ],
 )
@@ -102,7 +108,7 @@ def test_an_unknown_option_is_told_with_those_there_are(name: object) -> None:
         read_options({name: "x"}, "widget.")
     sentence = str(told.value)
     assert sentence.startswith(f"There is no option {f'widget.{name}'[:60]!a}: use title, greeting, ")
-    assert sentence.endswith(", scope or feedback.")
+    assert sentence.endswith(", feedback or contact.")
     assert sentence.isprintable()
 
 
@@ -169,7 +175,10 @@ def test_a_configuration_is_what_differs_and_a_title_in_each_language_for_none(n
 
 def test_files_lie_in_folders_and_are_named_alike_on_every_system() -> None:
     package = Path(widget.__file__).parent
-    assert set(widget.names()) == {path.relative_to(package).as_posix() for path in package.rglob("*.js")}
+    parts = {"session.js", "client.js", "render.js", "answer.js", "styles.js"}
+    sources = {path.relative_to(package).as_posix() for path in package.rglob("*.js")}
+    assert set(widget.names()) == sources - parts
+    assert parts < sources
     assert {"launcher.js", "lang/en.js", "lang/more/en.js"} <= set(widget.names())
     assert widget.files().keys() == widget.assets({}).keys() == set(widget.names())
 

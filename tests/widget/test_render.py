@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 Browse = Callable[..., Page]
 
 RENDER = """async segments => {
-  const { render } = await import('/widget/render.js');
+  const { render } = await import('/widget/panel.js');
   const box = document.createElement('div');
   box.append(render(segments, index => `[${index}]`));
   for (const outer of [box, ...box.querySelectorAll('li, blockquote')]) {
@@ -67,7 +67,7 @@ EVERYDAY = {
     "**a*b**, *a**b*": "<p><strong>a*b</strong>, <em>a**b</em></p>",
     "**重要：**です和**「重要」**です": "<p><strong>重要：</strong>です和<strong>「重要」</strong>です</p>",
     # Headings: the panel's title is an h2
-    "# A\n## B ##\n### C\n#### D\n###### F": "<h3>A</h3><h4>B</h4><h3>C</h3><h4>D</h4><h6>F</h6>",
+    "# A\n## B ##\n### C\n#### D\n###### F": "<h3>A</h3><h4>B</h4><h5>C</h5><h6>D</h6><h6>F</h6>",
     "#hashtag\n####### seven": "<p>#hashtag\n####### seven</p>",
     "text\n# A": "<p>text</p><h3>A</h3>",
     "# C# and **F#**": "<h3>C# and <strong>F#</strong></h3>",
@@ -182,7 +182,7 @@ REFUSED_ADDRESSES = [
 def test_an_address_that_is_not_plain_http_is_no_link(browse: Browse) -> None:
     page = browse()
     program = """async addresses => {
-      const { link } = await import('/widget/render.js');
+      const { link } = await import('/widget/panel.js');
       return addresses.filter(address => link(address, '', 'x').localName !== 'span');
     }"""
     assert page.evaluate(program, [*REFUSED_ADDRESSES, None]) == []
@@ -218,7 +218,7 @@ def hostile(name: str, size: int) -> str:
 ROUNDS = 8
 
 TIME = """async text => {
-  const { render } = await import('/widget/render.js');
+  const { render } = await import('/widget/panel.js');
   const times = [0, 1, 2].map(() => {
     const start = performance.now();
     const nodes = render([{ text, citations: [] }], () => '');

@@ -50,7 +50,6 @@ def test_a_selection_loads_its_module_and_nothing_of_the_chat(browse: Browse) ->
         "launcher.js",
         "config.js",
         "page.js",
-        "session.js",
         "lang/more/en.js",
     }
 

@@ -291,6 +291,24 @@ def test_the_chat_s_shortcut_is_not_heard_in_the_theme_s_search(visit: Visit, th
     expect(page.locator(PANEL)).to_be_visible()
 
 
+@pytest.mark.parametrize("theme", [theme for theme in SEARCHED if theme != "furo"])
+def test_the_first_row_of_the_theme_s_results_asks(visit: Visit, site: Site, theme: str) -> None:
+    page = visit(theme)
+    opener, field = THEMES[theme].search
+    page.locator(opener).first.click()
+    expect(page.locator(field)).to_be_focused()
+    page.wait_for_function("performance.getEntriesByType('resource').some(({ name }) => name.endsWith('more/en.js'))")
+    page.keyboard.type("signing key", delay=30)
+    row = page.get_by_role("button", name="Ask: signing key")
+    expect(row).to_be_visible()
+    page.wait_for_timeout(SWITCH)
+    keep(page, theme, "search")
+    # It can be read and pressed where it is: not under the field, nor in its color.
+    row.click()
+    page.locator(".answered").wait_for()
+    assert [query["query"] for query in site.asked] == ["signing key"]
+
+
 @pytest.mark.parametrize("theme", SEARCHED)
 def test_a_question_can_be_asked_from_the_theme_s_search(visit: Visit, site: Site, theme: str) -> None:
     page = visit(theme)

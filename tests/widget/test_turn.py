@@ -21,11 +21,10 @@ def test_segments_are_cited_inline_and_the_sources_listed(browse: Browse, site: 
     reply["segments"][0]["citations"] = ["1", "9"]
     site.replies.append(stream(reply))
     turn = ask(browse())
-    numbers = "sup => [...sup.querySelectorAll('.cite')].map(cite => cite.firstChild.data)"
+    numbers = "sup => [...sup.querySelectorAll('.cite')].map(cite => cite.textContent)"
     assert turn.locator("sup").nth(0).evaluate(numbers) == ["1"]
     assert turn.locator("sup").nth(1).evaluate(numbers) == ["1", "2"]
     expect(turn.locator(".sources b")).to_have_text(["Locking › Section 1", "Locking › Section 2"])
-    expect(turn.locator(".sources .clip").first).to_have_text("Paragraph 1 says how to lock and sync a project.")
     expect(turn.locator("sup a").first).to_have_attribute("href", f"{site.url}/second.html#s1")
     expect(turn.locator("sup a").first).to_have_accessible_name("1: Locking › Section 1")
 
@@ -34,7 +33,7 @@ def test_segments_are_cited_inline_and_the_sources_listed(browse: Browse, site: 
 def test_a_citation_shows_its_passage_on_hover_and_on_focus(browse: Browse, site: Site, how: str) -> None:
     page = browse()
     marker = ask(page).locator("sup a")
-    tip = marker.locator(".tip")
+    tip = page.locator(".tip")
     expect(tip).to_be_hidden()
     if how == "hover":
         marker.hover()
@@ -114,7 +113,7 @@ def test_the_states_differ_in_words_and_in_their_icon(browse: Browse, site: Site
         site.replies.append(stream(answer("Hm.", status=state)))
         label = ask(page).locator(f".{state}")
         expect(label).to_have_text(words)
-        icons.add(label.locator("path").get_attribute("d"))
+        icons.add(label.locator("path").first.get_attribute("d"))
     assert len(icons) == len(STATES)
 
 
@@ -132,9 +131,7 @@ def test_a_finished_answer_is_announced_once_and_tokens_are_not(browse: Browse, 
     page = browse()
     site.replies.append(stream(answer("Run `uv lock`.\n\nThen sync.", citations=["1"]), *"Run it"))
     ask(page).locator(".answered").wait_for()
-    expect(page.locator("[aria-live=polite]")).to_have_text(
-        "From these docs. Changed after a check against the docs. Run uv lock. Then sync."
-    )
+    expect(page.locator("[aria-live=polite]")).to_have_text("From these docs. Run uv lock. Then sync.")
 
 
 def test_code_can_be_copied(browse: Browse, site: Site) -> None:
@@ -191,7 +188,7 @@ ALLOWED = {
     "pre": {"tabindex"}, "code": {"class"}, "em": set(), "strong": set(), "br": set(), "hr": set(), "table": set(),
     "thead": set(), "tbody": set(), "tr": set(), "th": set(), "td": set(), "div": {"class", "tabindex"},
     "span": {"class", "title", "aria-label"}, "sup": set(), "b": set(), "q": {"class"}, "svg": {"viewBox"},
-    "path": {"d"},     "button": {"type", "class", "title", "aria-label", "aria-pressed"},
+    "path": {"d"}, "mark": set(), "button": {"type", "class", "title", "aria-label", "aria-pressed"},
 }  # fmt: skip
 
 SEEN = """turn => [...turn.querySelectorAll('*')].map(e => [e.localName, [...e.attributes].map(a => a.name)])"""

@@ -69,5 +69,5 @@ def test_the_work_is_loaded_only_where_it_is_wanted(browse: Browse, site: Site) 
     open_chat(page)
     ask(page, QUESTION)
     expect(page.locator(".turn")).to_contain_text("Too many questions at once.")
-    assert "client.js" in loaded
+    assert "panel.js" in loaded
     assert "work.js" not in loaded

@@ -1,4 +1,4 @@
-"""The widget's files: ES modules without a bundler, one of them generated."""
+"""The widget's files: ES modules, of which browsers get a few, each with all that it needs at once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from pathlib import PurePosixPath
 from typing import Any
 
 CONFIG = "config.js"
+
+#: The modules in each file that is served, in the order of their needs: each import of a chain would cost a round trip,
+#: and small files compress worse. Every other module is a file of its own.
+_PARTS = {
+    "panel.js": ("session.js", "client.js", "render.js", "answer.js", "styles.js", "panel.js"),
+    "page.js": ("session.js", "page.js"),
+}
+_JOINED = frozenset(part for parts in _PARTS.values() for part in parts)
+
+#: A static import of another module.
+_IMPORT = re.compile(r"^import (.*) from '\./(\w+\.js)';$", re.MULTILINE)
 
 #: Modules that a first answer needs in English; the rest is in `lang/more/`.
 _ENGLISH = ("lang/en.js", "lang/more/en.js")
@@ -29,15 +40,16 @@ _TITLES = re.compile(r"titles:\{[^}]*\}")
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Return the paths of all modules relative to the widget's folder, with "/" on every system."""
-    return tuple(sorted(_modules(resources.files(__name__))))
+    """Return the paths of all served files relative to the widget's folder, with "/" on every system."""
+    modules = set(_modules(resources.files(__name__)))
+    return tuple(sorted(modules - _JOINED | _PARTS.keys()))
 
 
 @functools.cache
 def files() -> Mapping[str, bytes]:
-    """Return every module by its path, minified, with the default configuration.
+    """Return every served file by its path, minified, with the default configuration.
 
-    Minifying removes comments and white space, a sixth of the download.
+    Minifying removes comments and white space, a sixth of the download. No name changes.
     """
     modules = {name: _minified(name) for name in names()}
     modules[CONFIG] = _TITLES.sub(lambda _: f"titles:{_json(titles())}", modules[CONFIG])
@@ -87,8 +99,21 @@ def _modules(folder: Traversable, path: str = "") -> Iterator[str]:
 def _minified(name: str) -> str:
     import rjsmin
 
-    text: str = rjsmin.jsmin(resources.files(__name__).joinpath(name).read_text("utf-8"))
+    text: str = rjsmin.jsmin("".join(_source(part, name) for part in _PARTS.get(name, (name,))))
     return text
+
+
+def _source(part: str, file: str) -> str:
+    """Return a module as it stands in a file: without imports of what the file holds, others from where they are."""
+
+    def moved(found: re.Match[str]) -> str:
+        what, module = found.groups()
+        if module in _PARTS.get(file, ()):
+            return ""
+        home = "panel.js" if module in _JOINED else module
+        return f"import {what} from './{home}';"
+
+    return _IMPORT.sub(moved, resources.files(__name__).joinpath(part).read_text("utf-8"))
 
 
 def _strings(name: str) -> dict[str, str]:

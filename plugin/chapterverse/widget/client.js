@@ -8,7 +8,7 @@ export const post = async (endpoint, path, body, signal) => {
     body: JSON.stringify(body),
     headers: { 'content-type': 'application/json', accept: 'text/event-stream' }
   };
-  const reply = await fetch(endpoint.replace(/\/?$/, `/v1/${path}`), request);
+  const reply = await fetch((endpoint ?? '').replace(/\/?$/, `/v1/${path}`), request);
   return reply.headers.get('x-work') ? (await import('./work.js')).post(reply, request) : reply;
 };
 

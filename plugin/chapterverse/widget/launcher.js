@@ -3,26 +3,32 @@
 import config from './config.js';
 
 const sheet = new CSSStyleSheet();
+// The top layer needs no z-index, but tools that judge a page don't know of it.
+// What is important in here wins over all that a page declares, `*{all:unset!important}` included.
 // --_on is black or white, with a contrast of 4.5:1 on the accent: no theme has a variable for every accent.
 // Docusaurus (recognized by --ifm-spacing-vertical) has its "back to top" button in this corner: stay above it.
 // Zensical has it at the bottom center: on a phone only a round button doesn't cover it.
 sheet.replaceSync(`
-:host{all:initial;color-scheme:inherit;font-family:inherit;
+:host{all:initial!important;display:block!important;color-scheme:inherit!important;font-family:inherit!important;
   --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
   --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
-:host(chapter-verse){position:fixed!important;z-index:var(--chapterverse-z-index,1040);inset-block-end:var(--_bottom);inset-inline-end:var(--_end)}
+:host(chapter-verse){position:fixed!important;z-index:9999!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;
   background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
 .launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
 .launcher:focus-visible{outline:3px solid var(--_accent);outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
+.launcher[aria-busy=true]{opacity:.7;animation:1s infinite alternate pulse}
+@keyframes pulse{to{opacity:1}}
+@media(prefers-reduced-motion){.launcher{animation:none!important}}
 @media(max-width:480px){.launcher{padding:14px;font-size:0;gap:0}}
 @media print{:host{display:none!important}}`);
 
 // The script tag overrides the module.
 Object.assign(config, [...document.querySelectorAll('script')].find(({ src }) => src === import.meta.url)?.dataset);
-config.title ||= config.titles?.[document.documentElement.lang.toLowerCase().split(/[-_]/)[0]] ?? 'Ask the docs';
+config.language = /^(ar|de|es|fr|it|ja|nl|pl|pt|zh)(?![a-z])/i.exec(document.documentElement.lang)?.[1].toLowerCase() ?? 'en';
+config.title ||= config.titles?.[config.language] ?? 'Ask the docs';
 
 /** @type {Promise<Panel> | undefined} */
 let panel;
@@ -40,13 +46,40 @@ const dress = host => {
 const own = document.createElement('chapter-verse');
 const button = document.createElement('button');
 
+/** The panel and the page's words, at once. */
+const load = () => Promise.all([import('./panel.js'), import(`./lang/${config.language}.js`)]);
+
+/** Puts the button into the top layer, where no overlay, transform or filter of the page reaches it. */
+const mount = () => {
+  document.body.append(own);
+  own.showPopover();
+};
+
+/** @type {() => Promise<string>} */
+const health = () => fetch('/v1/health').then(reply => reply.json()).then(({ status }) => `${status}`).catch(() => '');
+
+/** Whether an API answers. A build without an `endpoint` names none: then the page's origin is asked, once a tab. */
+const present = async () => {
+  if (config.endpoint != null) return true;
+  let status;
+  try {
+    status = (sessionStorage.chapterverse_api ??= await health());
+  } catch {
+    status = await health();
+  }
+  return status === 'ok' || console.info('Chapter & Verse: no chat, as no `endpoint` was set and this origin has no API');
+};
+
 /** @type {Open} */
 const open = async (question, focus = true) => {
   if (config.consent && !confirm(config.consent)) return;
   config.consent = '';
+  if (!await present()) return own.remove();
+  if (!own.isConnected) mount();
+  button.ariaBusy = 'true';
   try {
-    const { createPanel } = await import('./panel.js');
-    panel ??= createPanel(place, button, config);
+    const [{ createPanel }, { default: words }] = await load();
+    panel ??= createPanel(place, button, config, words);
     await panel;
     button.textContent = config.title;
   } catch (error) {
@@ -54,6 +87,7 @@ const open = async (question, focus = true) => {
     panel = undefined;
     button.textContent = config.strings?.unloaded ?? 'Chat did not load: reload the page';
   }
+  button.ariaBusy = null;
   (await panel)?.open(question, focus);
 };
 
@@ -94,16 +128,20 @@ const notice = event => {
   import('./page.js').then(({ attend }) => attend(own, config, open)).catch(() => {});
 };
 
-if (!document.querySelector('chapter-verse')) {
+if (!document.querySelector('chapter-verse') && (config.consent || await present())) {
   button.className = 'launcher';
   button.textContent = config.title;
   button.ariaHasPopup = 'dialog';
   button.ariaExpanded = 'false';
   button.onclick = () => open();
-  button.onpointerenter = button.onfocus = () => config.consent || import('./panel.js').catch(() => {});
+  if (`${config.shortcut}` !== 'false') button.title = /Mac|iP/.test(navigator.platform) ? '⌘I' : 'Ctrl+I';
+  button.onpointerenter = button.onfocus = () => config.consent || load().catch(() => {});
+  own.popover = 'manual';
   place = dress(own);
   own.shadowRoot?.append(button);
-  document.body.append(own);
+  mount();
+  // Instant navigation may replace the whole body.
+  new MutationObserver(() => own.isConnected || mount()).observe(document.documentElement, { childList: true });
   window.chapterverse = {
     open,
     ask: text => open({ text, send: true }),

@@ -33,6 +33,11 @@ _Paragraph = Annotated[
     str, StringConstraints(strip_whitespace=True, max_length=1000), "must be a text of at most 1000 characters."
 ]
 _Switch = Annotated[bool, "must be true or false."]
+_Contact = Annotated[
+    str,
+    StringConstraints(pattern=r"(?i)\A(?:$|https?://\S+$|mailto:\S+$)", max_length=2000),
+    "must be an address that starts with https://, http:// or mailto:.",
+]
 _Starter = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 # YAML reads 403 as a number, but it is a string's key.
 _Key = Annotated[str, BeforeValidator(lambda key: str(key) if type(key) is int else key), AfterValidator(_known)]
@@ -66,6 +71,8 @@ class WidgetOptions(BaseModel):
     """Whether questions include their page, its language and its version."""
     feedback: _Switch = True
     """Whether a reader may rate an answer."""
+    contact: _Contact = ""
+    """Address of a person, offered where the docs have no answer or the API fails; empty offers none."""
 
     def config(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as keys of `Config` in types.d.ts."""

@@ -1,6 +1,6 @@
 // @ts-check
 // The page around the chat: questions about its content, its search field, and the cited passages.
-import { kept, store, words } from './session.js';
+import { kept, more, store } from './session.js';
 
 /** The text that a page and its Markdown have in common. */
 const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
@@ -11,12 +11,16 @@ document.adoptedStyleSheets.push(sheet);
 
 /** Search fields or their containers. */
 const SEARCH = '[type=search],[role=search],[role=combobox],[name=q],[class*=search i]';
+/** Where their results are: Material, MkDocs, DocSearch (Docusaurus, VitePress), VitePress' own, Pagefind. Others, as
+ * Zensical, name the list by `aria-controls`. */
+const RESULTS = `.md-search-result,.DocSearch-Dropdown,.VPLocalSearchBox .results,.pagefind-ui__drawer,
+  #mkdocs-search-results,#properdocs-search-results,[data-chapterverse-results]`;
 
 let looking = 0;
 
 /** @type {Attend} */
 export const attend = (host, config, open) => {
-  const strings = words(config, 'more/');
+  const strings = more(config);
   const button = document.createElement('button');
   /** The element last pointed at, tapped or focused. @type {Element} */
   let over = document.querySelector('pre:hover') ?? document.body;
@@ -51,12 +55,32 @@ export const attend = (host, config, open) => {
     const { top, bottom, left, right } = area.getBoundingClientRect();
     const { offsetWidth } = button;
     const last = innerHeight - 38;
-    // It hangs on a block's lower edge, off the code and the theme's own buttons; below a selection there is room for
-    // a phone's handles. A selection that fills the window has it outside.
-    const y = bottom + (area.localName ? -6 : 24);
-    const x = (area.localName ? area : document.body).matches(':dir(rtl)') ? left : right - offsetWidth;
+    const rtl = (area.localName ? area : document.body).matches(':dir(rtl)');
+    // The open panel would hide it.
+    const panel = host.shadowRoot?.querySelector('dialog[open]')?.getBoundingClientRect();
+    const x = rtl ? Math.max(left, panel?.right ?? 0) : Math.min(right, panel?.left ?? innerWidth) - offsetWidth;
+    // Below a selection there is room for a phone's handles. A selection that fills the window has it outside.
+    const y = area.localName ? below(area, x) : bottom + 24;
     button.style.top = `${y < last ? y : area.localName ? Math.max(last, top) : top - 38}px`;
     button.style.left = `${Math.max(8, Math.min(x, innerWidth - offsetWidth - 8))}px`;
+  };
+
+  /** Where it is off the code, the next line, and the theme's own buttons. @type {(block: Element, x: number) => number} */
+  const below = (block, x) => {
+    const { bottom } = block.getBoundingClientRect();
+    const range = new Range();
+    range.selectNodeContents(block);
+    const lines = [...range.getClientRects()].filter(({ width }) => width);
+    const end = Math.max(...lines.map(line => line.bottom));
+    /** @type {Element | null} */
+    let after = block;
+    while (after && !after.nextElementSibling) after = after.parentElement;
+    const next = after?.nextElementSibling?.getBoundingClientRect().top ?? 0;
+    const room = (next > end ? next : Infinity) - button.offsetHeight - 2;
+    // It hangs on the lower edge if there is room, or stands beside a short last line, or covers the end of a long one.
+    if (Math.min(bottom - 6, room) >= end) return Math.min(bottom - 6, room);
+    const short = lines.every(line => line.bottom < end - 4 || line.right < x - 8);
+    return short ? Math.min(bottom - button.offsetHeight - 4, room) : room;
   };
 
   /** @type {(event: any) => void} */
@@ -94,15 +118,50 @@ export const attend = (host, config, open) => {
     if (!asked) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    // React ignores an assigned value.
-    target.setRangeText('', 0, target.value.length);
-    const options = { key: 'Escape', bubbles: true, composed: true };
-    target.dispatchEvent(new Event('input', options));
-    target.dispatchEvent(new KeyboardEvent('keydown', options));
-    // A modal dialog, such as Zensical's, gets Escape only from the browser.
-    target.closest('dialog')?.requestClose?.();
-    open({ text: asked[1], send: true });
+    hand(target, asked[1]);
   };
+
+  /** Gives a question from the site's search to the chat. @type {(field: HTMLInputElement, text: string) => void} */
+  const hand = (field, text) => {
+    // React ignores an assigned value.
+    field.setRangeText('', 0, field.value.length);
+    const options = { key: 'Escape', bubbles: true, composed: true };
+    field.dispatchEvent(new Event('input', options));
+    field.dispatchEvent(new KeyboardEvent('keydown', options));
+    // A modal dialog, such as Zensical's, gets Escape only from the browser.
+    field.closest('dialog')?.requestClose?.();
+    open({ text, send: true });
+  };
+
+  const row = document.createElement('button');
+  row.type = 'button';
+  row.className = 'chapterverse-row';
+  // Its own styles: a search may have a shadow root.
+  row.style.cssText = `display:block;box-sizing:border-box;width:100%;padding:.6em 1em;border:0;border-bottom:1px solid #8884;background:none;color:inherit;
+    font:600 14px/1.6 sans-serif;font-family:inherit;text-align:start;cursor:pointer;overflow:hidden;text-overflow:ellipsis;white-space:nowrap`;
+  let rowTimer = 0;
+
+  /** Makes the first row of the site's results ask the chat. Results come when they like: look a few times. @type {(field: HTMLInputElement, looks?: number) => void} */
+  const offerRow = async (field, looks = 5) => {
+    const { ask_row } = await strings;
+    const text = field.value.trim();
+    const root = /** @type {Document} */ (field.getRootNode());
+    const controlled = root.getElementById(field.getAttribute('aria-controls') ?? '');
+    const results = [...root.querySelectorAll(RESULTS), controlled].find(node => node?.checkVisibility());
+    // What a list holds must be its items.
+    const inside = !results?.matches('ul,ol,[role=listbox]');
+    row.textContent = ask_row.replace('{query}', () => text);
+    row.onclick = () => hand(field, text);
+    if (!text) return row.remove();
+    if (results && (inside ? results.firstElementChild : results.previousElementSibling) !== row) results[inside ? 'prepend' : 'before'](row);
+    clearTimeout(rowTimer);
+    if (looks) rowTimer = setTimeout(offerRow, 200, field, looks - 1);
+  };
+
+  addEventListener('input', event => {
+    const field = /** @type {any} */ (event.composedPath()[0]);
+    if (field.localName === 'input' && field.closest(SEARCH)) offerRow(field);
+  });
 
   button.className = 'launcher offer';
   button.style.cssText = 'position:fixed;padding:1px 11px;width:max-content;font-size:13px';
@@ -128,8 +187,7 @@ const code = block => {
 export const go = anchor => {
   const { href } = anchor;
   const from = location.href;
-  const sources = /** @type {any[]} */ ([...anchor.closest('.turn')?.querySelectorAll('.source') ?? []]);
-  const text = sources.find(source => source.href === href)?.lastChild.textContent ?? '';
+  const text = anchor.source?.snippet ?? '';
   // Instant navigation sees clicks on the page's links only.
   const outside = Object.assign(document.createElement('a'), { href });
   clear();
@@ -197,7 +255,12 @@ const clear = () => {
   CSS.highlights?.delete('chapterverse');
 };
 
-addEventListener('keydown', ({ key }) => key === 'Escape' && clear(), true);
+addEventListener('keydown', event => {
+  if (event.key !== 'Escape') return;
+  // It closes the chat only where it has no mark to remove.
+  if (CSS.highlights?.has('chapterverse')) event.preventDefault();
+  clear();
+}, true);
 addEventListener('pagehide', clear);
 
 const cited = kept('chapterverse_cited');

@@ -1,33 +1,62 @@
 // @ts-check
+import { createTurn } from './answer.js';
 import { chat } from './client.js';
-import { el, icon, link, render } from './render.js';
-import { kept, newSession, saveSession, store, words } from './session.js';
+import { el, icon } from './render.js';
+import { kept, newSession, saveSession, store } from './session.js';
 import { sheet } from './styles.js';
 
+const room = new CSSStyleSheet();
+room.replaceSync('@media(min-width:1000px){html{margin-inline-end:min(430px,40vw)!important}}');
+
 /** @type {CreatePanel} */
-export const createPanel = async (place, launcher, config) => {
-  const strings = await words(config);
+export const createPanel = async (place, launcher, config, words) => {
+  const strings = { ...words, ...config, ...config.strings };
   const phone = matchMedia('(max-width:480px),(max-height:480px)');
   const { host } = /** @type {ShadowRoot} */ (launcher.getRootNode());
   const inline = place !== host;
-  /** Whether questions include their page. */
-  let scoped = true;
+  /** Whether questions include their page's version and language, and whether they search that page alone. */
+  let [scoped, single] = [true, false];
   /** Stops the current answer. @type {AbortController | undefined} */
   let stop;
   /** The element focused before the panel. @type {HTMLElement} */
   let opener = launcher;
+  /** How the panel stands, a half-typed question, and the reading position: kept for the tab. */
+  let [shape, draft, top] = /** @type {[string, string, number]} */ ([config.layout ?? '', '', NaN]);
+  try {
+    [shape, draft = '', top] = JSON.parse(`${kept('chapterverse_view')}`);
+  } catch { /* Nothing is kept, or another script wrote it. */ }
 
   /** @type {Emit} */
   const emit = (type, detail) => host.dispatchEvent(new CustomEvent(type, { detail }));
 
-  /** @type {(name: 'close' | 'reset' | 'send', onclick: () => void) => HTMLButtonElement} */
-  const button = (name, onclick) => el('button', { type: 'button', className: 'icon', title: strings[name], onclick }, icon(name));
+  /** @type {(name: 'close' | 'dock' | 'expand' | 'reset' | 'send', onclick: () => void) => HTMLButtonElement} */
+  const button = (name, onclick) => el('button', { type: 'button', className: `icon ${name}`, title: strings[name], onclick }, icon(name));
 
   const showScope = () => {
     const language = document.querySelector('[hreflang]') && document.documentElement.lang;
-    const page = [document.title.split(/ [|–—-] /)[0], config.version, language];
-    scope.hidden = !scoped || `${config.scope}` === 'false';
-    scope.replaceChildren(strings.from_page.replace('{page}', () => page.filter(Boolean).join(' · ')), icon('close'));
+    const narrow = [config.version, language].filter(Boolean).join(' · ');
+    const sent = `${config.scope}` !== 'false';
+    scope.hidden = !(scoped && sent && narrow);
+    scope.replaceChildren(el('span', {}, strings.within.replace('{scope}', () => narrow)), icon('close'));
+    only.hidden = !sent;
+    only.ariaPressed = `${single}`;
+    const [title] = document.title.split(/ [|–—-] /);
+    only.replaceChildren(el('span', {}, strings.only_page, single ? `: ${title}` : ''), single ? icon('close') : '');
+  };
+
+  /** Lets the panel float, widen, or stand beside the page, which makes room. @type {(name?: string) => void} */
+  const showShape = (name = shape) => {
+    shape = name;
+    dialog.className = inline ? 'inline' : name;
+    expand.ariaPressed = `${name === 'wide'}`;
+    dock.ariaPressed = `${name === 'side'}`;
+    const others = document.adoptedStyleSheets.filter(other => other !== room);
+    document.adoptedStyleSheets = name === 'side' && dialog.open && !inline ? [...others, room] : others;
+  };
+
+  const keepView = () => {
+    if (dialog.open) top = thread.scrollTop;
+    store('chapterverse_view', JSON.stringify([shape, field.value, top]));
   };
 
   /** @type {(message: Omit<Message, 'timestamp'>) => Message} */
@@ -47,25 +76,34 @@ export const createPanel = async (place, launcher, config) => {
         return typeof some === 'string' ? some.split('|') : some;
       }
     });
+    // Where the site names none, the page's own headings are what it can be asked about.
+    if (!starters[0]) {
+      const headings = document.querySelectorAll(':is(main,article,[role=main]) h2[id]');
+      starters.push(...[...headings].map(({ textContent }) => textContent.replace(/\s*[¶#]?\s*$/, '')).filter(text => text && !text[60]).slice(0, 3));
+    }
     thread.replaceChildren(el('p', {}, strings.greeting),
       ...starters.map(text => el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text)));
   };
 
   const reset = () => {
+    const { session } = panel;
     stop?.abort();
     panel.forget?.(true);
     panel.quote?.remove();
+    panel.follow?.remove();
     panel.selection = '';
+    panel.alone = single = false;
     saveSession(panel.session = newSession());
     scoped = true;
     showScope();
     greet();
+    import('./turns.js').then(({ undo }) => undo(panel, session)).catch(() => {});
     field.focus();
   };
 
   const restore = async () => {
     greet();
-    if (kept('chatbot_session')) (await import('./turns.js')).restore(panel);
+    if (kept('chatbot_session')) await (await import('./turns.js')).restore(panel);
   };
 
   const send = () => {
@@ -73,7 +111,8 @@ export const createPanel = async (place, launcher, config) => {
     const text = field.value.trim();
     if (stop || !(text || selection)) return;
     panel.forget?.();
-    panel.start({ text, selection });
+    panel.start({ text, selection, alone: panel.alone });
+    panel.alone = false;
     field.value = panel.selection = '';
     panel.quote?.remove();
   };
@@ -89,10 +128,9 @@ export const createPanel = async (place, launcher, config) => {
     const { text, selection } = question;
     const { messages, session_id } = panel.session;
     const { lang } = document.documentElement;
+    const page = (location.origin + location.pathname).slice(0, 2048);
     /** @type {Failure | undefined} */
     let failure;
-    let frame = 0;
-    let draft = '';
     stop = new AbortController();
     showState();
     turn.busy();
@@ -103,26 +141,19 @@ export const createPanel = async (place, launcher, config) => {
         selected_text: selection || undefined,
         conversation_history: messages[1] && !question.alone ? (await import('./turns.js')).recent(messages) : [],
         thread_id: question.alone ? undefined : session_id,
-        ...(!scope.hidden && {
-          page_url: (location.origin + location.pathname).slice(0, 2048),
-          language: lang.slice(0, 35) || undefined,
-          version: config.version,
+        ...(!only.hidden && {
+          ...(scoped && { page_url: page, language: lang.slice(0, 35) || undefined, version: config.version }),
+          // A page's address may be written with its file, and its sections have addresses of their own.
+          ...(single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
         }),
-      }, stop.signal, (name, data) => {
-        if (name !== 'delta') return;
-        draft += data.text ?? '';
-        cancelAnimationFrame(frame);
-        frame = requestAnimationFrame(() => turn.draft(draft));
-      });
-      cancelAnimationFrame(frame);
-      live.textContent = turn.show(answer, draft);
+      }, stop.signal, turn.hear);
+      live.textContent = turn.show(answer);
       const { response, mode, source_chunks, segments, status, turn_id, signature } = answer;
       remember({ role: 'assistant', content: response, mode, source_chunks, segments, status, turn_id, signature });
       emit('answer', answer);
     } catch (error) {
       failure = /** @type {Failure} */ (error);
     }
-    cancelAnimationFrame(frame);
     stop.abort();
     stop = undefined;
     showState();
@@ -133,9 +164,11 @@ export const createPanel = async (place, launcher, config) => {
 
   const close = () => {
     if (inline || launcher.ariaExpanded !== 'true') return;
+    keepView();
     launcher.ariaExpanded = 'false';
     store('chapterverse_open', '');
     dialog.close();
+    showShape();
     (opener.isConnected ? opener : launcher).focus();
     emit('close');
   };
@@ -147,13 +180,20 @@ export const createPanel = async (place, launcher, config) => {
     showScope();
     field.focus();
   } });
-  const field = el('textarea', { rows: 1, maxLength: 4000, placeholder: strings.placeholder, ariaLabel: strings.placeholder });
+  const only = el('button', { type: 'button', className: 'chip', onclick() {
+    single = !single;
+    showScope();
+    field.focus();
+  } });
+  const field = el('textarea', { rows: 1, maxLength: 4000, placeholder: strings.placeholder, ariaLabel: strings.placeholder, value: draft });
   const action = button('send', () => (stop ? stop.abort() : send()));
-  const form = el('form', {}, scope, el('div', { className: 'field' }, field, action));
+  const chips = el('div', { className: 'chips' }, scope, only);
+  const form = el('form', { className: 'ask' }, chips, el('div', { className: 'field' }, field, action), el('p', { className: 'small' }, strings.disclaimer));
+  const expand = button('expand', () => showShape(shape === 'wide' ? '' : 'wide'));
+  const dock = button('dock', () => showShape(shape === 'side' ? '' : 'side'));
   /** @type {HTMLDialogElement} */
   const dialog = el('dialog', {
     ariaLabel: strings.title,
-    className: inline ? 'inline' : config.layout,
     tabIndex: -1,
     // The event follows the call: handle it only if the browser closed the dialog, or the focus moves twice.
     onclose: () => dialog.open || close(),
@@ -174,7 +214,7 @@ export const createPanel = async (place, launcher, config) => {
       event.preventDefault();
     },
   },
-  el('div', { className: 'head' }, el('h2', {}, strings.title), button('reset', reset), inline ? [] : button('close', close)), thread, form, live);
+  el('div', { className: 'head' }, el('h2', {}, strings.title), inline ? [] : [expand, dock], button('reset', reset), inline ? [] : button('close', close)), thread, form, live);
 
   /** @type {Panel} */
   const panel = {
@@ -186,11 +226,15 @@ export const createPanel = async (place, launcher, config) => {
     thread,
     field,
     form,
+    chips,
+    alone: false,
 
     addTurn(question, message) {
       const turn = createTurn(panel, question, message);
       if (!thread.querySelector('.turn')) thread.replaceChildren();
       thread.append(turn.node);
+      // No more than the session keeps, or a long conversation would make every next turn slower.
+      while (thread.children[25]) thread.firstChild?.remove();
       thread.scrollTop = turn.node.offsetTop - 12;
       return turn;
     },
@@ -200,6 +244,7 @@ export const createPanel = async (place, launcher, config) => {
       if (stop || !(text || selection)) return false;
       const message = remember({ role: 'user', content: text || selection.slice(0, 4000) });
       ask(question, panel.addTurn(question, message));
+      import('./turns.js').then(({ prepare }) => prepare(panel)).catch(() => {});
       (phone.matches ? dialog : field).focus();
       return true;
     },
@@ -211,7 +256,8 @@ export const createPanel = async (place, launcher, config) => {
         if (phone.matches && !inline) dialog.showModal();
         dialog.open = true;
         if (!panel.session.messages[0]) greet();
-        thread.scrollTop = thread.scrollHeight;
+        thread.scrollTop = Number.isFinite(top) ? top : thread.scrollHeight;
+        showShape();
         emit('open');
       }
       launcher.ariaExpanded = 'true';
@@ -223,7 +269,8 @@ export const createPanel = async (place, launcher, config) => {
         await (await import('./turns.js')).quote(panel);
       }
       field.value = text || field.value;
-      if (focus) field.focus();
+      // On a touch screen the keyboard would hide the half of what there is to read.
+      if (focus) (matchMedia('(hover:none)').matches ? dialog : field).focus();
     },
 
     close,
@@ -232,85 +279,22 @@ export const createPanel = async (place, launcher, config) => {
       stop?.abort();
       launcher.ariaExpanded = 'false';
       dialog.remove();
+      showShape();
     },
   };
 
   showState();
-  form.addEventListener('focusin', showScope);
+  showScope();
   phone.onchange = () => dialog.open && (close(), panel.open());
-  await restore();
   panel.root.adoptedStyleSheets.push(sheet);
+  await restore();
   panel.root.append(dialog);
   // A page from the back/forward cache lacks the messages of later pages.
   addEventListener('pageshow', event => event.persisted && restore());
+  addEventListener('pagehide', keepView);
+  // After a load the focus is on the page. What a site does with Escape goes first.
+  addEventListener('keydown', event => event.key === 'Escape' && !event.defaultPrevented && document.activeElement === document.body && close());
+  // Instant navigation changes the title, which names the page in the scope.
+  new MutationObserver(showScope).observe(document.head, { childList: true, subtree: true, characterData: true });
   return panel;
-};
-
-/** @type {(section: Section) => string} */
-const where = ({ chapter, section }) => (section && section !== chapter ? `${chapter} › ${section}` : chapter);
-
-/** A section's place and snippet, which is Markdown cut anywhere. @type {(section: Section & Partial<Source>) => HTMLElement[]} */
-const passage = section => [
-  el('b', {}, where(section)),
-  el('span', { className: 'clip' }, (section.snippet ?? '').replace(/`{3}\S*|[*`|]|-{3,}/g, '')),
-];
-
-/** @type {(name: Icon, words: string | Node) => HTMLElement} */
-const status = (name, words) => el('p', { className: `status ${name}` }, icon(name), words);
-
-/** @type {(label: string, sections: (Section & Partial<Source>)[]) => HTMLElement} */
-const list = (label, sections) => el('ol', { className: 'sources', ariaLabel: label }, sections.map(section => (
-  el('li', {}, link(section.url, 'source', el('span', { className: 'cite' }, section.id ?? '→'), passage(section))))));
-
-/** @type {CreateTurn} */
-const createTurn = (panel, question, message) => {
-  const { strings } = panel;
-  const { text, selection } = question;
-  const asked = el('div', { className: 'asked' },
-    selection ? el('q', { className: 'clip' }, selection) : [], el('span', { className: 'sr' }, strings.you), text);
-  const body = el('div');
-  const foot = el('div');
-  const node = el('div', { className: 'turn' }, text || selection ? asked : [], body, foot);
-
-  return {
-    node,
-
-    busy() {
-      foot.replaceChildren(el('p', { className: 'status' }, strings.searching));
-    },
-
-    draft(markdown) {
-      body.replaceChildren(render([{ text: markdown, citations: [] }], () => ''));
-    },
-
-    show(answer, draft) {
-      const { response, source_chunks: sources = [], segments = [], status: state = 'answered', mode, nearest = [] } = answer;
-      const parts = segments.length ? segments : [{ text: response, citations: [] }];
-      body.replaceChildren(render(parts, index => el('sup', {}, sources.flatMap(source => {
-        if (!parts[index].citations.includes(source.id)) return [];
-        const marker = link(source.url, 'cite', source.id);
-        marker.ariaLabel = `${source.id}: ${where(source)}`;
-        return marker;
-      }))));
-      foot.replaceChildren(status(state, strings[state === 'answered' && mode === 'selected_text' ? mode : state] ?? ''));
-      if (draft && draft.trim() !== response.trim()) foot.append(status('degraded', strings.revised));
-      const words = [...foot.childNodes, render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
-      const cited = sources.filter(({ id }) => parts.some(({ citations }) => citations.includes(id)));
-      foot.append(list(strings.sources, cited.length ? cited : sources));
-      if (nearest.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, nearest));
-      import('./turns.js').then(({ equip }) => equip(panel, { question, message, answer, node, asked, body, foot })).catch(() => {});
-      return words;
-    },
-
-    async fail(failure) {
-      // An aborted draft was never checked; one that the reader stopped stays, with a note.
-      if (failure.kind !== 'stopped') body.replaceChildren();
-      return import('./turns.js').then(({ explain }) => explain(panel, failure, { question, message, node, foot })).catch(() => {
-        // A longer message would have to be loaded from an unreachable server.
-        foot.replaceChildren(status('error', strings.network));
-        panel.field.value ||= text;
-        return strings.network;
-      });
-    },
-  };
 };

@@ -7,6 +7,8 @@ export const ICONS = {
   reset: 'M12 5v14M5 12h14',
   send: 'M12 19V5M6 11l6-6 6 6',
   stop: 'M8 8h8v8H8z',
+  expand: 'M9 4H4v5M15 20h5v-5M4 4l6 6M20 20l-6-6',
+  dock: 'M4 5h16v14H4zM14 5v14',
   answered: 'M5 12l5 5 9-10',
   partial: 'M12 4a8 8 0 0 0 0 16zM12 4a8 8 0 0 1 0 16',
   not_in_docs: 'M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0M6.5 6.5l11 11',
@@ -65,12 +67,16 @@ const ITEM = /^ {0,3}([-*+]|\d{1,9}[.)])(?: {1,4}(?=\S)|\s|$)/;
 // A number at the start of a line in the middle of a paragraph may be a number.
 const BULLET = /^ {0,3}([-*+]|1[.)])\s+\S/;
 
+/** The numbers of signs of the headings around the next one. @type {number[]} */
+let outline = [];
+
 /** @type {Render} */
 export const render = (segments, cite) => {
+  outline = [];
   const text = segments.map((segment, index) => {
     const own = segment.text.replace(/[\uFDD0\uFDD1]/g, '');
     // After a table row's last pipe a citation would be a cell of its own.
-    return segment.citations.length ? own.replace(/\|?\s{0,9}$/, `\uFDD0${index}\uFDD1$&`) : own;
+    return segment.citations.length || segment.check === 'unconfirmed' ? own.replace(/\|?\s{0,9}$/, `\uFDD0${index}\uFDD1$&`) : own;
   });
   return blocks(text.join('').slice(0, 65536).split(/\r\n?|\n/), cite, 0);
 };
@@ -163,9 +169,11 @@ const blocks = (lines, cite, depth) => {
     }
     if (!hashes && !DIVIDER.test(line)) return paragraph();
     at++;
-    // The panel's own title is an h2, so an answer's headings start below it.
-    const name = /** @type {'h3'} */ (`h${'0343456'[hashes?.length]}`);
-    return hashes ? el(name, {}, inline(title.replace(/(^|\s)#+\s*$/, '').trim(), cite)) : el('hr');
+    if (!hashes) return el('hr');
+    // The panel's own title is an h2: an answer's headings start below it, and skip no level.
+    outline = [...outline.filter(size => size < hashes.length), hashes.length];
+    const name = /** @type {'h3'} */ (`h${Math.min(2 + outline.length, 6)}`);
+    return el(name, {}, inline(title.replace(/(^|\s)#+\s*$/, '').trim(), cite));
   };
 
   while (at < lines.length) {

@@ -28,9 +28,6 @@ export const store = (key, value) => {
   } catch { /* In memory, then. */ }
 };
 
-/** The interface's words in the page's language, English by default. @type {FindWords} */
-export const words = async (/** @type {Config} */ config, part = '') => {
-  const [language] = /^(ar|de|es|fr|it|ja|nl|pl|pt|zh)(?![a-z])/i.exec(document.documentElement.lang) ?? ['en'];
-  const { default: own } = await import(`./lang/${part}${language.toLowerCase()}.js`);
-  return { ...own, ...config, ...config.strings };
-};
+/** The words that come later, in the page's language. @type {(config: Config) => Promise<Later & Config>} */
+export const more = async config => (
+  { ...(await import(`./lang/more/${config.language}.js`)).default, ...config, ...config.strings });

@@ -11,29 +11,30 @@ sheet.replaceSync(`
   --_line:color-mix(in srgb,var(--_fg) 15%,var(--_bg));
   --_tint:color-mix(in srgb,var(--_link) 12%,var(--_bg));
   --_shade:color-mix(in srgb,var(--_fg) 5%,var(--_bg))}
-:host(chapter-verse-ask){display:block}
 dialog{position:fixed;inset-block:auto var(--_bottom);inset-inline:auto var(--_end);box-sizing:border-box;
   width:min(430px,100vw - 40px);height:min(700px,100dvh - 84px - var(--_bottom));max-width:none;max-height:none;margin:0;padding:0;
   flex-direction:column;border-radius:16px;background:var(--_bg);color:var(--_fg);font-size:15px;line-height:1.6;
   overflow:hidden;outline:0;box-shadow:0 4px 16px #0003}
 dialog[open]{display:flex}
-.side{inset-block:0;inset-inline-end:0;height:auto;border-radius:0}
+.wide{width:min(860px,100vw - 40px);height:calc(100dvh - 40px);inset-block:20px}
+.side{inset-block:0;inset-inline-end:0;width:min(430px,100vw);height:auto;border-radius:0}
+@media(min-width:1000px){.side{width:min(430px,40vw)}}
 .inline{position:static;width:auto;box-shadow:none}
 dialog button{all:unset;box-sizing:border-box;cursor:pointer}
-dialog,pre,th,td,dialog .code button,.source,dialog .chip,.field{border:1px solid var(--_line)}
+dialog,.code,th,td,.source,.card,dialog .chip,.field{border:1px solid var(--_line)}
 :focus-visible,dialog button:focus-visible{outline:2px solid var(--_link)}
-.head,.field,.status{display:flex;align-items:center;gap:6px}
+.head,.field{display:flex;align-items:center;gap:6px}
 .head{padding:10px 10px 10px 18px;border-bottom:1px solid var(--_line)}
 h2{flex:1;margin:0;font-size:16px}
 dialog .icon{display:flex;padding:8px;border-radius:10px;color:var(--_soft)}
 dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_fg)}
 .thread{position:relative;flex:1;padding:16px 18px;overflow:auto;overscroll-behavior:contain;overflow-wrap:anywhere}
-.turn *,q,textarea{unicode-bidi:plaintext}
+.turn *,.chip,h2,p,q,textarea{unicode-bidi:plaintext}
 .turn:last-child{min-height:100%}
-.asked{width:fit-content;max-width:85%;margin:0 0 12px;margin-inline-start:auto;padding:8px 14px;border-radius:16px 16px 4px;background:var(--_tint);white-space:pre-wrap}
+.asked{width:fit-content;max-width:85%;margin:0 0 12px;margin-inline-start:auto;padding:8px 14px;border-radius:16px;border-end-end-radius:4px;background:var(--_tint);white-space:pre-wrap}
 .clip{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden;color:var(--_soft);font-size:13px;line-height:1.5}
 q{flex:1;margin-bottom:6px;quotes:none}
-p,ul,ol,blockquote,.code,.scroll,hr{margin:0 0 12px}
+p,ul,ol,blockquote,.code,.scroll,hr,.card{margin:0 0 12px}
 h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
 ul,ol{padding-inline-start:24px}
 li>*{margin:4px 0}
@@ -41,33 +42,44 @@ a{color:inherit;text-decoration-color:var(--_link)}
 q,blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
 hr{border:0;border-top:1px solid var(--_line)}
 code{padding:1px 5px;border-radius:5px;font:.87em var(--md-code-font-family,var(--bs-font-monospace,ui-monospace,monospace))}
-code,pre,th{background:var(--_shade)}
+code,.code,th{background:var(--_shade)}
 pre,.scroll{overflow:auto;overflow-wrap:normal}
-pre{margin:0;padding:12px 14px;border-radius:10px;line-height:1.5}
+pre{grid-row:1/3;margin:0;padding:12px 14px;line-height:1.5}
 pre code{padding:0;background:0 0}
-.code{position:relative}
-table{border-collapse:collapse}
-th,td{padding:6px 10px;text-align:start}
+.code{display:grid;grid:auto auto/minmax(0,1fr) auto;place-items:start end;border-radius:10px;direction:ltr}
+.code pre{justify-self:stretch}
+.code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
+table{width:max-content;border-collapse:collapse;font-size:14px}
+th,td{max-width:15em;padding:6px 10px;text-align:start;vertical-align:top;overflow-wrap:anywhere}
 sup{margin-inline-start:3px;line-height:0}
-.cite+*{margin-inline-start:5px}
+.cite~.cite{margin-inline-start:5px}
 .cite{padding:1px 5px;border-radius:6px;background:var(--_tint);font-size:11px;font-weight:600;text-decoration:none}
-.cite:hover{background:var(--_fg);color:var(--_bg)}
-.code button,.status{color:var(--_soft);font-size:13px}
-.status{margin:14px 0 8px}
+a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
+.status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}
 svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round}
-.sources{padding:0;list-style:none}
+.sources{display:flex;flex-wrap:wrap;gap:6px;padding:0;list-style:none;font-size:13px}
+.sources li{max-width:100%}
 dialog .chip,.source{display:block;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
-dialog .chip{width:fit-content}
+.source{display:flex;align-items:baseline;gap:8px;margin:0;padding:3px 10px}
+.source b,.chip span{overflow:hidden;font-weight:400;text-overflow:ellipsis;white-space:nowrap}
+dialog .chip{box-sizing:border-box;width:fit-content;max-width:100%}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
 .source:hover{border-color:var(--_link)}
-b{color:var(--_fg)}
-form{padding:4px 14px 14px;border-top:1px solid var(--_line)}
-form .chip{padding:2px 10px;color:var(--_soft);font-size:12px}
-.field{margin-top:10px;padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}
+.ask{padding:8px 14px;border-top:1px solid var(--_line)}
+.chips{display:flex;gap:6px}
+dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:24px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
+.chips :nth-child(3){flex-shrink:1e6}
+[aria-pressed=true]{background:var(--_tint);color:var(--_fg)}
+.small{margin:6px 4px 0;color:var(--_soft);font-size:12px;line-height:1.4}
+.field{margin-top:8px;padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}
 .field:focus-within{border-color:var(--_link)}
 textarea{flex:1;max-height:130px;padding:6px 8px;border:0;outline:0!important;resize:none;field-sizing:content;background:0 0;color:inherit;font:inherit;font-size:16px}
 ::placeholder{color:var(--_soft)}
 dialog .field .icon{background:var(--_accent);color:var(--_on)}
-.sr{position:absolute;width:1px;overflow:hidden;clip-path:inset(50%)}
+.sr{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 [hidden]{display:none!important}
-@media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}}`);
+@media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}.expand,.dock{display:none!important}}
+@media(max-width:999px){.dock{display:none!important}}
+@media(max-height:480px){.head{padding-block:0}.ask{padding-block:3px}.field{margin:0;padding:1px}.small,.chips{display:none}.thread{padding-block:8px}}
+@media(hover:none){.cite{padding:7px 10px}sup{line-height:2.2}}
+@media(forced-colors:active){.field:focus-within,:focus-visible,dialog button:focus-visible{outline:2px solid Highlight}[aria-pressed=true]{outline:1px solid}}`);

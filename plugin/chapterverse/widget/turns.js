@@ -1,14 +1,17 @@
 // @ts-check
 // The parts of a conversation: restored turns, an answer's tools, retries, and the quotation of a question.
+import { list, status, unfenced, where } from './answer.js';
 import { post } from './client.js';
-import { el, icon } from './render.js';
-import { newSession, saveSession, words } from './session.js';
+import { el, icon, link, render } from './render.js';
+import { more, newSession, saveSession } from './session.js';
 
 const THUMB = 'M4 11h4v9H4zM8 11l4-8 2 7h6l-2 10H8';
 const DRAWINGS = {
   edit: 'M4 20l1-4L16 5l3 3L8 19z',
   copy_answer: 'M9 9h11v11H9zM5 15V4h11',
   share: 'M12 15V3M8 7l4-4 4 4M5 12v8h14v-8',
+  copy: 'M9 9h11v11H9zM5 15V4h11',
+  export: 'M12 4v10M8 11l4 4 4-4M5 20h14',
   up: THUMB,
   down: THUMB,
 };
@@ -16,29 +19,52 @@ const REASONS = /** @type {const} */ (['wrong', 'incomplete', 'unclear', 'outdat
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
+.unconfirmed{background:0 0;border:1px dashed var(--_soft);color:var(--_soft);cursor:help}
+.framing:has(+.card){color:var(--_soft);font-size:13px}
+.card{border-radius:10px;overflow:hidden}
+.card>div{padding:12px 14px 1px}
+.crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
+a.crumb:hover{text-decoration:underline}
+mark{background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;border-radius:3px}
+.error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
+.error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
+.error span,.partial span,.degraded span{flex:1;min-width:50%}
 .asked{position:relative}
 .asked .icon{position:absolute;top:0;inset-inline-end:100%}
 @media(hover){.asked:not(:hover,:focus-within) .icon{opacity:0}}
 .asked:has([aria-pressed=true]){outline:2px dashed}
-[aria-pressed=true] svg{fill:var(--_link)}
+.status [aria-pressed=true] svg{fill:var(--_link)}
 .down svg{rotate:180deg}
-.code button{position:absolute;top:6px;right:6px;padding:2px 9px;border-radius:7px;background:var(--_bg)}
-fieldset{border:0}
+.status .icon{padding:4px}
+.status .copy_answer{margin-inline-start:auto}
+.feedback fieldset{margin:0;padding:0;border:0}
 label{display:block}
-.tip{position:absolute;inset-inline:18px;display:none;margin-top:16px;padding:2px 9px;border:1px solid;background:var(--_bg);color:var(--_fg)}
-.cite:hover .tip,.cite:focus-visible .tip{display:block}
+.tip{position:absolute;inset-inline:18px;z-index:1;display:none;margin-top:20px;padding:8px 12px;border:1px solid var(--_line);border-radius:10px;
+  background:var(--_bg);color:var(--_fg);box-shadow:0 4px 16px #0003;font-size:13px;font-weight:400;line-height:1.5;text-align:start}
+.tip b{display:block}
+.cite:hover+.tip,.cite:focus-visible+.tip{display:block}
 .turn:not(:last-child) .next{display:none}
-.error{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}`);
+@media(forced-colors:active){mark{outline:1px solid}}`);
+
+/** Loads what an answer or a failure will need, before the network can drop. @type {(panel: Panel) => Promise<unknown>} */
+export const prepare = ({ root, config }) => {
+  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
+  return more(config);
+};
 
 /** @type {Restore} */
-export const restore = panel => {
-  panel.session = loadSession();
-  const { messages } = panel.session;
+export const restore = async (panel, session = loadSession()) => {
+  panel.session = session;
+  const { messages } = session;
+  prepare(panel).catch(() => {});
+  /** @type {Turn[]} */
+  const turns = [];
   if (messages.length) panel.thread.replaceChildren();
   try {
     messages.forEach((message, at) => {
       if (message.role !== 'user') return;
       const turn = panel.addTurn({ text: message.content }, message);
+      turns.push(turn);
       const next = messages[at + 1];
       if (next?.role === 'assistant') turn.show({ ...next, response: next.content });
       else turn.fail({ kind: 'interrupted' });
@@ -48,6 +74,19 @@ export const restore = panel => {
     panel.thread.replaceChildren();
     panel.session = newSession();
   }
+  // With their tools: what comes later would move the reading position.
+  await Promise.all(turns.map(({ ready }) => ready));
+};
+
+/** Offers to go back to the conversation before a new one. @type {(panel: Panel, before: Session) => Promise<void>} */
+export const undo = async (panel, before) => {
+  const { undo } = await more(panel.config);
+  if (!before.messages[0] || panel.session.messages[0]) return;
+  panel.thread.append(el('button', { className: 'chip', onclick() {
+    saveSession(before);
+    restore(panel, before);
+    panel.field.focus();
+  } }, undo));
 };
 
 /** @type {() => Session} */
@@ -75,10 +114,11 @@ export const recent = messages => {
 
 /** @type {Quote} */
 export const quote = async panel => {
-  const { unquote } = await words(panel.config, 'more/');
+  const { unquote } = await more(panel.config);
   // It may have been sent already.
   if (!panel.selection) return;
-  const clip = el('q', { className: 'clip' }, panel.selection = panel.selection.trim().slice(0, 5000).toWellFormed());
+  panel.selection = panel.selection.trim().slice(0, 5000).toWellFormed();
+  const clip = el('q', { className: 'clip' }, unfenced(panel.selection));
   panel.quote?.remove();
   panel.quote = el('div', { className: 'field quote' }, clip, el('button', { type: 'button', className: 'icon', title: unquote, onclick() {
     panel.selection = '';
@@ -91,12 +131,12 @@ export const quote = async panel => {
 };
 
 /** @type {Explain} */
-export const explain = async (panel, { kind, detail, wait }, { question, message, node, foot }) => {
+export const explain = async (panel, { kind, detail, wait }, { question, message, node, foot, sources }) => {
   /** @type {any} */
-  const strings = { ...panel.strings, ...await words(panel.config, 'more/') };
+  const strings = { ...panel.strings, ...await more(panel.config) };
   const told = strings[navigator.onLine || kind === 'stopped' ? kind : 'offline'] ?? strings[kind > 499 ? 500 : 'unexpected'];
   const name = kind === 'stopped' ? 'stop' : 'error';
-  const status = el('p', { className: `status ${name}` }, icon(name), `${told} ${detail ?? ''}`);
+  const line = status(name, `${told} ${detail ?? ''}`);
   // A date would need synchronized clocks: with one, or an invalid value, there is no wait. Waits are limited.
   let left = Math.min(parseInt(`${wait}`) || 0, 600);
 
@@ -116,13 +156,25 @@ export const explain = async (panel, { kind, detail, wait }, { question, message
   };
 
   tick();
-  foot.replaceChildren(status, retry);
+  foot.replaceChildren(line, retry);
+  if (kind !== 'stopped') {
+    // What had been found before it failed can be read.
+    if (sources?.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, sources.slice(0, 3)));
+    foot.append(...person(panel.config, strings));
+  }
   if (/413|422/.test(kind)) {
     // The question itself was rejected: it goes back into the field for editing.
     retry.remove();
     panel.field.value ||= question.text;
   }
-  return `${status.textContent} ${retry.ariaDisabled ? retry.textContent : ''}`;
+  return `${line.textContent} ${retry.ariaDisabled ? retry.textContent : ''}`;
+};
+
+/** A link to a person, where the site's owner has set one. @type {(config: Config, strings: { ask_person: string }) => Node[]} */
+const person = ({ contact }, { ask_person }) => {
+  if (!contact) return [];
+  const anchor = /^mailto:/i.test(contact) ? el('a', { href: contact, className: 'chip' }, ask_person) : link(contact, 'chip', ask_person);
+  return [anchor];
 };
 
 /** Escape cancels an edit, and arrows browse earlier questions. @type {(panel: Panel) => void} */
@@ -146,20 +198,20 @@ const listen = panel => {
 };
 
 /** @type {Equip} */
-export const equip = async (panel, { question, message, answer, node, asked, body, foot }) => {
+export const equip = async (panel, { question, message, answer, cited, revised, node, asked, body, foot, row }) => {
   const { config, root, thread, field } = panel;
   const { turn_id } = answer;
-  const strings = await words(config, 'more/');
-  const shown = /** @type {HTMLAnchorElement[]} */ ([...foot.querySelectorAll('.source')]);
+  const strings = await more(config);
   const note = el('span');
-  if (!root.adoptedStyleSheets.includes(sheet)) {
-    root.adoptedStyleSheets.push(sheet);
-  }
   listen(panel);
 
-  /** Shows and announces a tool's result. @type {(key: keyof Later, place?: HTMLElement) => void} */
-  const say = (key, place = note) => {
-    place.textContent = strings[key];
+  /** Shows and announces a tool's result, on `place` too. @type {(key: keyof Later, place?: HTMLElement) => void} */
+  const say = (key, place) => {
+    note.textContent = strings[key];
+    if (place) {
+      place.title = strings[key];
+      place.replaceChildren(icon(key === 'copied' ? 'answered' : 'error'));
+    }
     /** @type {Element} */ (root.querySelector('[aria-live]')).textContent = strings[key];
   };
 
@@ -229,6 +281,7 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
   };
 
   const form = el('form', {
+    className: 'feedback',
     async onsubmit(event) {
       event.preventDefault();
       if (await send('down', Object.fromEntries(new FormData(form))) === 204) close();
@@ -248,15 +301,32 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
     thumbs[1].focus();
   };
 
-  const row = el('p', { className: 'status' },
-    tool('copy_answer', () => copy(markdown(answer, shown))),
+  row.append(
+    tool('copy_answer', () => copy(markdown(answer, cited))),
     tool('share', () => copy(address(message.content))),
-    turn_id && `${config.feedback}` !== 'false' ? thumbs : [],
+    ...turn_id && `${config.feedback}` !== 'false' ? thumbs : [],
     note);
+  // Only an API of an older version sends a draft.
+  if (revised) row.after(status('degraded', strings.revised));
+  if (answer.status === 'not_in_docs') foot.append(...person(config, strings));
   const next = [answer.follow_ups ?? []].flat().filter(text => text?.trim?.());
-  foot.append(row, el('div', { className: 'next' },
-    next[0] ? el('p', { className: 'status' }, strings.follow_ups) : [],
-    next.map(text => el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text))));
+  /** @type {(label: string, items: HTMLElement[]) => Node[]} */
+  const offer = (label, items) => (items.length ? [el('p', { className: 'status' }, label), ...items] : []);
+  // The title of a page is no question: it is there to be read.
+  const pages = new Map([answer.nearest ?? [], answer.source_chunks ?? []].flat().filter(page => page?.url).map(page => [page.chapter, page]));
+  foot.append(el('div', { className: 'next' },
+    offer(strings.follow_ups, next.filter(text => !pages.has(text)).map(text => (
+      el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text)))),
+    offer(strings.read_next, next.filter(text => pages.has(text)).map(text => (
+      link(pages.get(text)?.url?.replace(/#.*/, ''), 'chip', text))))));
+  if (!panel.root.querySelector('.export')) root.querySelector('h2')?.after(tool('export', () => save(panel)));
+  panel.follow?.remove();
+  panel.follow = el('button', { type: 'button', className: 'chip', title: strings.alone, onclick() {
+    panel.alone = true;
+    panel.follow?.remove();
+    field.focus();
+  } }, el('span', {}, strings.follow_up.replace('{query}', () => question.text || unfenced(question.selection ?? ''))), icon('close'));
+  panel.chips.append(panel.follow);
   asked.append(edit);
   const { searched_as: searched } = answer;
   if (searched && /^(corrected|follow_up)$/.test(searched.reason)) {
@@ -270,13 +340,30 @@ export const equip = async (panel, { question, message, answer, node, asked, bod
         strings[reason === 'follow_up' ? 'alone' : 'original'].replace('{original}', () => original))));
   }
   for (const code of body.querySelectorAll('.code')) {
-    const button = el('button', { onclick: () => copy(`${code.querySelector('pre')?.textContent}`, button) }, strings.copy);
+    const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));
     code.append(button);
   }
-  for (const marker of body.querySelectorAll('sup .cite')) {
-    const source = shown.find(({ firstChild }) => firstChild?.textContent === marker.textContent)?.cloneNode(true);
-    if (source) marker.append(el('span', { className: 'tip' }, [...source.childNodes].slice(1)));
+  for (const marker of /** @type {NodeListOf<HTMLElement>} */ (body.querySelectorAll('sup .cite'))) {
+    const { source } = marker;
+    // Beside the link, or it would be part of its name.
+    if (source) marker.after(el('span', { className: 'tip' }, el('b', {}, where(source)), plain(source.snippet)));
   }
+};
+
+/** A snippet, which is Markdown cut anywhere, without most of its signs. @type {(snippet?: string) => string} */
+const plain = (snippet = '') => `${snippet}`.replace(/`{3}\S*|[*`|]|-{3,}/g, '');
+
+/** Saves the conversation as a file. @type {(panel: Panel) => void} */
+const save = ({ session, strings }) => {
+  const text = session.messages.map(({ role, content, ...rest }) => {
+    const { source_chunks: sources = [], segments = [] } = rest;
+    const ids = new Set(segments.flatMap(({ citations }) => citations));
+    const cited = [...ids].flatMap(id => sources.filter(source => source.id === id));
+    return role === 'user' ? `## ${content.replace(/\s+/g, ' ')}` : markdown({ ...rest, response: content }, cited);
+  }).join('\n\n');
+  const href = URL.createObjectURL(new Blob([`# ${strings.title}\n\n${text}\n`], { type: 'text/markdown' }));
+  Object.assign(document.createElement('a'), { href, download: 'conversation.md' }).click();
+  URL.revokeObjectURL(href);
 };
 
 /** This page's address with a question, cut to fit. @type {(text: string) => string} */
@@ -285,22 +372,49 @@ const address = text => {
   return text && url.length > 2000 ? address(text.replace(/\s*\S{0,30}$/u, '')) : url;
 };
 
-/**
- * An answer as Markdown with its cited sections, by their checked names and addresses.
- * @type {(answer: Answer, shown: HTMLAnchorElement[]) => string}
- */
-const markdown = ({ response, segments = [], source_chunks: sources = [] }, shown) => {
-  const cited = sources.filter(({ id }) => segments.some(({ citations }) => citations.includes(id)));
+/** An answer as Markdown with its cited sections, by their checked addresses. @type {(answer: Answer, cited: Source[]) => string} */
+const markdown = ({ response, segments = [] }, cited) => {
   const text = segments.map(({ text, citations }) => {
     const end = text.trimEnd();
     const marks = cited.map(({ id }, at) => (citations.includes(id) ? `[${at + 1}]` : '')).join('');
     // Right after a fence or a table row it would be part of it.
     return end + (marks && (/```$|\|$/.test(end) ? '\n\n' : ' ') + marks) + text.slice(end.length);
   }).join('');
-  const list = cited.map((_, at) => {
-    const { href, children } = shown[at];
-    const name = `${children[1].textContent}`.replace(/[[\]]/g, '\\$&');
+  const sources = cited.map((source, at) => {
+    const { href } = /** @type {HTMLAnchorElement} */ (link(source.url, ''));
+    const name = where(source).replace(/[[\]]/g, '\\$&');
     return `${at + 1}. ${href ? `[${name}](${href})` : name}`;
   });
-  return `${el('p', {}, [text || response, '', ...list].join('\n')).textContent}`.trim();
+  return `${el('p', {}, [text || response, '', ...sources].join('\n')).textContent}`.trim();
+};
+
+const LETTERS = /[^\s!-/:-@[-`{-~…]/g;
+
+/** Marks the part of a rendered quote that a part of its Markdown has become. @type {(root: Node, mark: string) => void} */
+export const emphasize = (root, mark) => {
+  const plain = render([{ text: mark, citations: [] }], () => '').textContent;
+  const wanted = (plain.match(LETTERS) ?? []).join('');
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  /** @type {[Text, number][]} */
+  const places = [];
+  let text = '';
+  while (walker.nextNode()) {
+    const node = /** @type {Text} */ (walker.currentNode);
+    for (const { 0: letter, index } of node.data.matchAll(LETTERS)) {
+      text += letter;
+      places.push([node, index]);
+    }
+  }
+  const at = text.indexOf(wanted);
+  if (!wanted || at < 0) return;
+  const [first, start] = places[at];
+  const [last, end] = places[at + wanted.length - 1];
+  for (const node of new Set(places.slice(at, at + wanted.length).map(([node]) => node))) {
+    const range = new Range();
+    range.selectNodeContents(node);
+    // The sign that ends the sentence belongs to it.
+    if (node === last) range.setEnd(node, end + 1 + node.data.slice(end + 1).search(/[\s\p{L}\p{N}]|$/u));
+    if (node === first) range.setStart(node, start);
+    range.surroundContents(el('mark'));
+  }
 };

@@ -9,8 +9,10 @@ type Icon = keyof typeof import('./render.js').ICONS;
 
 /** A site's options: the default export of `config.js`, overridden by the script tag's `data-` attributes. */
 interface Config {
-  /** Base of the API, without `/v1`. Empty: this page's own origin. */
-  endpoint: string;
+  /** Base of the API, without `/v1`. Empty: this page's own origin. Null: the build had none; the launcher looks there. */
+  endpoint: string | null;
+  /** Language of the interface, which the launcher sets by the page. */
+  language?: string;
   /** Label of the launcher and title of the panel; the launcher sets a default. */
   title: string;
   /** Titles by language, used without a `title`. */
@@ -33,17 +35,13 @@ interface Config {
   scope?: boolean;
   /** Whether readers may rate answers; true by default. */
   feedback?: boolean;
+  /** Address, http(s) or mailto, of a person to ask where the docs have no answer. */
+  contact?: string;
   /** Seconds after which a question without a whole answer fails; 60 by default. */
   timeout?: number;
   /** Replacements for strings of the interface. */
   strings?: Partial<Words & Later & { unloaded: string }>;
 }
-
-/** The interface's words in the page's language, with the site's replacements; `more/` has those needed later. */
-type FindWords = {
-  (config: Config): Promise<Words & Config>;
-  (config: Config, part: 'more/'): Promise<Later & Config>;
-};
 
 /** `window.chapterverse`: the API for a site's own scripts. */
 interface Api {
@@ -75,6 +73,16 @@ interface Source extends Section {
 interface Segment {
   text: string;
   citations: string[];
+  /** An API of an older version sends none of what follows. A `quote` has one source. */
+  kind?: 'quote' | 'prose' | 'framing';
+  check?: 'confirmed' | 'unconfirmed' | 'none';
+  /** The exact part of the text that answers. */
+  mark?: string | null;
+}
+
+interface HTMLElement {
+  /** The source that a citation leads to, its snippet being the passage to mark. */
+  source?: Section & Partial<Source>;
 }
 
 /** The stored part of an answer. */
@@ -125,19 +133,20 @@ interface ChatQuery {
   page_url?: string;
   language?: string;
   version?: string;
+  filters?: object;
 }
 
 /** The latest answered questions, within what the API takes: 10 messages of 4,000 characters, 16,000 in all. */
 type Recent = (messages: Message[]) => ChatQuery['conversation_history'];
 
 /**
- * Asks, and resolves to the verified answer. Meanwhile `on` gets the stream's events: `meta` with the `sources`, and
- * `delta` with a part of the draft as its `text`. Rejects with a `Failure`.
+ * Asks, and resolves to the whole answer. Meanwhile `on` gets the stream's events: `meta` with the `sources`, and
+ * `delta` with a segment; an API of an older version sends an unchecked part of the `text`. Rejects with a `Failure`.
  */
 type Chat = (config: Config, query: ChatQuery, stop: AbortSignal, on: OnEvent) => Promise<Answer>;
 type OnEvent = (name: string, data: any) => void;
 /** Sends JSON to a route below `/v1/`, again with proof of work if required; resolves to a `Response`. */
-type Post = (endpoint: string, path: string, body: object, signal?: AbortSignal) => Promise<any>;
+type Post = (endpoint: string | null, path: string, body: object, signal?: AbortSignal) => Promise<any>;
 
 /** Why there is no answer. */
 interface Failure {
@@ -170,6 +179,11 @@ interface Panel {
   thread: HTMLElement;
   form: HTMLElement;
   field: HTMLTextAreaElement;
+  /** What the next question is asked about, above the field. */
+  chips: HTMLElement;
+  /** Offers to ask the next question without the conversation; and whether the reader has taken that. */
+  follow?: HTMLElement;
+  alone: boolean;
   addTurn(question: Question, message: Message): Turn;
   /** Asks; false without a question or during an answer. */
   start(question: Question): boolean;
@@ -179,25 +193,30 @@ interface Panel {
   remove(): void;
 }
 /** `place` is our own element, or the page's element for the chat. */
-type CreatePanel = (place: HTMLElement, launcher: HTMLElement, config: Config) => Promise<Panel>;
+type CreatePanel = (place: HTMLElement, launcher: HTMLElement, config: Config, words: Words) => Promise<Panel>;
 
 /** One question's place in the conversation. `show` and `fail` return the words to announce. */
 interface Turn {
   node: HTMLElement;
   busy(): void;
-  draft(markdown: string): void;
-  /** `draft` is the text shown before the answer was checked. */
-  show(answer: Answer, draft?: string): string;
+  /** Shows what an event of the stream brings. */
+  hear: OnEvent;
+  show(answer: Answer): string;
   fail(failure: Failure): Promise<string>;
+  /** The tools of the answer are there. */
+  ready?: Promise<void>;
 }
 /** `message` is the question as the session keeps it. */
 type CreateTurn = (panel: Panel, question: Question, message: Message) => Turn;
 
-/** Shows the conversation that the tab keeps. */
-type Restore = (panel: Panel) => void;
+/** A list of sections as one-line links, with the numbers that the answer has for them. */
+type List = (label: string, sections: (Section & Partial<Source>)[], numbers?: string[]) => HTMLElement;
+
+/** Shows a conversation, by default the one that the tab keeps, and resolves when its tools are there. */
+type Restore = (panel: Panel, session?: Session) => Promise<void>;
 
 /** Shows the failure in `foot` and offers to ask again; resolves to the message. */
-type Explain = (panel: Panel, failure: Failure, turn: Pick<Asked, 'question' | 'message' | 'node' | 'foot'>) => Promise<string>;
+type Explain = (panel: Panel, failure: Failure, turn: Pick<Asked, 'question' | 'message' | 'node' | 'foot'> & { sources?: Source[] }) => Promise<string>;
 
 /** The parts of an answered turn: the question's bubble, the answer, and the rest below it. */
 interface Asked {
@@ -208,8 +227,13 @@ interface Asked {
   asked: HTMLElement;
   body: HTMLElement;
   foot: HTMLElement;
+  /** The line of its state, which gets the tools, and its cited sources by their numbers. */
+  row: HTMLElement;
+  cited: Source[];
+  /** The final answer differs from the draft that an API of an older version sent. */
+  revised: boolean;
 }
-type Tool = 'copy_answer' | 'share' | 'edit' | 'up' | 'down';
+type Tool = 'copy_answer' | 'copy' | 'share' | 'export' | 'edit' | 'up' | 'down';
 /** Adds a turn's tools: edit, copy, share, rate, and suggested questions. */
 type Equip = (panel: Panel, turn: Asked) => Promise<void>;
 

@@ -8,11 +8,12 @@ import stat
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from chapterverse.errors import ConfigurationError
 from chapterverse_api.http.guard.headers import is_api
@@ -20,6 +21,10 @@ from chapterverse_api.http.guard.headers import is_api
 _LOCATION = re.compile(r"<loc>([^<]+)")
 #: Public by RFC 8615.
 _OPEN = ".well-known"
+#: What shrinks; a name without a suffix is a folder's page.
+_TEXT = ("", ".html", ".js", ".css", ".json", ".svg", ".txt", ".xml", ".map")
+#: The widget's files in a folder that names their content, as `inject` writes it: they never change.
+_STAMPED = re.compile(r"(?:^|/)chapterverse/[^/]+-[0-9a-f]{8}/[\w/]+\.js$")
 
 
 class StaticSite(StaticFiles):
@@ -36,6 +41,15 @@ class StaticSite(StaticFiles):
             raise ConfigurationError(f"{folder} is no folder: build the site first.")
         super().__init__(directory=folder, html=True)
         self._folder = folder
+        # Only where a site is served, so it is no part of a cold start.
+        from starlette.middleware.gzip import GZipMiddleware
+
+        self._compressing = GZipMiddleware(super().__call__)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A part of a file is a part of its own bytes.
+        compressible = Path(scope["path"]).suffix in _TEXT and "range" not in Headers(scope=scope)
+        await (self._compressing if compressible else super().__call__)(scope, receive, send)
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
         """Return a path's file and status, or "" and None if it is hidden or outside of the folder."""
@@ -57,6 +71,8 @@ class StaticSite(StaticFiles):
         # A client of an unknown API route expects our error format, not the site's page.
         if api and response.status_code == 404:
             raise HTTPException(404)
+        if response.status_code == 200 and _STAMPED.search(path):
+            response.headers["cache-control"] = "public, max-age=31536000, immutable"
         return response
 
     def _sitemap(self, request: Request) -> Response:

@@ -181,3 +181,30 @@ def test_the_sitemap_names_the_pages_where_they_are_served(tmp_path: Path) -> No
     response = Client(app).get("/sitemap.xml")
     assert response.status_code == 200
     assert re.findall("<loc>(.*?)</loc>", response.text) == ["http://localhost/", "http://localhost/a/"]
+
+
+def test_text_is_compressed_unless_a_part_of_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text("const a = 1;\n" * 500)
+    (tmp_path / "a.png").write_bytes(b"\x89PNG" * 500)
+    client = Client(create_app(Scripted(), site_dir=tmp_path))
+    script = client.get("/a.js", headers={"accept-encoding": "gzip"})
+    assert (script.headers["content-encoding"], script.text) == ("gzip", "const a = 1;\n" * 500)
+    assert "accept-encoding" in script.headers["vary"].lower()
+    for path, headers in (
+        ("/a.js", {"range": "bytes=0-5"}),
+        ("/a.png", {}),
+        ("/a.js", {"accept-encoding": "identity"}),
+    ):
+        response = client.get(path, headers={"accept-encoding": "gzip", **headers})
+        assert "content-encoding" not in response.headers
+
+
+def test_only_files_in_a_folder_that_names_their_content_are_cached_for_good(tmp_path: Path) -> None:
+    stamped, plain = "assets/chapterverse/1.0.0-0123abcd/lang/en.js", "assets/chapterverse/1.0.0/panel.js"
+    for name in (stamped, plain):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("export {};")
+    client = Client(create_app(Scripted(), site_dir=tmp_path))
+    assert client.get(f"/{stamped}").headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert "immutable" not in client.get(f"/{plain}").headers.get("cache-control", "")
+    assert "immutable" not in client.get(f"/{stamped}x").headers.get("cache-control", "")

@@ -1,0 +1,231 @@
+"""Answers as they come: checked segments one by one, quotes as cards, numbers, marks, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from widget.chat import ask
+from widget.pages import QUOTED, answer, framing, of_segments, quote, segment, source
+from widget.standin import Reply, Site, checked, sse, stream
+
+Browse = Callable[..., Page]
+
+#: A Markdown sentence of 200 characters, which no narrow column shows in a line.
+LONG = "Signs our answers in a conversation that the browser keeps, so that nobody can put words into our mouth. " * 2
+
+
+def test_a_quote_is_a_card_with_its_linked_path_and_the_answer_marked(browse: Browse, site: Site) -> None:
+    site.replies.append(checked(QUOTED))
+    turn = ask(browse())
+    turn.locator(".copy_answer").wait_for()
+    cards = turn.locator(".card")
+    expect(cards).to_have_count(2)
+    expect(cards.locator(".crumb")).to_have_text(["1Locking › Locks › Section 2", "2Locking › Section 1"])
+    expect(cards.nth(0).locator("a.crumb")).to_have_attribute("href", f"{site.url}/second.html#s2")
+    # Nothing is said twice: no second list, no second snippet, no second "from docs" line.
+    assert (turn.text_content() or "").count("Section 2") == 1
+    expect(turn.locator(".sources")).to_have_count(0)
+    expect(turn.get_by_text("Quoted from the documentation")).to_be_visible()
+    box = turn.locator(".answered .sr").bounding_box()
+    assert box
+    assert (box["width"], box["height"]) == (1, 1)
+    expect(cards.nth(0).locator("mark")).to_have_text(["Run ", "uv lock", " to ", "make", " a new one."])
+    expect(cards.nth(1).locator("td mark")).to_have_text(
+        "Takes the newest version of every package that the other packages allow."
+    )
+
+
+def test_the_tools_stand_directly_below_the_answer(browse: Browse, site: Site) -> None:
+    reply = of_segments(segment("Run it. ", "2"), segment("Then sync.", "1"), follow_ups=["More?"])
+    site.replies.append(checked(reply))
+    turn = ask(browse())
+    top = turn.locator(".copy_answer").bounding_box()
+    body = turn.locator("p").first.bounding_box()
+    sources = turn.locator(".sources").bounding_box()
+    assert top
+    assert body
+    assert sources
+    assert body["y"] + body["height"] <= top["y"]
+    assert top["y"] - body["y"] - body["height"] < 40
+    assert top["y"] + top["height"] <= sources["y"] + 1
+    for chip in turn.locator(".source").all():
+        box = chip.bounding_box()
+        assert box
+        assert 24 <= box["height"] <= 36
+        expect(chip).not_to_contain_text("Paragraph")
+
+
+def test_citations_are_numbered_by_their_first_appearance(browse: Browse, site: Site) -> None:
+    chunks = [source(n) for n in (1, 2, 3, 4)]
+    reply = of_segments(
+        segment("One. ", "3"), segment("Two. ", "4", "3"), segment("Three.", "1", "nobody"), source_chunks=chunks
+    )
+    site.replies.append(checked(reply))
+    turn = ask(browse())
+    turn.locator(".copy_answer").wait_for()
+    expect(turn.locator("sup a.cite")).to_have_text(["1", "1", "2", "3"])
+    expect(turn.locator("sup a.cite").last).to_have_accessible_name("3: Locking › Section 1")
+    expect(turn.locator(".source")).to_have_text(
+        ["1Locking › Section 3", "2Locking › Section 4", "3Locking › Section 1"]
+    )
+
+
+def test_a_sentence_without_a_source_is_marked_quietly(browse: Browse, site: Site) -> None:
+    reply = of_segments(segment("It is quick. ", check="unconfirmed"), segment("Run it.", "1"))
+    site.replies.append(checked(reply))
+    turn = ask(browse())
+    mark = turn.get_by_role("img", name="No source found for this")
+    expect(mark).to_have_count(1)
+    assert mark.evaluate("node => node.closest('sup').previousSibling.data.trim()") == "It is quick."
+
+
+def test_segments_appear_one_by_one_and_stay_as_they_are(browse: Browse, site: Site) -> None:
+    second, end = Event(), Event()
+    reply = of_segments(segment("Run **uv lock**.\n\n", "2"), segment("Then *sync*.", "1"))
+    site.replies.append(checked(reply, None, second, end))
+    page = browse()
+    turn = ask(page)
+    expect(turn.locator("strong")).to_have_text("uv lock")
+    expect(turn.get_by_text("Searching")).to_have_count(0)
+    expect(turn).not_to_contain_text("**")
+    expect(turn.locator("sup a.cite")).to_have_text(["1"])
+    turn.locator("p").first.evaluate("node => { window.paragraph = node }")
+    second.set()
+    expect(turn.locator("em")).to_have_text("sync")
+    turn.locator("em").evaluate("node => { window.first = node }")
+    end.set()
+    turn.locator(".copy_answer").wait_for()
+    # What was shown is not made again: a selection in it, or the focus, stays.
+    assert page.evaluate("window.first.isConnected && window.paragraph.isConnected")
+
+
+@pytest.mark.parametrize("end", ["broken", "error", "stopped"])
+def test_a_stream_that_breaks_keeps_what_was_read(browse: Browse, site: Site, end: str) -> None:
+    never = Event()
+    meta = sse("meta", {"turn_id": "t", "mode": "rag", "sources": [source(1), source(2)]})
+    parts: tuple[bytes | Event, ...] = (meta, *(sse("delta", part) for part in QUOTED["segments"][:3]))
+    if end == "error":
+        parts += (sse("error", {"code": "x", "message": "no", "retryable": True}),)
+    else:
+        # What breaks at once is lost: the browser drops what was not read yet.
+        parts += (never,)
+    site.replies.append(Reply(parts, cut=end == "broken"))
+    page = browse()
+    turn = ask(page)
+    turn.locator(".card p").first.wait_for()
+    if end == "stopped":
+        page.get_by_role("button", name="Stop").click()
+    never.set()
+    expect(turn.get_by_role("button", name="Try again")).to_be_visible()
+    expect(turn.locator(".card")).to_contain_text("The lock file names every version.")
+    if end != "stopped":
+        # There is something to read on where it failed.
+        expect(turn.get_by_role("list", name="Closest pages").get_by_role("link")).to_have_count(2)
+
+
+def test_an_unchecked_draft_of_an_older_api_is_not_kept_when_it_breaks(browse: Browse, site: Site) -> None:
+    site.replies.append(Reply((sse("delta", {"text": "Half a thought"}),), cut=True))
+    turn = ask(browse())
+    expect(turn.locator(".error")).to_be_visible()
+    expect(turn).not_to_contain_text("Half a thought")
+
+
+WRONG: tuple[Any, ...] = (None, 5, True, [], "x", {"a": 1}, [None], [[]])
+
+
+def test_segments_of_the_wrong_types_do_no_harm(browse: Browse, site: Site) -> None:
+    page = browse()
+    for key in ("text", "citations", "kind", "check", "mark"):
+        for value in WRONG:
+            parts = [{**quote("Run it.", "1", "Run"), key: value}]
+            meta = sse("meta", {"sources": value})
+            site.replies.append(Reply((meta, sse("delta", value), sse("delta", parts[0]), sse("final", QUOTED))))
+            turn = ask(page)
+            turn.locator(".copy_answer").wait_for()
+            expect(turn.locator(".card")).to_have_count(2)
+
+
+def test_a_mark_that_the_quote_does_not_hold_marks_nothing(browse: Browse, site: Site) -> None:
+    for mark in ("Nowhere said.", "", " ", "***", "| |", "<b>x</b>"):
+        site.replies.append(checked(of_segments(framing("Quoted:\n\n"), quote("Run it & sync.", "1", mark))))
+    page = browse()
+    for _ in range(6):
+        turn = ask(page)
+        turn.locator(".copy_answer").wait_for()
+        expect(turn.locator("mark")).to_have_count(0)
+        expect(turn.locator(".card")).to_contain_text("Run it & sync.")
+
+
+def test_a_citation_of_code_sits_in_its_corner_and_covers_nothing(browse: Browse, site: Site) -> None:
+    reply = of_segments(segment("```sh\nuv sync --all " + "x" * 90 + "\nuv lock\n```\n\n", "1"))
+    site.replies.append(checked(reply))
+    turn = ask(browse())
+    turn.locator(".code .copy").wait_for()
+    code, text, copy, chip = (
+        turn.locator(s).bounding_box() for s in (".code", ".code pre", ".code .copy", ".code sup")
+    )
+    assert code
+    assert text
+    assert copy
+    assert chip
+    for corner in (copy, chip):
+        assert text["x"] + text["width"] <= corner["x"] + 1
+        assert corner["x"] + corner["width"] <= code["x"] + code["width"]
+    assert copy["y"] + copy["height"] <= chip["y"] + 1
+    assert abs(chip["y"] + chip["height"] - code["y"] - code["height"]) < 14
+
+
+def rows(turn: Locator) -> list[float]:
+    return turn.locator("tbody tr").evaluate_all("rows => rows.map(row => row.getBoundingClientRect().height)")
+
+
+def test_the_rows_of_a_table_are_short_and_its_columns_readable(browse: Browse, site: Site) -> None:
+    table = "| variable | default | what it does |\n| --- | --- | --- |\n" + "".join(
+        f"| `CHAPTERVERSE_{name}` | one at random for each process | {LONG.strip()} |\n" for name in ("KEY", "STORE")
+    )
+    site.replies.append(checked(of_segments(segment(table, "1"))))
+    page = browse(viewport={"width": 1440, "height": 900})
+    turn = ask(page)
+    turn.locator(".copy_answer").wait_for()
+    assert max(rows(turn)) < 250
+    widths = turn.locator("tbody tr").first.locator("td").evaluate_all("all => all.map(cell => cell.offsetWidth)")
+    assert min(widths) > 100
+    assert turn.locator("td").first.evaluate("cell => getComputedStyle(cell).verticalAlign") == "top"
+    page.get_by_role("button", name="Expand").click()
+    assert turn.locator(".scroll").evaluate("box => box.scrollWidth - box.clientWidth") == 0
+
+
+def test_the_tip_of_a_citation_is_plain_text_in_a_box_of_the_theme(browse: Browse, site: Site) -> None:
+    site.replies.append(stream(answer("**Run it.**", citations=["1"])))
+    turn = ask(browse("/light.html"))
+    turn.locator(".tip").wait_for(state="attached")
+    turn.locator("sup a").hover()
+    tip = turn.locator(".tip")
+    expect(tip).to_be_visible()
+    style = tip.evaluate(
+        "node => { const { fontWeight, lineHeight, fontSize, borderTopColor, boxShadow, borderTopLeftRadius } ="
+        " getComputedStyle(node); return [fontWeight, parseFloat(lineHeight) / parseFloat(fontSize), borderTopColor,"
+        " boxShadow, borderTopLeftRadius]; }"
+    )
+    line = turn.locator(".source").first.evaluate("node => getComputedStyle(node).borderTopColor")
+    assert style[:3] == ["400", 1.5, line]
+    assert style[3] != "none"
+    assert style[4] != "0px"
+    # It is beside the link: within, it would be part of what the link shows, and not of its name.
+    expect(turn.locator("sup a")).to_have_text("1")
+
+
+def test_what_a_finger_presses_is_24_pixels_large(browse: Browse, site: Site) -> None:
+    site.replies.append(checked(of_segments(segment("Run it. ", "2"), segment("Sync.", check="unconfirmed"))))
+    page = browse(viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
+    turn = ask(page)
+    turn.locator(".copy_answer").wait_for()
+    for target in [*turn.locator("a >> visible=true").all(), *page.locator("dialog button >> visible=true").all()]:
+        box = target.bounding_box()
+        assert box
+        assert min(box["width"], box["height"]) >= 24, target.evaluate("node => node.outerHTML")

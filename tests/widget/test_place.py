@@ -1,0 +1,161 @@
+"""The panel's size and place, what it remembers of both, and long conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from widget.chat import ask, open_chat, stored
+from widget.pages import answer, of_segments, segment
+from widget.standin import Site, checked, stream
+from widget.test_session import conversation, keep, said
+
+Browse = Callable[..., Page]
+
+FIELD = "Ask a question"
+TOP = "thread => Math.round(thread.scrollTop)"
+LONG = of_segments(*(segment(f"Paragraph {n} of a long answer, which fills the panel.\n\n", "1") for n in range(40)))
+
+
+#: The number of a citation in the middle of the panel, which need not be scrolled to.
+VISIBLE = """() => [...document.querySelector('chapter-verse').shadowRoot.querySelectorAll('sup a')].findIndex(link => (
+  link.getBoundingClientRect().top > 350))"""
+
+
+def width(page: Page, selector: str) -> float:
+    box = page.locator(selector).bounding_box()
+    assert box
+    return box["width"]
+
+
+def test_the_panel_can_be_widened_and_docked_and_the_tab_remembers(browse: Browse) -> None:
+    page = browse()
+    open_chat(page)
+    page.get_by_role("button", name="Expand").click()
+    assert width(page, "dialog") == 860
+    expect(page.get_by_role("button", name="Expand")).to_have_attribute("aria-pressed", "true")
+    before = width(page, "main")
+    page.get_by_role("button", name="Beside the page").click()
+    panel = page.get_by_role("dialog").bounding_box()
+    text = page.locator("main").bounding_box()
+    assert panel
+    assert text
+    assert text["width"] <= before - 430
+    assert text["x"] + text["width"] <= panel["x"]
+    assert (panel["y"], panel["height"]) == (0, 800)
+    page.reload()
+    page.get_by_role("dialog").wait_for()
+    assert width(page, "main") == text["width"]
+    page.get_by_role("button", name="Close").click()
+    assert width(page, "main") == before
+    open_chat(page)
+    assert width(page, "main") == text["width"]
+    page.get_by_role("button", name="Beside the page").click()
+    assert (width(page, "dialog"), width(page, "main")) == (430, before)
+
+
+def test_a_small_window_offers_neither(browse: Browse) -> None:
+    page = browse(viewport={"width": 375, "height": 667})
+    open_chat(page)
+    for name in ("Expand", "Beside the page"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+
+
+def reading(page: Page, site: Site) -> int:
+    """Read in the middle of a long answer, and return how far that is."""
+    site.replies.append(checked(LONG))
+    ask(page).locator(".copy_answer").wait_for()
+    ask(page, "And then?").locator(".copy_answer").wait_for()
+    page.locator(".thread").evaluate("thread => { thread.scrollTop = 700 }")
+    page.get_by_role("textbox", name=FIELD).fill("A half-typed")
+    return int(page.locator(".thread").evaluate(TOP))
+
+
+@pytest.mark.parametrize("how", ["reopen", "reload", "citation", "phone"])
+def test_the_reading_position_and_a_half_typed_question_stay(browse: Browse, site: Site, how: str) -> None:
+    options: dict[str, Any] = {"viewport": {"width": 375, "height": 667}} if how == "phone" else {}
+    page = browse("/instant.html" if how == "phone" else "/", **options)
+    at = reading(page, site)
+    if how == "reload":
+        page.reload()
+    elif how == "reopen":
+        page.get_by_role("button", name="Close").click()
+        open_chat(page)
+    else:
+        page.locator("sup a").nth(page.evaluate(VISIBLE)).click()
+        page.wait_for_url("**/second.html#s1")
+        if how == "phone":
+            expect(page.get_by_role("dialog")).to_be_hidden()
+            open_chat(page)
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.get_by_role("textbox", name=FIELD)).to_have_value("A half-typed")
+    assert abs(int(page.locator(".thread").evaluate(TOP)) - at) <= 2
+
+
+@pytest.mark.parametrize("value", ["{", "7", "null", '["x"]', '[{}, {"a": 1}, "x"]', "[null, null, -5]", '"x"'])
+def test_what_another_script_wrote_there_does_no_harm(browse: Browse, value: str) -> None:
+    page = browse()
+    page.evaluate("value => sessionStorage.setItem('chapterverse_view', value)", value)
+    page.reload()
+    expect(ask(page).locator(".answered")).to_be_visible()
+
+
+def test_at_400_percent_half_of_the_height_is_for_the_conversation(browse: Browse, site: Site) -> None:
+    site.config["version"] = "2.1"
+    # 1280 x 800 pixels at 400 %.
+    page = browse(viewport={"width": 320, "height": 200})
+    ask(page).locator(".copy_answer").wait_for()
+    box = page.locator(".thread").bounding_box()
+    assert box
+    assert box["height"] >= 100
+
+
+def test_escape_closes_the_panel_after_a_load(browse: Browse) -> None:
+    page = browse()
+    ask(page).locator(".answered").wait_for()
+    page.reload()
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_the_page_s_own_escape_goes_first(browse: Browse) -> None:
+    page = browse()
+    ask(page).locator(".answered").wait_for()
+    page.reload()
+    page.get_by_role("dialog").wait_for()
+    page.evaluate("document.addEventListener('keydown', event => event.preventDefault(), { once: true })")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def test_a_long_conversation_stays_as_long_as_the_session(browse: Browse, site: Site) -> None:
+    page = browse()
+    keep(page, conversation(*(said(role, f"{n}") for n in range(25) for role in ("user", "assistant"))))
+    open_chat(page)
+    expect(page.locator(".turn")).to_have_count(25)
+    for number in range(3):
+        ask(page, f"More {number}?").locator(".copy_answer").wait_for()
+    expect(page.locator(".turn")).to_have_count(25)
+    assert len(stored(page)["messages"]) == 50
+    expect(page.locator(".asked").first).to_contain_text("3")
+
+
+def test_the_announced_answer_takes_no_room(browse: Browse, site: Site) -> None:
+    site.replies.append(stream(answer("word " * 4000, citations=["1"])))
+    page = browse()
+    ask(page).locator(".copy_answer").wait_for()
+    live = page.locator("[aria-live=polite]")
+    expect(live).to_contain_text("word word")
+    assert live.evaluate("node => [node.offsetWidth, node.offsetHeight]") == [1, 1]
+    page.get_by_role("textbox", name=FIELD).evaluate("node => node.scrollIntoView({ block: 'end' })")
+    live.evaluate("node => node.scrollIntoView()")
+    head = page.locator(".head").bounding_box()
+    panel = page.get_by_role("dialog").bounding_box()
+    assert head
+    assert panel
+    assert abs(head["y"] - panel["y"]) <= 2
