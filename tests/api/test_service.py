@@ -177,7 +177,7 @@ def test_citations_lead_to_where_the_site_is_read(tmp_path: Path) -> None:
         near = ask(service, "How do I configure nginx as a reverse proxy for the cache?").nearest
         assert all(n.url.startswith("http://127.0.0.1:8765/") for n in near)
         here = ask(service, selected_text="Clearing", page_url="http://127.0.0.1:8765/cache/")
-        assert here.source_chunks[0].url == "http://127.0.0.1:8765/cache/"
+        assert here.source_chunks[0].url == "http://127.0.0.1:8765/cache/#clearing-the-cache"
 
 
 def test_an_address_that_only_begins_like_the_sites_is_left_alone(tmp_path: Path) -> None:

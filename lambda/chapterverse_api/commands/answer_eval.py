@@ -13,7 +13,6 @@ from dataclasses import astuple, replace
 from typing import Any, Literal, TypeAlias
 
 from chapterverse.calibration import read_weights
-from chapterverse.evaluation.quoting import CUT, cut_in_silence, repeats
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -25,6 +24,7 @@ from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.generation import Passage, Span
 from chapterverse_api.grounding import verify
+from chapterverse_api.grounding.quotation import CUT
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import checked
@@ -48,8 +48,8 @@ def judge(
     `citations` counts the citations of all segments, and `valid` those that name exactly one source that is in the
     index and verified again. `sentences` counts sentences with a claim, and `carried` those with a citation that the
     verifier keeps. `pairs` counts pairs of a sentence and its citation, and `precise` those that the verifier keeps.
-    `claims` are supported sentences with their section, for `holds`. `quotes`, `silent_cuts` and `repeated` count as
-    `evaluation.quoting` does, and `segments` are those of the response. `seconds` until the sources (`retrieve`), the
+    `claims` are supported sentences with their section, for `holds`. `segments` are those of the response,
+    and `quotes` its quotes, each with its whole section. `seconds` until the sources (`retrieve`), the
     first words (`first`) and the end (`total`), without the opening of the index.
 
     Raises:
@@ -160,16 +160,13 @@ class _Reading:
         }
 
     def _quotes(self) -> dict[str, Any]:
-        """Return how many quotes there are, how many pieces they cut in silence, and how many lines stand twice."""
+        """Return the segments, and each quote with its whole section."""
         segments = self._response.segments
         places = [(s.text, next(iter(self._cited(s).values()), None)) for s in segments if s.kind == "quote"]
-        quotes = [(text, place) for text, place in places if place]
-        sections = [(text, self._sections.passage(*place)) for text, place in quotes]
+        read = [(text, self._sections.passage(*place)) for text, place in places if place]
         return {
             "segments": [s.model_dump() for s in segments],
-            "quotes": len(quotes),
-            "silent_cuts": sum(cut_in_silence(text, read[0].section) for text, read in sections if read),
-            "repeated": repeats([text for text, _ in quotes]),
+            "quotes": [(text, found[0].section) for text, found in read if found],
         }
 
     def _cited(self, segment: Segment) -> dict[str, Place]:

@@ -11,6 +11,7 @@ from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts,
 from chapterverse.evaluation.mutations import KINDS, Claim, mutations
 from chapterverse.evaluation.places import SitePlaces, distinct, match
 from chapterverse.evaluation.questions import QuestionRow
+from chapterverse.evaluation.quoting import cut_in_silence, repeats
 from chapterverse.evaluation.runs import Run
 from chapterverse.progress import Progress
 from chapterverse.session import Session
@@ -55,7 +56,7 @@ def answer(run: Run, questions: Sequence[QuestionRow], session: Session, setting
 
 def _answer(question: QuestionRow, addresses: Sequence[str], judged: dict[str, Any], site: SitePlaces) -> AnswerResult:
     expected = distinct(site.place(address) for address in addresses)
-    counted = ("citations", "valid", "sentences", "carried", "pairs", "precise", "quotes", "silent_cuts", "repeated")
+    counted = ("citations", "valid", "sentences", "carried", "pairs", "precise")
     segments = [] if judged["status"] == "not_in_docs" else judged["segments"]
     return AnswerResult(
         status=judged["status"],
@@ -67,6 +68,9 @@ def _answer(question: QuestionRow, addresses: Sequence[str], judged: dict[str, A
         contained=0
         if judged["status"] == "not_in_docs"
         else sum(n.stands_in(judged["text"]) for n in question.nuggets),
+        quotes=len(judged["quotes"]),
+        silent_cuts=sum(cut_in_silence(text, section) for text, section in judged["quotes"]),
+        repeated=repeats([text for text, _ in judged["quotes"]]),
         key=question.key.figures(segments) if question.key else {},
         seconds=judged["seconds"],
         degraded=judged["degraded"],

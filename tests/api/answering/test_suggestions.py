@@ -126,7 +126,7 @@ def test_what_is_on_no_page_suggests_nothing(service: Service) -> None:
 def test_beside_a_selection_nothing_is_suggested(service: Service) -> None:
     page = f"{quill.BASE}rotation/"
     answer = quill.ask(service, QUESTION, selected_text="Run `quill rotate` to rotate credentials.", page_url=page)
-    assert (answer.mode, answer.follow_ups) == ("selected_text", [])
+    assert (answer.status, answer.follow_ups) == ("answered", [])
 
 
 def test_a_late_answer_waits_for_none(service: Service) -> None:

@@ -199,7 +199,7 @@ def test_what_only_another_language_holds_is_told_with_a_note(service: Service) 
 
 def test_what_nothing_holds_is_refused_without_a_note(service: Service) -> None:
     answer, sent = chat(service, query="Who won the football world cup in Uruguay?", version="1.0", language="de")
-    assert (answer.status, answer.response) == ("not_in_docs", phrases.of("de").refused)
+    assert (answer.status, answer.response) == ("not_in_docs", phrases.of("de").purpose)
     assert phrases.of("de").other_language not in sent
 
 
