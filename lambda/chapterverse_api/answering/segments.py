@@ -85,7 +85,7 @@ class Segments:
             yield from self._verifier.check_quote(one.span)
 
     def _new_verifier(self) -> Verifier:
-        return Verifier(self._task.passages, self._task.language, self._weigh, told=self._task.context)
+        return Verifier(self._task.passages, self._task.language, self._weigh, context=self._task.context)
 
     def _restart(self) -> None:
         """Forget what were thoughts, as far as nobody saw it."""

@@ -75,16 +75,16 @@ class Verifier:
 
     Args:
         passages: best first.
-        told: what the reader says of themselves: to repeat it claims nothing.
+        context: what the reader says of themselves: to repeat it claims nothing.
     """
 
     def __init__(
-        self, passages: Sequence[Passage], language: str, weigh: Weigh, model: Model | None = None, *, told: str = ""
+        self, passages: Sequence[Passage], language: str, weigh: Weigh, model: Model | None = None, *, context: str = ""
     ) -> None:
         self._passages = passages
         self._sources = {p.id: Source(p, language) for p in passages}
-        own = Passage("", (), told, told, frozenset(), 0.0, 0.0, None, None)
-        self._told = Source(own, language) if told.strip() else None
+        own = Passage("", (), context, context, frozenset(), 0.0, 0.0, None, None)
+        self._context = Source(own, language) if context.strip() else None
         self._language, self._weigh = language, weigh
         self._model = model or trained()
         self._checked = list[_Checked]()
@@ -97,7 +97,7 @@ class Verifier:
             claimed: the ids that the generator gave.
         """
         one = _Checked(sentence, claimed, self._sources, self._language, self._weigh, self._model)
-        if one.flagged and self._told and judge(one.claim, [self._told], [], self._model).supports:
+        if one.flagged and self._context and judge(one.claim, [self._context], [], self._model).supports:
             one.claims = one.flagged = False
         self._checked.append(one)
         return one.citations, "confirmed" if one.citations else "unconfirmed" if one.flagged else "none"
