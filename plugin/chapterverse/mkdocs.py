@@ -162,7 +162,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if self._preview is not None:
             self._preview.stop()
         # Ctrl-C raises no build error, so only `on_post_build` proves that every page was seen.
-        if self._build is None or not self._whole or self._dirty or self._serving:
+        if not self.config.enabled or self._build is None or not self._whole or self._dirty or self._serving:
             return
         if self._settings.may_publish and (self._build.site_url or self.config.strict):
             self._index(self._pages, self._build)

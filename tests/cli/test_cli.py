@@ -143,7 +143,20 @@ def test_help_names_every_command_and_where_to_start(indexed: Shell, arguments: 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("index", ["--source", "--slugs", "--base-url", "--include", "--ledger", "--embedder", "--dry-run", "--json"]),
+        (
+            "index",
+            [
+                "--source",
+                "--slugs",
+                "--base-url",
+                "--exclude",
+                "--include",
+                "--ledger",
+                "--embedder",
+                "--dry-run",
+                "--json",
+            ],
+        ),
         ("search", ["--questions", "--top-k", "--filter", "--json"]),
         ("ask", ["--selected-text", "--page-url", "--json"]),
         ("serve", ["--host", "--port", "--site-dir"]),
@@ -405,7 +418,7 @@ def test_what_can_not_be_done_is_one_sentence(shell: Shell, arguments: list[str]
         (["search", "a", "--filter", f'{{"chunk_index": {"9" * 5000}}}'], "A --filter in braces needs to be a JSON"),
         (["ask"], "Give a QUESTION, --selected-text, or both."),
         (["index"], "PATH"),
-        (["index", "site", "--slugs", "hugo"], "--slugs"),
+        (["index", "site", "--slugs", "jekyll"], "--slugs"),
         (["serve", "--port", "70000"], "--port"),
         (["nope"], "nope"),
         (["ask", "a", "--nope"], "--nope"),
