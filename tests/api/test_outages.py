@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from api import quill
+from api.answering.test_pipeline import ScriptedGenerator
 from api.index.test_live_index import asked, fits, live, names, settle
 from api.index.test_live_index import publish as publish_s3
 from chapterverse.errors import IndexUnavailable
@@ -27,6 +28,7 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.text import lexical
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS
+from chapterverse_api.generation import Span
 from chapterverse_api.index.live_index import LiveIndex
 from chapterverse_api.service import Service
 from fakes.clocks import Clock
@@ -197,6 +199,9 @@ def test_a_selection_is_answered_while_the_index_is_out_of_reach(server: QdrantS
 
 
 def test_an_answer_stands_whose_index_hangs_when_it_is_checked(server: QdrantServer, service: Service) -> None:
+    # Quotes need no index for the check; a model's sentence does.
+    model = ScriptedGenerator(Span("The command `quill cache clean` removes every entry.", ("1",)))
+    service = quill.service(Settings(site=quill.SCOPE.site), store=reading(server), generator=model)
     counts = list[Request]()
 
     def of_the_answer(request: Request) -> bool:

@@ -602,7 +602,7 @@ def test_a_site_is_served_with_its_chat_and_cites_itself(indexed: Shell) -> None
         assert answer.json()["sources_cited"] == [f"{address}/brew/#green-tea"]
         selected = {"selected_text": "Vinegar", "page_url": f"{address}/clean/"}
         sources = httpx.post(f"{address}/v1/chat", json=selected, timeout=60).json()["source_chunks"]
-        assert sources[0]["url"] == f"{address}/clean/"
+        assert sources[0]["url"] == f"{address}/clean/#top"
         assert httpx.get(f"{address}/v1/status", timeout=60).json()["status"] == "ok"
         assert httpx.get(f"{address}/nope", timeout=60).status_code == 404
 
