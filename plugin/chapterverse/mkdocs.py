@@ -113,7 +113,6 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if not self.config.enabled:
             return
         endpoint = self._preview.address if self._preview else self._settings.endpoint
-        # Without one the launcher looks for an API at the site's own origin before it shows itself.
         chosen = {"endpoint": endpoint or None, **self._widget, "version": self._settings.docs_version}
         for name, content in assets(chosen, plugin_api.language(config.theme)).items():
             # Included even if `exclude_docs` matches its path.

@@ -103,7 +103,7 @@ class _Extension:
             return
         for problem in plugin_api.problems(self.settings, _base_url(app.config), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
-        options = {"endpoint": self.settings.endpoint, **plugin_api.widget(self.options.widget)}
+        options = {"endpoint": self.settings.endpoint or None, **plugin_api.widget(self.options.widget)}
         files = assets({**options, "version": self.settings.docs_version}, app.config.language or "")
         deliver(Path(app.outdir) / _FOLDER, files)
         app.add_js_file(f"{_FOLDER.removeprefix('_static/')}/launcher.js", type="module")

@@ -27,7 +27,7 @@ from chapterverse_api.grounding.claims import asserts, leaves_open, says_nothing
 from chapterverse_api.grounding.model import Model, trained
 from chapterverse_api.grounding.quotation import verbatim
 from chapterverse_api.grounding.reading import Claim, Source
-from chapterverse_api.grounding.verdict import LEAST_WORDS, QUOTED, Verdict, judge
+from chapterverse_api.grounding.verdict import LEAST_WORDS, Verdict, judge
 
 #: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.
 Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
@@ -111,14 +111,14 @@ class Verifier:
         for sentence in split(span.text):
             citations, check = self.check(sentence, span.citations)
             text = span.text[sentence.start : sentence.end]
-            mark = span.mark if span.mark and span.mark in text else None
-            yield replace(span, text=text, citations=citations, check=check, mark=mark)
+            yield Span(text, citations, check=check)
 
     def verified(self, spans: Iterable[Span]) -> Verified:
         """Return what the check amounts to, with the spans that were made of it."""
         every = self._checked
         measured = [c.probability for c in every if c.probability is not None]
-        measured += [self._model.probability(QUOTED)] * self._quotes
+        # What stands to the letter in its section is said by it.
+        measured += [1.0] * self._quotes
         return Verified(
             spans=tuple(spans),
             dropped=sum(c.dropped for c in every),
