@@ -2,7 +2,7 @@
 
     python benchmarks/frames.py [--show definition]
 
-`frame_questions.jsonl` beside this file holds 4,285 questions in eight languages with their kind and, where something
+`questions/frames.jsonl` beside this file holds 4,285 questions in eight languages with their kind and, where something
 is defined or compared, their subjects. The model that wrote them knew nothing of this project. The patterns of
 `chapterverse_api/retrieval/frames.json` were written with a look at every other question of each language and kind; the
 rest are reported. `--show` prints what went wrong with the first half of a kind.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from chapterverse_api.retrieval.frames import frame_of
 
-QUESTIONS = Path(__file__).with_name("frame_questions.jsonl")
+QUESTIONS = Path(__file__).with_name("questions") / "frames.jsonl"
 #: Kinds that have a frame; the others should have none.
 FRAMED = ("definition", "comparison")
 

@@ -6,7 +6,7 @@ compared, because they differ between a source and its built page.
     begins       the answering block is quoted
     key          the sentence that answers is quoted
     key.first    it is in the first quote
-    key.marked   it is what an answer's first quote marks
+    key.marked   it is what an answer's first quote marks, or half of the shorter of both is the same
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 from chapterverse.text.plain import plain
@@ -56,7 +57,7 @@ class AnswerKey:
             "begins": float(any(beginning in text for text in bare_texts)),
             "key": float(any(bare_key in text for text in bare_texts)),
             "key.first": float(any(bare_key in text for text in bare_texts[:1])),
-            "key.marked": float(any(bare_key in mark or (mark in bare_key and mark) for mark in marks)),
+            "key.marked": float(any(same(bare_key, mark) for mark in marks)),
         }
 
 
@@ -77,6 +78,14 @@ def quotes(segments: Sequence[Mapping[str, Any]]) -> list[str]:
 def bare(text: str) -> str:
     """Return a text's letters and digits in lower case, without the targets of its links."""
     return "".join(_LETTERS.findall(_ENTITY.sub(" ", plain(text)))).casefold()
+
+
+def same(one: str, other: str) -> bool:
+    """Whether half of the shorter of two bare texts stands in the other: a key may be a line, and end in a sentence."""
+    if not one or not other:
+        return False
+    match = SequenceMatcher(None, one, other, autojunk=False).find_longest_match()
+    return match.size >= min(len(one), len(other)) / 2
 
 
 def cut_in_silence(quote: str, section: str) -> int:
