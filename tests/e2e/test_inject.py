@@ -80,7 +80,7 @@ def test_an_injected_site_answers_and_cites_its_heading(
         page = visit(f"{url}/{start}")
         open_chat(page)
         ask(page, question)
-        source = page.locator(".turn .sources a").first
+        source = page.locator(".turn a.crumb").first
         href = source.get_attribute("href") or ""
         assert href.startswith(f"{url}/{anchor}"), href
         source.click()
@@ -112,6 +112,6 @@ def test_a_site_may_load_the_widget_from_the_api(tmp_path: Path, chromium: Brows
             page.goto(f"{origin}/guide/keys.html")
             open_chat(page)
             ask(page, "How do I rotate a signing key?")
-            source = page.locator(".turn .sources a").first
+            source = page.locator(".turn a.crumb").first
             assert source.get_attribute("href") == f"{origin}/guide/keys.html#setup"
             page.close()
