@@ -10,8 +10,7 @@ DATA and FOLDER as for `understanding.py`.
 
 `cut in silence` counts lists, tables, code and announcements of which a part is left out without saying so, `repeated`
 lines that stand twice; both must be 0. The limits were chosen on httpx, hugo and vitepress. The weights were fitted to
-these and to `questions/`, which a language model wrote on two more sites: with it .036 more keys of the reported half
-are quoted.
+these and to `questions/`, which a language model wrote on two more sites.
 """
 
 from __future__ import annotations

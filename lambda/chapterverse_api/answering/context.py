@@ -25,7 +25,6 @@ from chapterverse_api.generation import GenerationRequest, Passage
 from chapterverse_api.grounding.links import Links
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.frames import frame_of
 from chapterverse_api.retrieval.passages import chosen, passages, relevant
 from chapterverse_api.retrieval.scope import ScopedResults, chunk_of, primary, search_in_scope
 from chapterverse_api.retrieval.search import Candidate, Retrieval
@@ -141,7 +140,6 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
             _task(turn, found.question, made, language, written, persona, unsure=found.verdict == "perhaps"),
             selected=False,
             selection=selection,
-            frame=frame.kind if (frame := frame_of(question, languages)) else "",
         ),
         language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),

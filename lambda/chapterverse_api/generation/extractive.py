@@ -20,7 +20,7 @@ from chapterverse_api.generation.types import Draft, GenerationRequest, Span
 
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
 ROOM = 110
-#: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that was asked for.
+#: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that a quote introduces.
 WHOLE, WHOLE_TABLE, WHOLE_LIST = 80, 60, 160
 #: Lines up to which code is quoted whole, and of longer code those that are.
 CODE_LINES, CODE_SHOWN = 25, 16
@@ -29,9 +29,8 @@ LONGEST_PART = 900
 #: Sections that are quoted.
 SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score. For that a block beside
-#: what is quoted gains the second, one of another section loses the third, every ten words lose the fourth, and in a
-#: comparison the share of the question that nothing quoted holds gains the last.
-WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS, OTHER_SIDE = 3.0, 0.5, 0.5, 0.1, 2.0
+#: what is quoted gains the second, one of another section loses the third, and every ten words lose the fourth.
+WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS = 3.0, 0.5, 0.5, 0.1
 #: A longer item is marked by its best sentence, in words.
 _LONGEST_MARK = 45
 #: Blocks that may be quoted beside the one that answers, and how far what introduces it and what it introduces reach.
@@ -77,13 +76,12 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
     if not waiting:
         return []
     best = max(waiting.values(), key=lambda part: part.score)
-    asked, weakest, held = Asked(task), best.score - WEAKEST, best.held
-    gain = OTHER_SIDE if task.frame == "comparison" else 0.0
+    weakest = best.score - WEAKEST
     chosen = [Quote.around(best, task)]
     room = ROOM - chosen[0].words
     waiting = {part.place: part for part in nlargest(_CANDIDATES, waiting.values(), key=lambda part: part.score)}
     while waiting:
-        values = {p: _value(part, chosen) + gain * asked.share(part.held - held) for p, part in waiting.items()}
+        values = {place: _value(part, chosen) for place, part in waiting.items()}
         place = max(values, key=values.__getitem__)
         part = waiting.pop(place)
         if values[place] < weakest or room <= 0:
@@ -94,11 +92,10 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
         added = Quote.around(part, task)
         if quote:
             added.shown = {at: parts for at, parts in added.shown.items() if at not in quote.shown}
-        elif not added.lines.isdisjoint(line for other in chosen for line in other.lines):
+        if not added.lines.isdisjoint(line for other in chosen if other is not quote for line in other.lines):
             continue
         if added.words <= room:
             room -= added.words
-            held |= part.held
             if quote:
                 quote.shown |= added.shown
             else:
@@ -134,27 +131,26 @@ class Quote:
         blocks, at = best.section.blocks, best.block
         quote = cls(best.section, None)
         place = _best_line(best, task) if blocks[at].kind == "code" else best.part
-        listed = task.frame == "list"
-        quote.shown[at] = quote._fitting(at, place, listed)
+        quote.shown[at] = quote._fitting(at, place)
         # Above a list, a table or code stands a paragraph, and above that may be labels.
         top = at
         while 0 < top > at - _CHAIN and (
             blocks[top - 1].announces or (blocks[top].kind != "paragraph" == blocks[top - 1].kind)
         ):
             top -= 1
-            quote.shown[top] = quote._fitting(top, len(blocks[top].parts) - 1, listed)
+            quote.shown[top] = quote._fitting(top, len(blocks[top].parts) - 1)
         end = at
         while end + 1 < min(len(blocks), at + _CHAIN) and (
             blocks[end].announces or (blocks[end].kind == "paragraph" and blocks[end + 1].kind == "code")
         ):
             end += 1
-            quote.shown[end] = quote._fitting(end, 0, True)
+            quote.shown[end] = quote._fitting(end, 0, from_start=True)
         quote.mark = _mark(best, task)
         if quote.mark and quote.mark not in quote._block(blocks[at], quote.shown[at]):
             quote.mark = None
         return quote
 
-    def _fitting(self, at: int, part: int, from_start: bool) -> list[int]:
+    def _fitting(self, at: int, part: int, *, from_start: bool = False) -> list[int]:
         """Return the parts of a block around one of them that fit; at least that one, with the items it stands in.
 
         Args:

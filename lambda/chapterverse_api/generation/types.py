@@ -86,8 +86,6 @@ class GenerationRequest:
         unsure: whether the passages are only perhaps an answer.
         selected: whether the passage is what the reader selected, and not what was found.
         selection: what the reader selected, where the passages were found for it; its own words are no answer.
-        frame: the kind of answer that the question asks for: `definition`, `comparison`, `how_to`, `error`, `yes_no`,
-            `option` or `list`; empty where nothing is known.
         history: what was said before, oldest first, cut to what a prompt may hold.
         summary: of what was said before that.
         context: what the reader tells of themselves: their words, never a source.
@@ -103,7 +101,6 @@ class GenerationRequest:
     unsure: bool = False
     selected: bool = False
     selection: str = ""
-    frame: str = ""
     history: tuple[ChatMessage, ...] = ()
     summary: str = ""
     context: str = ""

@@ -22,7 +22,6 @@ from chapterverse_api.generation.extractive import (
     ROOM,
     SECTIONS,
     WHOLE,
-    WHOLE_LIST,
     Extractive,
 )
 from chapterverse_api.grounding.quotation import verbatim
@@ -40,13 +39,12 @@ def task(
     question: str,
     *passages: Passage,
     language: str = "en",
-    frame: str = "",
     unsure: bool = False,
     selection: str = "",
 ) -> GenerationRequest:
     words = tuple((w.terms,) for w in lexical.words(question, language))
     asked = Question(words, (1.0,) * len(words))
-    return GenerationRequest(question, asked, passages, language, unsure, selection=selection, frame=frame)
+    return GenerationRequest(question, asked, passages, language, unsure, selection=selection)
 
 
 def draft(request: GenerationRequest) -> Draft:
@@ -59,16 +57,16 @@ def draft(request: GenerationRequest) -> Draft:
     return spans
 
 
-def answer(question: str, *passages: Passage, frame: str = "") -> str:
-    return "".join(s.text for s in draft(task(question, *passages, frame=frame)))
+def answer(question: str, *passages: Passage) -> str:
+    return "".join(s.text for s in draft(task(question, *passages)))
 
 
-def quoted(question: str, *passages: Passage, frame: str = "") -> list[str]:
-    return [s.text for s in draft(task(question, *passages, frame=frame)) if s.kind == "quote"]
+def quoted(question: str, *passages: Passage) -> list[str]:
+    return [s.text for s in draft(task(question, *passages)) if s.kind == "quote"]
 
 
-def marked(question: str, *passages: Passage, frame: str = "") -> str | None:
-    return next(s.mark for s in draft(task(question, *passages, frame=frame)) if s.kind == "quote")
+def marked(question: str, *passages: Passage) -> str | None:
+    return next(s.mark for s in draft(task(question, *passages)) if s.kind == "quote")
 
 
 def prose(word: str, count: int) -> str:
@@ -141,17 +139,11 @@ def test_a_nested_item_comes_with_those_that_it_stands_in() -> None:
 
 def test_steps_are_quoted_from_the_first() -> None:
     items = [f"{i}. Do step {i} of the teapot with eleven careful words in it." for i in range(1, 12)]
-    (found,) = quoted("teapot steps", passage("\n".join(items)), frame="how_to")
+    (found,) = quoted("teapot steps", passage("\n".join(items)))
     lines, cut = found.split("\n\n")
     shown = lines.split("\n")
     assert shown == items[: len(shown)]
     assert cut == f"… {11 - len(shown)} more in [Part]({URL})"
-
-
-def test_a_list_that_was_asked_for_is_longer() -> None:
-    items = "\n".join(f"- Teapot {i} is one of ten." for i in range(20))
-    assert len(quoted("teapots", passage(items))[0].split()) < len(items.split()) <= WHOLE_LIST
-    assert quoted("teapots", passage(items), frame="list") == [items]
 
 
 def test_of_a_section_that_is_not_all_here_the_rest_is_stated_without_a_number() -> None:
@@ -178,10 +170,10 @@ def test_one_quote_where_one_answers() -> None:
     assert len(quoted("Why do teapots sing?", one, two)) == 1
 
 
-def test_both_sides_of_a_comparison_are_quoted_each_from_its_source() -> None:
+def test_a_second_section_is_quoted_that_speaks_as_clearly() -> None:
     one = passage("A teapot brews tea and sings.", "1", ("Teapots",))
     two = passage("A kettle boils water and whistles.", "2", ("Kettles",), 0.8)
-    spans = draft(task("teapot kettle", one, two, frame="comparison"))
+    spans = draft(task("teapot kettle", one, two))
     assert sorted(s.citations for s in spans if s.kind == "quote") == [("1",), ("2",)]
 
 
