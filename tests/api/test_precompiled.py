@@ -30,13 +30,13 @@ precompiled.use(Path(sys.argv[1]))
 import chapterverse_api.handler, chapterverse_api.service
 import chapterverse.store.s3, chapterverse.store.qdrant, chapterverse.store.shard
 from chapterverse.model import Scope
-from chapterverse_api.conversation.follow_ups import leaning
+from chapterverse_api.conversation.follow_ups import back_reference
 one, same, other = Scope("a", "b"), Scope("a", "b"), Scope("a", "c")
 print(json.dumps({
     "patterns": len(patterns),
     "methods": len(methods),
     "means": [
-        [leaning(text, ("en", "de")) for text in ("And on Windows?", "Where does the cache of Quill live on disk?")],
+        [back_reference(text, ("en", "de")) for text in ("And on Windows?", "Where does Quill keep its files?")],
         [repr(one), one == same, hash(one) == hash(same), one == other, one < other],
     ],
 }))

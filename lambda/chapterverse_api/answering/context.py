@@ -19,7 +19,7 @@ from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.answering.small_talk import language_of
 from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk
-from chapterverse_api.conversation.follow_ups import leaning
+from chapterverse_api.conversation.follow_ups import back_reference
 from chapterverse_api.conversation.history import Subject, subject
 from chapterverse_api.generation import GenerationRequest, Passage
 from chapterverse_api.grounding.links import Links
@@ -116,9 +116,9 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
     def subject_of() -> Subject | None:
         return subject(question, turn.conversation, models.writer, turn.deadline, languages)
 
-    leans = leaning(question, languages) if turn.conversation.questions else "no"
+    refers_back = back_reference(question, languages) if turn.conversation.questions else "no"
     results = search_in_scope(
-        query, leans, subject_of, snapshot, index, models.embedder, models.reranker, turn.deadline
+        query, refers_back, subject_of, snapshot, index, models.embedder, models.reranker, turn.deadline
     )
     found = results.found
     kept = chosen(found.strong, query.top_k)

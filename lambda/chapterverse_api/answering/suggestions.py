@@ -26,7 +26,7 @@ from chapterverse.filters import In
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.conversation.follow_ups import leaning
+from chapterverse_api.conversation.follow_ups import back_reference
 from chapterverse_api.retrieval.memories import MEMORY
 from chapterverse_api.retrieval.passages import chosen
 from chapterverse_api.retrieval.ranking import Section, section
@@ -236,7 +236,7 @@ def _wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple[str,
     heading, title = shown(heading), shown(title)
     if not telling(heading):
         return "", frozenset()
-    alone = len(heading) <= LONGEST and leaning(heading, languages) == "no"
+    alone = len(heading) <= LONGEST and back_reference(heading, languages) == "no"
     text = heading if alone or heading == title else f"{title} › {heading}"
     return (text, _terms(text, languages)) if len(text) <= LONGEST else ("", frozenset())
 

@@ -12,7 +12,7 @@ from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.follow_ups import leaning
+from chapterverse_api.conversation.follow_ups import back_reference
 from chapterverse_api.conversation.history import Conversation, subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
@@ -112,9 +112,9 @@ def _follow_up(
     """Search as an answer does, but for the model that would write a follow-up in full."""
     conversation, languages = Conversation.of(query, resources.signer), snapshot.head.languages
     question = query.query or ""
-    leans = leaning(question, languages) if conversation.questions else "no"
+    refers_back = back_reference(question, languages) if conversation.questions else "no"
     retrieval, _ = search_follow_up(
-        question, leans, lambda: subject(question, conversation, None, Deadline(), languages), search
+        question, refers_back, lambda: subject(question, conversation, None, Deadline(), languages), search
     )
     return retrieval
 

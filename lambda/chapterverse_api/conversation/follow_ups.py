@@ -13,10 +13,10 @@ from typing import Literal
 
 from chapterverse.text import lexical
 
-#: "led" leans by its beginning or because it names nothing at all; "short" may also be a new subject in few words.
-Leaning = Literal["no", "short", "led"]
+#: "led" points back by its beginning or because it names nothing at all; "short" may also be a new subject.
+BackReference = Literal["no", "short", "led"]
 
-#: Words that carry meaning: with fewer a question leans, and with as many as in `_LONG` it never does.
+#: Words that carry meaning: with fewer a question refers_back, and with as many as in `_LONG` it never does.
 STANDS_ALONE = 4
 _LONG = 6
 #: Two characters overlap with the next two where no space divides words, so as much meaning counts for more.
@@ -90,8 +90,8 @@ _IDENTIFIER = re.compile(r"\W*\w+(?:[_.:/@-]+\w+)+\W*")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-def leaning(question: str, languages: Sequence[str]) -> Leaning:
-    """Return how a question leans on what was said before.
+def back_reference(question: str, languages: Sequence[str]) -> BackReference:
+    """Return how a question refers_back on what was said before.
 
     Args:
         languages: those of the docs, BCP 47; English is always understood besides.

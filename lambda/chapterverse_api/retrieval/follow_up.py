@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from chapterverse_api.conversation.follow_ups import Leaning
+from chapterverse_api.conversation.follow_ups import BackReference
 from chapterverse_api.conversation.history import Subject
 from chapterverse_api.retrieval.answerability import held_share
 from chapterverse_api.retrieval.search import Retrieval, fused
@@ -19,22 +19,25 @@ OWN_WORDS = 0.3
 
 
 def search_follow_up(
-    question: str, leaning: Leaning, subject: Callable[[], Subject | None], search: Callable[[str], Retrieval]
+    question: str,
+    back_reference: BackReference,
+    subject: Callable[[], Subject | None],
+    search: Callable[[str], Retrieval],
 ) -> tuple[Retrieval, Subject | None]:
     """Return what is found, and what the question was taken to follow up on; None where it stands alone.
 
     Args:
-        leaning: whether the question's own words point back.
+        back_reference: whether the question's own words point back.
         subject: is called only where the question can't stand: it may ask a model.
     """
     alone = search(question)
-    if leaning == "no" or (leaning == "short" and alone.verdict == "yes"):
+    if back_reference == "no" or (back_reference == "short" and alone.verdict == "yes"):
         return alone, None
     earlier = subject()
     if earlier is None:
         return alone, None
     behind = search(earlier.before(question))
-    if leaning == "short" and not _speaks_of(alone, behind):
+    if back_reference == "short" and not _speaks_of(alone, behind):
         return alone, None
     return fused(alone, behind), earlier
 

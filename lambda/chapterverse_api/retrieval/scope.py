@@ -15,7 +15,7 @@ from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.follow_ups import Leaning
+from chapterverse_api.conversation.follow_ups import BackReference
 from chapterverse_api.conversation.history import Subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
@@ -44,7 +44,7 @@ class ScopedResults:
 
 def search_in_scope(
     query: ChatQuery,
-    leaning: Leaning,
+    back_reference: BackReference,
     subject: Callable[[], Subject | None],
     snapshot: Snapshot,
     index: SiteIndex,
@@ -55,7 +55,7 @@ def search_in_scope(
     """Search for a question in the version and language of the reader's page.
 
     Args:
-        leaning: whether the question points back at the conversation.
+        back_reference: whether the question points back at the conversation.
         subject: what it points at then.
 
     Raises:
@@ -66,8 +66,8 @@ def search_in_scope(
     page = index.published_url(query.page_url or "", snapshot.head)
     language = query.language or _language_of(question, page, snapshot)
     # An explicit language filter wins.
-    spoken = () if "language" in fields(query.filters) else _spoken(language, snapshot)
-    narrow = all_of(query.filters, In("language", spoken)) if spoken else query.filters
+    languages = () if "language" in fields(query.filters) else _read_by(language, snapshot)
+    narrow = all_of(query.filters, In("language", languages)) if languages else query.filters
     elsewhere: set[str] = set()
 
     def filtered(text: str, filters: Asked | None, after: Retrieval | None = None) -> Retrieval:
@@ -76,14 +76,14 @@ def search_in_scope(
 
     def search(text: str) -> Retrieval:
         found = filtered(text, narrow)
-        if spoken and found.verdict == "no":
+        if languages and found.verdict == "no":
             anywhere = filtered(text, query.filters, after=found)
             if anywhere.answerable:
                 elsewhere.add(text)
                 return anywhere
         return found
 
-    found, earlier = search_follow_up(question, leaning, subject, search)
+    found, earlier = search_follow_up(question, back_reference, subject, search)
     # A refusal is not worth a reranker's price, nor is an answer that nobody waits for.
     deadline.check()
     if reranker and question and found.answerable:
@@ -108,11 +108,11 @@ def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
     return chunk.language if chunk else lexical.language_of(question, snapshot.head.languages)
 
 
-def _spoken(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
+def _read_by(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the languages of the index that the reader reads; none where all or none are: "de-AT" reads "de" too."""
     tags = snapshot.head.languages
-    spoken = tuple(tag for tag in tags if language and primary(tag) == primary(language))
-    return spoken if len(spoken) < len(tags) else ()
+    languages = tuple(tag for tag in tags if language and primary(tag) == primary(language))
+    return languages if len(languages) < len(tags) else ()
 
 
 def primary(tag: str) -> str:

@@ -7,7 +7,7 @@ calibrated for the index.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -133,40 +133,37 @@ def retrieve(
     head = snapshot.head
     meant = after.searched if after else corrected(question or "", snapshot)
     frame = frame_of(meant, head.languages)
-    asked = frame.text if frame and frame.kind == "definition" else meant
+    asked = frame.text if frame else meant
     stages = _Stages(after.timings if after else {})
+    if vector is not None:
+        _check_vector(vector, head.embedder.size)
     failures: dict[str, ProviderError] = {**after.failures} if after else {}
     if after is not None:
         vector = after.vector
-    elif vector is not None:
-        _check_vector(vector, head.embedder.size)
-    elif question is not None and embedder is not None:
+    elif vector is None and question is not None and embedder is not None:
         try:
             vector = embedder.embed_query(meant)
         except ProviderError as error:
             failures["embedder"] = error
         stages.end("embed")
 
-    where = resolve(filters, snapshot)
-    wanted = lexical.query_vector(asked, head.languages)
-    by_words = snapshot.search_lexical(wanted, CANDIDATES, where)
-    if frame and frame.kind == "definition":
-        # What the site is about stands everywhere: the page that says what it is could be missed.
-        first = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
-        by_words = [*by_words, *snapshot.search_lexical(wanted, OPENINGS, first)]
-    by_meaning = snapshot.search_dense(vector, CANDIDATES, where) if vector is not None else []
+    by_words = _by_words(asked, frame, filters, snapshot)
+    by_meaning = snapshot.search_dense(vector, CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
     stages.end("search")
 
     words, idf = read_question(asked, head.languages, snapshot)
     hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
     held = {i: h.lexical.among(idf) for i, h in hits.items()}
     fused = ranking.fuse(held, idf, by_meaning, head.fusion_weight if weight is None else weight)
-    ranked = ranking.rank(hits, held, fused, _query_features(meant, frame, idf, hits.values(), head.languages), here)
+    defined, lower = asked if _defines(frame) else "", lower_kinds(meant, head.languages)
+    languages = {hit.chunk.language for hit in hits.values()}
+    wanted = {language: QueryFeatures(asked, language, idf, defined, lower) for language in languages}
+    ranked = ranking.rank(hits, held, fused, wanted, here)
     stages.end("rank")
 
     calibration = Calibration.from_json(head.calibration)
     candidates = memories.weigh(_weighed(ranked, held, calibration, words, idf, by_meaning), now)
-    if frame and frame.kind == "comparison":
+    if frame and not _defines(frame):
         candidates = ranking.with_both_sides(candidates, frame.subjects, idf)
     features = answer_features(candidates, words, calibration, head.chunks)
     stages.end("weigh")
@@ -184,16 +181,21 @@ def retrieve(
     )
 
 
-def _query_features(
-    question: str, frame: Frame | None, idf: Mapping[int, float], hits: Collection[Hit], languages: Sequence[str]
-) -> dict[str, QueryFeatures]:
-    """Return the question as chunks in each language of the hits are compared with it."""
-    defined = frame.text if frame and frame.kind == "definition" else ""
-    lower = lower_kinds(question, languages)
-    return {
-        language: QueryFeatures(defined or question, language, idf, defined, lower)
-        for language in {hit.chunk.language for hit in hits}
-    }
+def _defines(frame: Frame | None) -> bool:
+    return frame is not None and frame.kind == "definition"
+
+
+def _by_words(asked: str, frame: Frame | None, filters: Asked | None, snapshot: Snapshot) -> list[Hit]:
+    """Return the best by words, and for a definition the best beginnings of pages besides.
+
+    The name of what the site is about is everywhere, so the page that says what it is could be missed.
+    """
+    wanted = lexical.query_vector(asked, snapshot.head.languages)
+    best = list(snapshot.search_lexical(wanted, CANDIDATES, resolve(filters, snapshot)))
+    if not _defines(frame):
+        return best
+    first = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
+    return [*best, *snapshot.search_lexical(wanted, OPENINGS, first)]
 
 
 def _weighed(

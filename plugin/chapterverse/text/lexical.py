@@ -100,8 +100,8 @@ def language_of(text: str, languages: Iterable[str]) -> str | None:
     """Return the language with most of its function words in a text; None where two have as many, or none has any."""
     signs = {code: _function_words(text, code) for code in map(_code, languages)}
     most = max(signs.values(), default=0)
-    spoken = [code for code, count in signs.items() if count == most]
-    return spoken[0] if most and len(spoken) == 1 else None
+    likeliest = [code for code, count in signs.items() if count == most]
+    return likeliest[0] if most and len(likeliest) == 1 else None
 
 
 def document_vector(path: Sequence[str], text: str, language: str = "en") -> SparseVector:

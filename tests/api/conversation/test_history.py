@@ -8,7 +8,7 @@ from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.follow_ups import leaning
+from chapterverse_api.conversation.follow_ups import back_reference
 from chapterverse_api.conversation.history import REPORTED, SUBJECT_MOST, Conversation, Subject, subject
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline
@@ -49,7 +49,7 @@ def kept(*pairs: tuple[str, str], summary: str = "", status: str = "answered") -
 
 def standalone(question: str, history: list[Message], languages: Sequence[str] = ("en",)) -> str:
     """Return what is searched for besides a question that can't stand alone, and the question itself if it can."""
-    if leaning(question, languages) == "no":
+    if back_reference(question, languages) == "no":
         return question
     found = subject(question, talk(*history), None, Deadline(), languages)
     return found.before(question) if found else question

@@ -4,7 +4,7 @@ import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.conversation.follow_ups import Leaning, leaning
+from chapterverse_api.conversation.follow_ups import BackReference, back_reference
 from chapterverse_api.conversation.history import Subject
 from chapterverse_api.retrieval.follow_up import search_follow_up
 from chapterverse_api.retrieval.search import Retrieval, retrieve
@@ -19,10 +19,13 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 def searched(
-    question: str, snapshot: Snapshot, subject: Subject | None = CACHE, leans: Leaning | None = None
+    question: str, snapshot: Snapshot, subject: Subject | None = CACHE, refers_back: BackReference | None = None
 ) -> tuple[Retrieval, Subject | None]:
     return search_follow_up(
-        question, leans or leaning(question, ["en"]), lambda: subject, lambda text: retrieve(snapshot, None, text)
+        question,
+        refers_back or back_reference(question, ["en"]),
+        lambda: subject,
+        lambda text: retrieve(snapshot, None, text),
     )
 
 
@@ -53,6 +56,6 @@ def test_nothing_to_lean_on_changes_nothing(snapshot: Snapshot) -> None:
 def test_a_foreign_question_does_not_become_an_answer_by_what_was_asked_before(
     question: str, snapshot: Snapshot
 ) -> None:
-    found, leant = searched(question, snapshot, leans="short")
+    found, leant = searched(question, snapshot, refers_back="short")
     assert leant is None
     assert found.verdict == "no"
