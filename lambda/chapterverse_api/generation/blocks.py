@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from chapterverse.text.sentences import split
+
 Kind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
 
 _FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
 _ITEM = re.compile(r"( *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
 #: The second line of a definition, under its term.
 _MEANING = re.compile(r":[ \t]+(?=\S)")
-# A lower-case letter after the stop means an abbreviation, "e.g. this".
-_SENTENCE = re.compile(r"(?<=[.!?])([*_)\"”]*)\s+(?=[^a-zß-öø-ÿ\s])|(?<=[。！？])()")
 # What stands over a tab, an admonition or a list says nothing without what follows.
 _LABEL = re.compile(r"(?:> ?)?(?:\*\*[^*\n]+\*\*:?|\[![A-Za-z]+\][^\n]*|:::[^\n]*|#{1,6} [^\n]*)")
 
@@ -203,14 +203,10 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for gap in _SENTENCE.finditer(text):
-        # What closes a bracket or emphasis after the stop belongs to the sentence.
-        if text[start : gap.start()].strip():
-            yield start, gap.end(gap.lastindex or 0)
-        start = gap.end()
-    if text[start:].strip():
-        yield start, len(text)
+    for sentence in split(text):
+        whole = text[sentence.start : sentence.end].rstrip()
+        if whole:
+            yield sentence.start, sentence.start + len(whole)
 
 
 def _lines(section: str, start: int, end: int) -> Iterator[tuple[int, int]]:

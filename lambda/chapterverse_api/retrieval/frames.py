@@ -1,8 +1,9 @@
 """Recognizes what kind of answer a question asks for by the words around its subject.
 
 "What is a leaf bundle" asks for a definition of "leaf bundle", "hydrate vs prerender" for both sides of a comparison.
-The words of the frame say nothing of the subject: "difference" would find sections about differences. So the subject
-alone is searched for. The patterns of each language are data, in `frames.json`.
+The words around what is defined say nothing of it, so it alone is searched for. A comparison is searched as it stands:
+by its sides alone fewer sentences were quoted that answer, since these say "difference" too. The patterns of each
+language are data, in `frames.json`.
 """
 
 from __future__ import annotations

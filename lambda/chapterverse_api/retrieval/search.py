@@ -133,7 +133,7 @@ def retrieve(
     head = snapshot.head
     meant = after.searched if after else corrected(question or "", snapshot)
     frame = frame_of(meant, head.languages)
-    asked = frame.text if frame else meant
+    asked = frame.text if frame and frame.kind == "definition" else meant
     stages = _Stages(after.timings if after else {})
     if vector is not None:
         _check_vector(vector, head.embedder.size)
