@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from chapterverse.indexing.plugin_options import Options
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
-from chapterverse.sphinx import Options
 from chapterverse.store import open_store
 
 BASE = "https://tea.example/docs/"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import entry_points
 from typing import Any
+from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.session import Session
@@ -91,6 +92,13 @@ def run(app: Any, sock: socket.socket) -> None:
     load("server")(app, log_to=sys.stderr.fileno()).run(sockets=[sock])
 
 
+def preview_origins(url: str) -> str:
+    """Return the origins from which the chat of a preview at `url` asks, as `Settings.allowed_origins` takes them."""
+    place = urlsplit(url)
+    names = dict.fromkeys([place.netloc, f"127.0.0.1:{place.port or 80}", f"localhost:{place.port or 80}"])
+    return ",".join(f"{place.scheme}://{name}" for name in names)
+
+
 class Background:
     """Runs the service in a thread.
 
@@ -128,8 +136,7 @@ class Preview:
     @classmethod
     def start(cls, settings: Settings, site: str, tell: Callable[[str], object]) -> Preview | None:
         """Start it for the site previewed at `site` (host:port); None if it can't run, with a reason to `tell`."""
-        port = site.rpartition(":")[2]
-        origins = f"http://{site},http://127.0.0.1:{port},http://localhost:{port}"
+        origins = preview_origins(f"http://{site}/")
         try:
             app = load("app")(settings=settings.override(allowed_origins=origins))
             preview = cls(Background(app, bind("127.0.0.1", 0)))

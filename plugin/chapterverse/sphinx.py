@@ -10,14 +10,14 @@ index is the same after an incremental build as after a full one, and the same a
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api
+from chapterverse.indexing.plugin_options import Options
 from chapterverse.knowledge.persona_lookup import find_persona, no_pages
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import deliver
@@ -34,49 +34,6 @@ _FOLDER = f"_static/chapterverse/{__version__}"
 _BUILDERS = ("html", "dirhtml", "readthedocs", "readthedocsdirhtml")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The value of `chapterverse` in conf.py; the names are those of the MkDocs plugin (see `mkdocs`)."""
-
-    enabled: bool = True
-    publish: bool | None = None
-    strict: bool = False
-    endpoint: str | None = None
-    store: str | None = None
-    embedder: str | None = None
-    persona: str | None = None
-    site: str | None = None
-    chunk_tokens: int = 256
-    exclude: list[str] = field(default_factory=list)
-    include: list[str] = field(default_factory=list)
-    widget: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
-        """Return the options of conf.py.
-
-        Raises:
-            ConfigurationError: there is no such option, or its value has another type.
-        """
-        known = {option.name: option for option in fields(cls)}
-        for sentence in plugin_api.unknown_options(given, known).values():
-            raise ConfigurationError(sentence)
-        for name, value in given.items():
-            kinds = _KINDS[str(known[name].type).partition("[")[0]]
-            # A switch is an int to Python, and no number here.
-            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                raise ConfigurationError(f"The option {name!r} must be {_NAMES[kinds[0]]}.")
-        return cls(**given)
-
-
-_NONE = type(None)
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,), "list": (list, tuple),
-    "dict": (dict,),
-}  # fmt: skip
-_NAMES = {bool: "True or False", str: "a text", int: "a number", list: "a list of patterns", dict: "a dict"}
-
-
 @dataclass(slots=True)
 class _Extension:
     """The hooks of one build."""
@@ -87,13 +44,9 @@ class _Extension:
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
             self.options = Options.of(config.chapterverse)
-            chosen = {
-                n: getattr(self.options, n) for n in ("publish", "endpoint", "store", "embedder", "site", "persona")
-            }
             version = os.environ.get("READTHEDOCS_VERSION")
-            root = Path(app.confdir)
-            self.settings = plugin_api.settings(root, config.project, version, preview=False, **chosen)
-            plugin_api.widget(self.options.widget)
+            self.settings = self.options.settings(Path(app.confdir), config.project, version)
+            self.options.widget_options()
         except ConfigurationError as error:
             raise _failure(error) from None
 
@@ -103,7 +56,7 @@ class _Extension:
             return
         for problem in plugin_api.problems(self.settings, _base_url(app.config), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
-        options = {"endpoint": self.settings.endpoint or None, **plugin_api.widget(self.options.widget)}
+        options = {"endpoint": self.settings.endpoint or None, **self.options.widget_options()}
         files = assets({**options, "version": self.settings.docs_version}, app.config.language or "")
         deliver(Path(app.outdir) / _FOLDER, files)
         app.add_js_file(f"{_FOLDER.removeprefix('_static/')}/launcher.js", type="module")
@@ -136,13 +89,7 @@ class _Extension:
         persona = find_persona(self.settings.persona, docs, Path(app.confdir))
         exclude = [*self.options.exclude, *self._left_out(app, no_pages(persona, docs))]
         reading = read_site(Path(app.outdir), base_url, self._including(app), exclude)
-        for warning in reading.warnings:
-            _log().warning("chapterverse: %s", warning)
-        pages = plugin_api.PageCollection.of((), ())
-        pages.sources = {source.file_path: source for source in reading.sources}
-        pages.left_out = dict(reading.listings)
-        chunk_tokens = self.options.chunk_tokens
-        plugin_api.update_index(pages, self.settings, reading.base_url, chunk_tokens, persona, docs, _log())
+        plugin_api.index_reading(reading, self.settings, self.options.chunk_tokens, persona, docs, _log())
 
     def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""

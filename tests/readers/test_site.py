@@ -373,3 +373,63 @@ def test_odd_bytes_in_pages(tmp_path: Path) -> None:
     assert texts[1].startswith("\ufffd\ufffdx")
     assert "\u202e" not in texts[1]
     assert texts[2] == "deep"
+
+
+def stating(source: str) -> str:
+    return f'<meta name="chapterverse:source" content="{source}">'
+
+
+def test_a_page_is_named_after_the_file_that_it_was_written_in(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a__index_html=page("<h1 id=a>A</h1><p>x</p>", stating("docs/a &amp; b.mdx")),
+        b_html=page("<h1 id=b>B</h1><p>x</p>"),
+        # It stands in for a translation of the first.
+        fr__a__index_html=page("<h1 id=a>A</h1><p>x</p>", stating("docs/a &amp; b.mdx")),
+        # The name of another page.
+        taken_html=page("<h1 id=c>C</h1><p>x</p>", stating("b.html")),
+    )
+    reading = read_site(tmp_path, "https://e.com/")
+    names = {source.file_path: source.read().url.removeprefix("https://e.com/") for source in reading.sources}
+    assert names == {"docs/a & b.mdx": "a/", "b.html": "b.html", "fr/a/index.html": "fr/a/", "taken.html": "taken.html"}
+    assert {source.read().file_path for source in reading.sources} == set(names)
+    assert reading.built == {"docs/a & b.mdx": "a/index.html"}
+
+
+@pytest.mark.parametrize(
+    "source", ["", "/etc/passwd", "../x.md", "a/../b.md", "./a.md", "a/", "a\\b.md", "a\nb", "x" * 513]
+)
+def test_what_is_no_path_of_a_project_names_no_page(tmp_path: Path, source: str) -> None:
+    write(tmp_path, a_html=page("<h1 id=a>A</h1><p>x</p>", stating(source)))
+    assert [source.file_path for source in read_site(tmp_path, "https://e.com/").sources] == ["a.html"]
+
+
+def test_patterns_mean_the_file_that_a_page_was_written_in_as_well(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a_html=page("<h1 id=a>A</h1><p>x</p>", stating("docs/in/a.mdx")),
+        b_html=page("<h1 id=b>B</h1><p>x</p>"),
+        tags_html=page("<h1>Tags</h1><p>x</p>", stating("docs/tags.md")),
+    )
+    reading = read_site(tmp_path, "https://e.com/", exclude=["in/"])
+    assert ([s.file_path for s in reading.sources], reading.skipped) == (["b.html"], ("a.html", "tags.html"))
+    reading = read_site(tmp_path, "https://e.com/", include=["/docs/tags.md"])
+    assert [s.file_path for s in reading.sources] == ["b.html", "docs/in/a.mdx", "docs/tags.md"]
+
+
+def test_a_generator_may_state_the_addresses_of_sources(tmp_path: Path) -> None:
+    write(tmp_path, docs__a_md="# A\n\nx\n", docs__b_mdx="# B\n\ny\n", node_modules__c_md="# C\n\nz\n")
+    listed = {"docs/a.md": "start", "docs/b.mdx": "", "docs/gone.md": "gone", "docs/made.json": "made"}
+    reading = read_sources(tmp_path, "http://localhost:3000/d/", SlugRule.DOCUSAURUS, listed=listed)
+    assert {source.file_path: source.read().url for source in reading.sources} == {
+        "docs/a.md": "http://localhost:3000/d/start",
+        "docs/b.mdx": "http://localhost:3000/d/",
+    }
+
+
+def test_a_stated_source_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    write(tmp_path, secret_md="# S\n\nx\n", in__a_md="# A\n\nx\n")
+    (tmp_path / "in/link.md").symlink_to(tmp_path / "secret.md")
+    listed = {"a.md": "a", "link.md": "l", "../secret.md": "s"}
+    with pytest.raises(UnsafePath):
+        read_sources(tmp_path / "in", "https://e.com/", listed=listed)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, site, transfer
+from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, plugin, site, transfer
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -38,6 +38,8 @@ for command in (
     site.check,
     site.inject,
     site.widget,
+    plugin.publish,
+    plugin.preview,
     transfer.export,
     transfer.import_,
     transfer.repair,

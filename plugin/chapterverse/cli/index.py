@@ -78,7 +78,7 @@ def index(
     else:
         reading = read_site(path, address, include or (), exclude or ())
     sources = (*reading.sources, *([persona_source(persona_file, reading.base_url, docs)] if persona_file else []))
-    scope, others = _scope(settings, reading)
+    scope, others = site_scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
@@ -137,7 +137,7 @@ def _site_sources(site: Path, settings: Settings, include: Iterable[str], exclud
     return [*reading.sources, *([persona_source(persona_file, reading.base_url)] if persona_file else [])]
 
 
-def _scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
+def site_scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
     """Return the scope to index, and the store's other sites if this is a new one without --site.
 
     The site is --site, else the one indexed at that address, else named by the address.

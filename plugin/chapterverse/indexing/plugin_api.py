@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
@@ -30,11 +30,15 @@ READ_MARK = "data-chapterverse-read"
 _EXCLUDED = re.compile(r"(<[a-zA-Z][^<>]*?\s)(data-search-exclude(?=[\s=/>]))")
 
 if TYPE_CHECKING:
-    import logging
-
     from chapterverse.indexing.diff import Report
+    from chapterverse.readers import Reading
 
-    Log = logging.Logger | logging.LoggerAdapter[logging.Logger]
+
+class Log(Protocol):
+    """What a plugin tells its reader by."""
+
+    def info(self, message: str, /) -> None: ...
+    def warning(self, message: str, /) -> None: ...
 
 
 def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] = (), **about: str | None) -> Source:
@@ -249,6 +253,18 @@ def _leaves(path: str | None, folder: str | None) -> bool:
     if path is None or folder is None:
         return False
     return not Path(path).resolve().is_relative_to(Path(folder).resolve())
+
+
+def index_reading(
+    reading: Reading, settings: Settings, chunk_tokens: int, persona: Path | None, docs: Path | None, log: Log
+) -> None:
+    """Make the index hold exactly the pages of a folder and the persona. Raises as `update_index`."""
+    for warning in reading.warnings:
+        log.warning(warning)
+    pages = PageCollection.of((), ())
+    pages.sources = {source.file_path: source for source in reading.sources}
+    pages.left_out = dict(reading.listings)
+    update_index(pages, settings, reading.base_url, chunk_tokens, persona, docs, log)
 
 
 def update_index(

@@ -25,6 +25,7 @@ class Envelope:
         tags: its subjects, stated there too.
         marks: words by which its generator says what it is: classes of `<html>` and `<body>`, the generator's name.
         content_type: as `<meta name="chapterverse:content_type">` has it.
+        source: path of the file that the page was written in, as `<meta name="chapterverse:source">` has it.
     """
 
     title: str = ""
@@ -38,6 +39,7 @@ class Envelope:
     tags: tuple[str, ...] = ()
     marks: str = ""
     content_type: str = ""
+    source: str = ""
 
 
 # Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
@@ -159,6 +161,8 @@ def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
         _note_marks(envelope, content.replace("/", " ").partition(" ")[0])
     elif name == "chapterverse:content_type":
         envelope.content_type = envelope.content_type or content.strip()
+    elif name == "chapterverse:source":
+        envelope.source = envelope.source or (content if _SOURCE.fullmatch(content) and content.isprintable() else "")
     elif name == "article:published_time":
         envelope.created_at = envelope.created_at or stated_date(content.strip())
     elif name == "article:tag" and len(envelope.tags) < _MAX_TAGS:
@@ -167,6 +171,8 @@ def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
 
 
 _NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
+#: A relative path below the project's folder, as long as the ledger's column is wide.
+_SOURCE = re.compile(r"(?!/)(?!(?:.*/)?\.\.?/)[^\\]{1,512}(?<!/)")
 _MAX_TITLE = 2000
 _MAX_TAGS = 50
 _MAX_MARKS = 1000

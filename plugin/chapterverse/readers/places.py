@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -46,6 +46,19 @@ def place_rule(rule: SlugRule, folder: Path, files: Sequence[str]) -> PlaceRule:
         ending = ".html"
     numbered = rule is not SlugRule.DOCUSAURUS or docusaurus_switch(folder, "numberPrefixParser") is not False
     return _ByPath(rule, ending, numbered)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPlaces:
+    """Addresses that the generator itself has stated, relative to the site, by file."""
+
+    paths: Mapping[str, str]
+
+    def path(self, file_path: str, matter: FrontMatter) -> str | None:  # noqa: ARG002 (others read it)
+        return self.paths.get(file_path)
+
+    def warnings(self) -> list[str]:
+        return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class Reading:
         skipped: paths left out on purpose: pages that ask for it, drafts, and those of `listings`.
         listings: which of `page_kinds.LISTINGS` each page is that is left out for that.
         base_url: address of the site, with a slash at its end.
+        built: the built page of each source that is named after the file that it was written in.
     """
 
     sources: tuple[Source, ...]
@@ -32,6 +33,7 @@ class Reading:
     warnings: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     listings: Mapping[str, str] = field(default_factory=dict)
+    built: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def site(self) -> str:

@@ -39,6 +39,7 @@ class _Built:
     facts: tuple[str | None, ...]
     content_type: str
     canonical: str | None
+    source: str
 
 
 def read_site(
@@ -48,7 +49,8 @@ def read_site(
 
     A page's address is its canonical link, else its entry in `sitemap.xml`, else `base_url` and its path; where some
     pages state an address, those that don't are placed beside them. `content_hash` covers the HTML in the content root.
-    Pages that only list others are left out (see `page_kinds`).
+    Pages that only list others are left out (see `page_kinds`). A page that states the file that it was written in has
+    that file's path, any other page its own.
 
     Args:
         include: patterns in the style of .gitignore; a listing whose path they match stays.
@@ -68,8 +70,12 @@ def read_site(
         if envelope.noindex:
             pages.leave_out(file.path, "redirect" if "redirect" in envelope.marks.split() else "")
             continue
+        # A pattern may mean the file that the page was written in.
+        if envelope.source and pages.globs.excludes(file.path, envelope.source):
+            pages.leave_out(file.path)
+            continue
         page = PageFacts(file.path, envelope.marks, content, envelope.language)
-        content_type = pages.content_type(page, envelope.content_type)
+        content_type = pages.content_type(page, envelope.content_type, *filter(None, [envelope.source]))
         if content_type:
             built[file.path] = _built(file, content, envelope, content_type, base)
     if not built:
@@ -77,10 +83,27 @@ def read_site(
     sitemap = _sitemap(pages)
     built = _without_wrong_addresses(built, pages.warnings)
     base = _site_address(built, sitemap, base, pages.warnings)
+    names = _names(built)
     sources = [
-        (url, _built_source(folder, path, built[path], url)) for path, url in _addresses(built, set(sitemap), base)
+        (url, _built_source(folder, path, built[path], url, names.get(path, path)))
+        for path, url in _addresses(built, set(sitemap), base)
     ]
-    return pages.finish(sources, base)
+    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
+
+
+def _names(built: Mapping[str, _Built]) -> dict[str, str]:
+    """Return the file that each page was written in, by path.
+
+    Of several pages of one file, such as those that stand in for a translation, the one with the shortest path has it.
+    """
+    names: dict[str, str] = {}
+    taken = set(built)
+    for path in sorted(built, key=lambda path: (len(path), path)):
+        source = built[path].source
+        if source and source not in taken:
+            taken.add(source)
+            names[path] = source
+    return names
 
 
 def _built(file: File, content: str, envelope: Envelope, content_type: str, base: str | None) -> _Built:
@@ -89,19 +112,19 @@ def _built(file: File, content: str, envelope: Envelope, content_type: str, base
         here = urljoin(base + page_paths(file.path)[0] if base else "", envelope.base)
         canonical = clean_url(envelope.canonical, here)
     facts = (envelope.title, envelope.language, envelope.created_at, content_type, *envelope.tags)
-    return _Built(_sha256(content), facts, content_type, canonical)
+    return _Built(_sha256(content), facts, content_type, canonical, envelope.source)
 
 
-def _built_source(folder: Path, path: str, page: _Built, url: str) -> Source:
-    read = functools.partial(_read_built, folder, path, page.content_hash, url, page.content_type)
-    return Source(path, page.content_hash, json.dumps([url, *page.facts]), read)
+def _built_source(folder: Path, path: str, page: _Built, url: str, name: str) -> Source:
+    read = functools.partial(_read_built, folder, path, page.content_hash, url, page.content_type, name)
+    return Source(name, page.content_hash, json.dumps([url, *page.facts]), read)
 
 
-def _read_built(folder: Path, path: str, content_hash: str, url: str, content_type: str) -> Page:
+def _read_built(folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str) -> Page:
     document = read_document(decode(path, read_page(folder, path)))
     require_unchanged(path, content_hash, _sha256(document.fragment))
     return Page(
-        path,
+        name,
         url,
         document.title or name_of(path),
         document.language,

@@ -5,20 +5,22 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.folder import decode, list_files, read_page
+from chapterverse.readers.folder import Listing, decode, list_files, read_page
 from chapterverse.readers.front_matter import split_front_matter
 from chapterverse.readers.locales import locale_folders
 from chapterverse.readers.markdown import read_markdown
-from chapterverse.readers.places import built_path, needs_build, place_rule
+from chapterverse.readers.places import ListedPlaces, built_path, needs_build, place_rule
 from chapterverse.readers.reading import Reading, draft, require_unchanged, stated_base
 from chapterverse.readers.slugs import SlugRule
+
+_MARKDOWN = (".md", ".markdown", ".mdx")
 
 
 def read_sources(
@@ -28,6 +30,7 @@ def read_sources(
     no_pages: Collection[str] = (),
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
+    listed: Mapping[str, str] | None = None,
 ) -> Reading:
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
@@ -38,6 +41,10 @@ def read_sources(
     Pages that only list others are left out (see `page_kinds`), unless a pattern of `include` matches the file or the
     page that it becomes; so are those that a pattern of `exclude` matches. What only a build knows is told once.
 
+    Args:
+        listed: address of each page, relative to `base_url`, by file, where the generator states them; then no other
+            file is a page.
+
     Raises:
         InputError: no folder, no Markdown in it, no `base_url`.
         UnsafePath: a file leads out of the folder.
@@ -45,12 +52,12 @@ def read_sources(
     base = stated_base(base_url)
     if base is None:
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
-    listing = list_files(folder, (".md", ".markdown", ".mdx"))
+    listing = _list(folder, listed)
     listing.files = [path for path in listing.files if path not in no_pages]
     globs = PageGlobs.of(exclude, include)
     pages = draft(folder, listing, globs)
     locales = locale_folders(listing.files)
-    places = place_rule(slugs, folder, listing.files)
+    places = place_rule(slugs, folder, listing.files) if listed is None else ListedPlaces(listed)
     sources: list[tuple[str, Source]] = []
     unrendered = 0
     # The files of sections first, the outer ones before the inner ones: in Hugo they rule over the pages below.
@@ -86,6 +93,13 @@ def read_sources(
             "it is missing here, so index the built site if you can."
         )
     return pages.finish(sources, base)
+
+
+def _list(folder: Path, listed: Mapping[str, str] | None) -> Listing:
+    if listed is None:
+        return list_files(folder, _MARKDOWN)
+    # The generator may know pages that a program made, of which there is no file.
+    return Listing([path for path in sorted(listed) if path.lower().endswith(_MARKDOWN) and (folder / path).is_file()])
 
 
 def _outer_sections_first(path: str) -> tuple[bool, int, str]:

@@ -66,7 +66,7 @@ def check(
     reading = _read(site, settings.base_url or None, include, exclude, findings)
     findings.listings = dict(reading.listings)
     places = Places(reading.base_url, _sitemap(site))
-    offered = {source.file_path for source in reading.sources}
+    offered = {reading.built.get(source.file_path, source.file_path): source.file_path for source in reading.sources}
     run = _Check(site, settings, findings, places, offered, globs)
     listing = list_files(site, (".html", ".htm"))
     run.note_listing(listing.files, reading)
@@ -93,7 +93,7 @@ class _Check:
     """A check in progress.
 
     Attributes:
-        offered: paths of the pages that can be indexed.
+        offered: names in the index of the pages that can be indexed, by path.
         index: None if there is none or it is not checked. Compared pages are removed from its `cited`.
         bare: number of pages without a widget by generator.
         silent: number of pages by launcher whose configuration names no API.
@@ -104,7 +104,7 @@ class _Check:
     settings: Settings
     findings: Findings
     places: Places
-    offered: set[str]
+    offered: dict[str, str]
     globs: PageGlobs
     links: InternalLinks = field(init=False)
     index: IndexedPages | None = None
@@ -117,9 +117,10 @@ class _Check:
 
     def note_listing(self, files: Iterable[str], reading: Reading) -> None:
         """Sort the reader's warnings. Of two pages with one address the reader names the one that it skips."""
-        left_out = set(files) - self.offered - set(reading.skipped)
+        left_out = set(files) - self.offered.keys() - set(reading.skipped)
         for warning in reading.warnings:
             path = warning.partition(" is skipped")[0]
+            path = reading.built.get(path, path)
             if sign := next((sign for sign in _WARNINGS if sign in warning), ""):
                 self.findings.add(_WARNINGS[sign], warning.partition(sign)[0], warning)
                 continue
@@ -151,7 +152,7 @@ class _Check:
         self.findings.pages += 1
         inspection = inspect(page)
         url = self.places.place(path, inspection.envelope.canonical)
-        if self.globs.excludes(path):
+        if self.globs.excludes(path, *filter(None, [inspection.envelope.source])):
             self._take_cited(url)
             return
         if self.index is None and inspection.read is not None:
@@ -163,7 +164,7 @@ class _Check:
         if path in self.offered:
             self._note_address(path, url, inspection)
             if self.index is not None:
-                self._note_state(path, self.index.state(self.places.relative(url), path, page, inspection))
+                self._note_state(path, self.index.state(self.places.relative(url), self.offered[path], page, inspection))
             for anchor in sorted(self._take_cited(url) - inspection.ids):
                 says = f"The index cites {path}#{anchor}, and the page has no such id."
                 self.findings.add("dead_citation", path, says)

@@ -1,0 +1,5 @@
+import type {AstroIntegration} from 'astro';
+import type {Options} from 'chapterverse';
+
+export type {Options};
+export default function chapterverse(options?: Options): AstroIntegration;

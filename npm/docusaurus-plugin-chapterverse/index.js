@@ -1,0 +1,94 @@
+// Puts the chat on every page of a Docusaurus site and indexes it after its build.
+
+import {existsSync, readFileSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {Preview, publish, sourceMeta} from 'chapterverse';
+
+// Each locale is a build of its own with a plugin of its own.
+const FIRST_BUILD = Symbol.for('chapterverse.docusaurus');
+
+export default async function chapterverse(context, options) {
+  const {id, ...chosen} = options;
+  const name = 'docusaurus-plugin-chapterverse';
+  if (chosen.enabled === false) return {name};
+  // The command `start`; `swizzle` and others set nothing.
+  const preview = process.env.NODE_ENV === 'development' ? await Preview.start(chosen, context.siteDir) : undefined;
+  let port;
+  let sources = new Map();
+  const show = () => {
+    if (!preview || !port || !sources.size) return;
+    const pages = [...sources].map(([permalink, file]) => [file, permalink.slice(context.baseUrl.length)]);
+    preview.show(`http://localhost:${port}${context.baseUrl}`, 'docusaurus', Object.fromEntries(pages));
+  };
+  return {
+    name,
+
+    async allContentLoaded({allContent}) {
+      sources = sourcesOf(allContent);
+      show();
+    },
+
+    injectHtmlTags() {
+      if (!preview) return {};
+      return {headTags: [{tagName: 'script', attributes: {type: 'module', src: preview.launcher}}]};
+    },
+
+    configureWebpack() {
+      if (!preview) return {};
+      const onListening = (server) => {
+        port = server.server.address().port;
+        show();
+      };
+      return {devServer: {onListening}};
+    },
+
+    async postBuild({outDir, baseUrl, siteConfig, i18n}) {
+      stateSources(outDir, baseUrl, sources);
+      const first = (globalThis[FIRST_BUILD] ??= {outDir, baseUrl: new URL(baseUrl, siteConfig.url).href});
+      // The locales share one index, which can be written when the last one is there.
+      if (i18n.currentLocale !== builtLocales(i18n).at(-1)) return;
+      globalThis[FIRST_BUILD] = undefined;
+      await publish(chosen, {cwd: context.siteDir, siteDir: first.outDir, baseUrl: first.baseUrl, setting: 'url'});
+    },
+  };
+}
+
+/** Returns the file of each page by its permalink; every content plugin states both. */
+function sourcesOf(content) {
+  const sources = new Map();
+  const seen = new Set();
+  const waiting = [content];
+  while (waiting.length) {
+    const value = waiting.pop();
+    if (value === null || typeof value !== 'object' || seen.has(value)) continue;
+    seen.add(value);
+    const {permalink, source} = value;
+    if (typeof permalink === 'string' && typeof source === 'string' && source.startsWith('@site/')) {
+      sources.set(permalink, source.slice('@site/'.length));
+    }
+    waiting.push(...Object.values(value));
+  }
+  return sources;
+}
+
+/** Writes into each built page which file it was written in, so that citations name it. */
+function stateSources(outDir, baseUrl, sources) {
+  for (const [permalink, source] of sources) {
+    const path = decodeURI(permalink.slice(baseUrl.length)).replace(/\/$/, '');
+    const page = [join(path, 'index.html'), `${path}.html`].map((file) => join(outDir, file)).find(existsSync);
+    if (!page) continue;
+    const html = readFileSync(page, 'utf8');
+    writeFileSync(page, html.replace(/<head[^>]*>/, (head) => head + sourceMeta(source)));
+  }
+}
+
+/** Returns the locales of this build in their order: the default one first, or those that `--locale` names. */
+function builtLocales({locales, defaultLocale}) {
+  const args = process.argv;
+  const named = args.flatMap((arg, i) => {
+    if (arg.startsWith('--locale=')) return [arg.slice('--locale='.length)];
+    return arg === '--locale' || arg === '-l' ? [args[i + 1]] : [];
+  });
+  const built = named.length ? named : locales;
+  return built.includes(defaultLocale) ? [defaultLocale, ...built.filter((l) => l !== defaultLocale)] : built;
+}

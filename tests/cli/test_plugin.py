@@ -1,0 +1,130 @@
+"""Commands `publish` and `preview`, by which plugins in other languages work."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chapterverse.indexing.plugin_options import Options
+from chapterverse.settings import Settings
+from chapterverse.site.check import check
+from cli.test_cli import PAGES, Shell, clean, command
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    shell = Shell(tmp_path)
+    for path, (title, body) in PAGES.items():
+        shell.write(path, title, body)
+    return shell
+
+
+def configure(shell: Shell, **options: Any) -> tuple[str]:
+    file = shell.root / "chapterverse.json"
+    file.write_text(json.dumps({"endpoint": "/", **options}))
+    return (str(file),)
+
+
+def chat(shell: Shell) -> dict[str, Any]:
+    (file,) = (shell.root / "site/assets/chapterverse").rglob("config.js")
+    config: dict[str, Any] = json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
+    return config
+
+
+def test_publish_puts_the_chat_on_the_pages_and_indexes_them(shell: Shell) -> None:
+    done = shell.run("publish", "site", "--config", *configure(shell, widget={"title": "Ask the teapot"}))
+    assert f"Indexed {len(PAGES)} pages ({len(PAGES)} new" in done.stderr
+    assert done.stdout == ""
+    assert chat(shell) == {"endpoint": "/", "title": "Ask the teapot"}
+    assert (
+        check(shell.root / "site", Settings(store=f"edge:{shell.root}/.cache/plugin/chapterverse"), environ={}).counts
+        == {}
+    )
+    again = shell.run("publish", "site", "--config", *configure(shell, widget={"title": "Ask the teapot"}))
+    assert "(0 new, 0 changed, 0 removed)" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        ({"stroe": "edge:x"}, 1, "There is no option 'stroe': the nearest is store."),
+        ({"exclude": "a.md"}, 1, "The option 'exclude' must be a list of patterns."),
+        ({"widget": {"titel": "x"}}, 1, "widget.titel"),
+        ({"endpoint": None}, 0, "Warning: endpoint is not set"),
+        ({"endpoint": None, "strict": True}, 1, "Error: endpoint is not set"),
+        ({"embedder": "best"}, 0, "Warning: The index was not updated: There is no embedder named 'best'"),
+        ({"embedder": "best", "strict": True}, 1, "Error: There is no embedder named 'best'"),
+        ({"store": "s3://bucket/docs"}, 0, "Nothing was indexed: 's3://bucket/docs' is not embedded"),
+    ],
+)
+def test_publish_says_in_one_sentence_what_is_wrong(
+    shell: Shell, options: dict[str, Any], code: int, sentence: str
+) -> None:
+    done = shell.run("publish", "site", "--config", *configure(shell, **options), code=code)
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("text", ["[1]", "a: [", "\0", "text"])
+def test_publish_needs_options_by_name(shell: Shell, text: str) -> None:
+    (shell.root / "options.yml").write_text(text)
+    said = shell.run("publish", "site", "--config", "options.yml", code=1).stderr
+    assert said.startswith("Error: options.yml ")
+    assert said.count("\n") == 1
+
+
+def test_a_plugin_that_is_off_changes_nothing(shell: Shell) -> None:
+    before = (shell.root / "site/index.html").read_bytes()
+    shell.run("publish", "site", "--config", *configure(shell, enabled=False))
+    assert (shell.root / "site/index.html").read_bytes() == before
+    assert not (shell.root / ".cache").exists()
+
+
+def test_preview_answers_until_its_input_ends(shell: Shell) -> None:
+    (shell.root / "tea.md").write_text("# Tea\n\n## Green tea\n\nEighty degrees are enough.\n")
+    process = subprocess.Popen(
+        command("preview"), cwd=shell.root, env=clean(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    print(json.dumps({"widget": {"title": "Tea"}}), file=process.stdin, flush=True)
+    place = json.loads(process.stdout.readline())
+    shown = {"base_url": "http://localhost:3000/pot/", "slugs": "docusaurus", "pages": {"tea.md": "/tea"}}
+    print(json.dumps(shown), file=process.stdin, flush=True)
+    while "Indexed 1 pages" not in process.stderr.readline():
+        assert process.poll() is None
+    for origin in ("http://localhost:3000", "http://127.0.0.1:3000"):
+        file = httpx.get(place["launcher"], headers={"origin": origin})
+        assert file.headers["access-control-allow-origin"] == origin
+        question = {"query": "How hot is green tea?"}
+        answer = httpx.post(f"{place['address']}/v1/retrieve", json=question, headers={"origin": origin}, timeout=60)
+        assert answer.json()["retrieved_chunks"][0]["url"] == "http://localhost:3000/pot/tea"
+    assert httpx.get(place["launcher"], headers={"origin": "http://evil.example"}).status_code == 403
+    assert not (shell.root / "chapterverse").exists()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("text", ["", "no\n", "[]\n", '{"stroe": 1}\n'])
+def test_preview_tells_others_that_it_is_for_plugins(shell: Shell, text: str) -> None:
+    done = subprocess.run(command("preview"), cwd=shell.root, env=clean(), input=text, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_options_are_those_of_the_mkdocs_plugin_and_of_the_npm_packages() -> None:
+    from chapterverse.mkdocs import ChapterVerseConfig
+
+    names = [name for name, _ in ChapterVerseConfig._schema]
+    assert list(Options.__dataclass_fields__) == names
+    declared = (Path(__file__).parents[2] / "npm/chapterverse/index.d.ts").read_text("utf-8")
+    _, _, options = declared.partition("export interface Options {")
+    assert [line.split("?:")[0].strip() for line in options.partition("\n}")[0].splitlines() if "?:" in line] == names
