@@ -37,7 +37,7 @@ DONE = "data: [DONE]\n\n"
 #: Limits of `ChatQuery`, to which a longer conversation is cut.
 _MESSAGES, _MESSAGE_LENGTH, _CONTEXT_LENGTH = 10, 4000, 10_000
 #: Fields of `ChatQuery` that may stand beside OpenAI's. `top_k` may not: other services sample by that name.
-_OWN = ("thread_id", "page_url", "language", "version", "filters")
+_OWN = ("thread_id", "page_url", "language", "version", "filters", "output")
 
 
 @dataclass(frozen=True, slots=True)
