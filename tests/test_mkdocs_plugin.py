@@ -30,7 +30,7 @@ from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
-from chapterverse.widget import names
+from chapterverse.widget import names, titles
 
 STORE = ".cache/plugin/chapterverse"
 CANARY = "canary-4f1e9c"
@@ -187,7 +187,7 @@ def test_the_site_holds_the_whole_widget_and_its_configuration(site: Site) -> No
         {"endpoint": "https://api.example.com", "widget": {"title": "Ask </script> us", "starters": ["Tea?"]}}
     )
     site.build()
-    (folder,) = (site.root / "site" / "assets" / "chapterverse").iterdir()
+    (folder,) = (site.root / "site" / "assets" / "chapterverse").glob("*/*")
     assert "lang/en.js" in names()
     assert {f.relative_to(folder).as_posix() for f in folder.rglob("*.js")} == {*names()}
     assert site.chat() == {
@@ -772,8 +772,14 @@ def test_every_language_of_static_i18n_is_indexed_and_a_fallback_once(
     found = {(c.language, c.url.removeprefix("https://tea.example.com/docs/")) for c in site.chunks()}
     assert found == {("en", "#home"), ("en", "brew/#brewing"), ("fr", "fr/#accueil")}
     assert counts(site.build())[-1] == 0
-    for page in ("index.html", "fr/index.html", "fr/brew/index.html"):
-        assert site.html(page).count("launcher.js") == 1
+    for page, title in (
+        ("index.html", "Ask the docs"),
+        ("fr/index.html", titles()["fr"]),
+        ("fr/brew/index.html", titles()["fr"]),
+    ):
+        (launcher,) = re.findall(r'src="(\S+/launcher\.js)"', site.html(page))
+        config = (site.root / "site" / page).parent / Path(launcher).parent / "config.js"
+        assert f'"title": "{title}"' in config.read_text("utf-8")
 
 
 def test_a_version_of_mike_is_a_scope_of_its_own(site: Site) -> None:
@@ -870,8 +876,8 @@ def test_a_preview_chats_about_what_is_being_written(site: Site, tool: str, argu
     with previewed(site, *arguments, tool=tool) as preview:
         api = preview.said(r"chat of this preview answers at (http://127\.0\.0\.1:\d+)")[1]
         preview.said(r"Indexed 3 pages")
-        (name,) = (p.name for p in (site.root / "site/assets/chapterverse").iterdir())
-        config = httpx.get(f"{preview.origin}/docs/assets/chapterverse/{name}/config.js", timeout=60)
+        (folder,) = re.findall(r'src="(\S+)/launcher\.js"', httpx.get(f"{preview.origin}/docs/", timeout=60).text)
+        config = httpx.get(f"{preview.origin}/docs/{folder}/config.js", timeout=60)
         assert f'"endpoint": "{api}"' in config.text
 
         asked = {"query": "How many degrees are enough for green tea?"}
