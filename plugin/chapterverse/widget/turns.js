@@ -343,6 +343,7 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
     const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));
     code.append(button);
   }
+  if (body.querySelector('.code')) import('./highlight.js').then(({ highlight }) => highlight(root)).catch(() => {});
   for (const marker of /** @type {NodeListOf<HTMLElement>} */ (body.querySelectorAll('sup .cite'))) {
     const { source } = marker;
     // Beside the link, or it would be part of its name.
