@@ -354,7 +354,14 @@ def on_page_context(context, page, config, nav):
 """
 
 
-@pytest.mark.parametrize(("error", "code"), [("KeyboardInterrupt()", 1), ("SystemExit(3)", 3), ("ValueError()", 1)])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("KeyboardInterrupt()", 1),
+        pytest.param("SystemExit(3)", 3, marks=pytest.mark.slow),
+        pytest.param("ValueError()", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_build_that_breaks_off_publishes_nothing(site: Site, error: str, code: int) -> None:
     site.build()
     (site.root / "hook.py").write_text(BREAKING.format(error=error), encoding="utf-8")
@@ -749,8 +756,8 @@ def test_the_last_page_is_never_removed_by_an_empty_build(site: Site) -> None:
     assert site.pages() == set(PAGES)
 
 
-@pytest.mark.parametrize("structure", ["folder", "suffix"])
-@pytest.mark.parametrize("ours_first", [True, False])
+@pytest.mark.parametrize("structure", ["folder", pytest.param("suffix", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ours_first", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_every_language_of_static_i18n_is_indexed_and_a_fallback_once(
     tmp_path: Path, structure: str, ours_first: bool
 ) -> None:
@@ -790,6 +797,7 @@ def test_a_version_of_mike_is_a_scope_of_its_own(site: Site) -> None:
     assert [(h.site, h.version, h.pages) for h in site.heads()] == [("tea-pot", "1.0", 3), ("tea-pot", "2.0", 3)]
 
 
+@pytest.mark.slow
 def test_mike_itself(site: Site) -> None:
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"]
     tools = Path(sys.executable).parent
@@ -902,6 +910,7 @@ def test_a_preview_chats_about_what_is_being_written(site: Site, tool: str, argu
     assert not any(h.base_url.startswith("http:") for h in site.heads())
 
 
+@pytest.mark.slow
 def test_a_preview_of_a_site_without_an_address_chats_all_the_same(site: Site) -> None:
     site.configure(site_url=None)
     with previewed(site) as preview:
