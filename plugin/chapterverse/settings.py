@@ -97,6 +97,7 @@ class Settings:
     proof_of_work: bool = _setting(False, "CHAPTERVERSE_PROOF_OF_WORK")
     secrets_arn: str = _setting("", "CHAPTERVERSE_SECRETS_ARN")
     log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")
+    log_answers: bool = _setting(False, "CHAPTERVERSE_LOG_ANSWERS")
     cohere_url: str = _setting("https://api.cohere.com", "CHAPTERVERSE_COHERE_URL")
     cohere_api_key: str = _secret("COHERE_API_KEY")
     openai_url: str = _setting("https://api.openai.com", "CHAPTERVERSE_OPENAI_URL")
