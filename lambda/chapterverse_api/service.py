@@ -157,6 +157,7 @@ class Service:
             sound = fits and index.intact(heads)
         degraded = ([] if heads and sound else ["index"]) + [part for part, c in models.circuits.items() if c.open]
         degraded += [] if self.resources.budget.level == "full" else ["budget"]
+        degraded += ["records"] if self.threads and not self.threads.works else []
         return ServiceStatus(
             status="degraded" if degraded else "ok",
             indexes=[_index_status(h) for h in heads],

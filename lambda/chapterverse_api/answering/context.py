@@ -281,6 +281,7 @@ def _task(
         selected=turn.query.selected_text is not None,
         history=turn.conversation.messages,
         summary=turn.conversation.summary,
+        recalled=turn.conversation.recalled,
         context=turn.query.user_context or "",
         persona=persona,
         deadline=turn.deadline,

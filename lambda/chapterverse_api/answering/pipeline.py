@@ -193,6 +193,7 @@ def _degraded(
         _THOUGHTS if segments.restarted else None,
         turn.models.turn_budget.reason,
         context.degraded,
+        turn.degraded,
         "The index could not be reached any more; all words of the answer were weighed alike." if unweighed else None,
     )
     return " ".join(filter(None, reasons)) or None

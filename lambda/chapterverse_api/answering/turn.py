@@ -65,6 +65,11 @@ class Turn:
         self.conversation = Conversation.of(self.query, self.resources.signer, thread)
         self.progress = QueryProgress(self.id, self.id, self.thread_id)
 
+    @property
+    def degraded(self) -> str | None:
+        """Why the conversation is not remembered; None where it is, or should not be."""
+        return self.resources.threads.degraded if self.resources.threads else None
+
     def snapshot(self) -> Snapshot:
         """Return what to answer from: the docs version that is asked about, or that of the reader's page.
 
