@@ -235,9 +235,9 @@ def slug(name: str) -> str:
     return "-".join(words)[:64] or "site"
 
 
-def utc_now() -> str:
-    """Return the time as ISO 8601 UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def utc_now(timespec: str = "seconds") -> str:
+    """Return the time as ISO 8601 UTC, to the second or to what `datetime.isoformat` calls otherwise."""
+    return datetime.now(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def stated_date(value: object) -> str | None:

@@ -86,6 +86,16 @@ class Session(Protocol):
         """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; fields that are None are left out."""
         ...
 
+    def trace(self, **fields: Any) -> dict[str, Any]:
+        """Answer a question as `answer` does, and return how.
+
+        `query_id`, `question`, `state`, `states` with the seconds until each, `attempts`, `created_at`, `processed_at`,
+        `model` and `generator`; in `retrieval`, None where nothing was searched, `searched`, `algorithm`, `verdict`,
+        `answerability`, `evidence`, `floor`, `failures`, `timings`, `total` and the `candidates`, each with its
+        `source` id or the stage that `omitted` it; `sentences`, each with its `check`; and the `response`.
+        """
+        ...
+
     def search(
         self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None
     ) -> list[dict[str, Any]]:

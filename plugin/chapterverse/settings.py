@@ -58,7 +58,7 @@ class Settings:
         endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
-        records: `sqlite:PATH` or `postgresql://…` for conversations; empty stores none.
+        records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
         limiter: `memory`, `sqlite:PATH` or `dynamodb:TABLE`, which counts requests and costs.
@@ -99,6 +99,7 @@ class Settings:
     proof_of_work: bool = _setting(False, "CHAPTERVERSE_PROOF_OF_WORK")
     secrets_arn: str = _setting("", "CHAPTERVERSE_SECRETS_ARN")
     log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")
+    log_answers: bool = _setting(False, "CHAPTERVERSE_LOG_ANSWERS")
     cohere_url: str = _setting("https://api.cohere.com", "CHAPTERVERSE_COHERE_URL")
     cohere_api_key: str = _secret("COHERE_API_KEY")
     openai_url: str = _setting("https://api.openai.com", "CHAPTERVERSE_OPENAI_URL")

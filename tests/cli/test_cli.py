@@ -159,6 +159,7 @@ def test_help_names_every_command_and_where_to_start(indexed: Shell, arguments: 
         ),
         ("search", ["--questions", "--top-k", "--filter", "--json"]),
         ("ask", ["--selected-text", "--page-url", "--json"]),
+        ("trace", ["--page-url", "--history", "--json"]),
         ("serve", ["--host", "--port", "--site-dir"]),
         ("status", ["--base-url", "--ledger", "--json"]),
     ],

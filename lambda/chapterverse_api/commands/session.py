@@ -9,6 +9,7 @@ from chapterverse.store import Snapshot
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.commands import answer_eval
 from chapterverse_api.commands import search as searches
+from chapterverse_api.commands import trace as traces
 from chapterverse_api.commands.search import History
 from chapterverse_api.service import Service
 from chapterverse_api.validation import checked
@@ -26,6 +27,9 @@ class ServiceSession(Service):
         query = checked(**{k: v for k, v in fields.items() if v is not None})
         *_, response = answer_query(query, self.resources)
         return response.model_dump(mode="json")
+
+    def trace(self, **fields: Any) -> dict[str, Any]:
+        return traces.trace(self.resources, checked(**{k: v for k, v in fields.items() if v is not None}))
 
     def search(
         self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None

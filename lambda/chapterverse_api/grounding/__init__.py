@@ -27,7 +27,7 @@ from chapterverse_api.grounding.claims import asserts, leaves_open, says_nothing
 from chapterverse_api.grounding.model import Model, trained
 from chapterverse_api.grounding.quotation import verbatim
 from chapterverse_api.grounding.reading import Claim, Source
-from chapterverse_api.grounding.verdict import LEAST_WORDS, Verdict, judge
+from chapterverse_api.grounding.verdict import LEAST_WORDS, Outcome, Verdict, judge
 
 #: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.
 Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
@@ -39,10 +39,30 @@ _ASKED = 0.45
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceCheck:
+    """What the check made of one sentence.
+
+    Attributes:
+        claimed: the ids that the generator gave.
+        citations: the ids that hold.
+        outcome: what the passage that comes nearest says of it; None where none was asked.
+        probability: that the sentence is said by its sources, 0 to 1; None where it claims nothing.
+    """
+
+    text: str
+    claimed: tuple[str, ...]
+    citations: tuple[str, ...]
+    check: Check
+    outcome: Outcome | None
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
     """A draft that was checked.
 
     Attributes:
+        checks: of each sentence, and of each quote that stands to the letter in its passage as a whole.
         spans: the draft's text, unchanged, sentence by sentence.
         dropped: how many citations that a sentence claimed did not hold.
         confidence: 0 to 1 over all that claims something; 0 where nothing does.
@@ -57,6 +77,7 @@ class Verified:
     flagged: int = 0
     claims: int = 0
     leaves_open: bool = False
+    checks: tuple[SentenceCheck, ...] = ()
 
     @property
     def cited(self) -> bool:
@@ -88,6 +109,7 @@ class Verifier:
         self._language, self._weigh = language, weigh
         self._model = model or trained()
         self._checked = list[_Checked]()
+        self._checks = list[SentenceCheck]()
         self._quotes = 0
 
     def check(self, sentence: Sentence, claimed: Sequence[str]) -> tuple[tuple[str, ...], Check]:
@@ -100,12 +122,17 @@ class Verifier:
         if one.flagged and self._context and judge(one.claim, [self._context], [], self._model).supports:
             one.claims = one.flagged = False
         self._checked.append(one)
-        return one.citations, "confirmed" if one.citations else "unconfirmed" if one.flagged else "none"
+        check: Check = "confirmed" if one.citations else "unconfirmed" if one.flagged else "none"
+        self._checks.append(
+            SentenceCheck(sentence.said, tuple(claimed), one.citations, check, one.outcome, one.probability)
+        )
+        return one.citations, check
 
     def check_quote(self, span: Span) -> Iterator[Span]:
         """Yield a quote with the citations that hold: whole where the passage that it cites holds it to the letter."""
         if verbatim(span, self._passages):
             self._quotes += 1
+            self._checks.append(SentenceCheck(span.text, span.citations, span.citations, "confirmed", "supports", 1.0))
             yield replace(span, check="confirmed", mark=span.mark if (span.mark or "") in span.text else None)
             return
         for sentence in split(span.text):
@@ -129,6 +156,7 @@ class Verifier:
             leaves_open=any(
                 leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations
             ),
+            checks=tuple(self._checks),
         )
 
 
@@ -238,6 +266,10 @@ class _Checked:
         # No passage speaks of it enough to be asked.
         return self._model.probability(self._best.score) if self._best else 0.0
 
+    @property
+    def outcome(self) -> Outcome | None:
+        return self._best.outcome if self._best else None
+
     def _judge(self, cited: Sequence[Source], *, claimed: bool = True) -> Verdict:
         others = [s for s in self._sources if s not in cited]
         found = judge(self.claim, cited, others, self._model, claimed=claimed)
@@ -274,4 +306,15 @@ class _Checked:
         return [s for _, _, s in sorted(found, key=lambda f: f[:2], reverse=True)[:3]]
 
 
-__all__ = ["LEAST_WORDS", "Claim", "Claims", "Source", "Verdict", "Verified", "Verifier", "judge", "verify"]
+__all__ = [
+    "LEAST_WORDS",
+    "Claim",
+    "Claims",
+    "SentenceCheck",
+    "Source",
+    "Verdict",
+    "Verified",
+    "Verifier",
+    "judge",
+    "verify",
+]

@@ -20,6 +20,7 @@ from chapterverse_api.conversation.history import Subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.follow_up import search_follow_up
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
@@ -51,12 +52,14 @@ def search_in_scope(
     embedder: Embedder | None,
     reranker: Reranker | None,
     deadline: Deadline,
+    progress: QueryProgress,
 ) -> ScopedResults:
     """Search for a question in the version and language of the reader's page.
 
     Args:
         back_reference: whether the question points back at the conversation.
         subject: what it points at then.
+        progress: the question's states.
 
     Raises:
         ClientDisconnected: the reader left before the reranker was asked.
@@ -72,7 +75,7 @@ def search_in_scope(
 
     def filtered(text: str, filters: Asked | None, after: Retrieval | None = None) -> Retrieval:
         where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
-        return retrieve(snapshot, embedder, text, filters=where, here=page_of(page), after=after)
+        return retrieve(snapshot, embedder, text, filters=where, here=page_of(page), after=after, progress=progress)
 
     def search(text: str) -> Retrieval:
         found = filtered(text, narrow)

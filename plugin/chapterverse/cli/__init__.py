@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, site, transfer
+from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, site, trace, transfer
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ for command in (
     index.index,
     ask.search,
     ask.ask,
+    trace.trace,
     ask.serve,
     index.status,
     evaluate.eval_,
