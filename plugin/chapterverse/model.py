@@ -20,6 +20,9 @@ from typing import Any
 #: Version of the stored format; a head with a higher one was written by a newer release and is rejected.
 FORMAT = 1
 
+#: Most cl100k tokens of a chunk as embedded.
+CHUNK_TOKENS = 512
+
 #: Namespace of our UUIDv5 chunk ids: the UUIDv5 of "chapterverse" in RFC 9562's URL namespace.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "chapterverse")
 
@@ -115,6 +118,7 @@ class Page:
         title: the chapter title.
         language: BCP 47 tag.
         created_at: ISO 8601 UTC, if the page states a date.
+        facts: further fields of its chunks, which only documents beside the pages have.
     """
 
     file_path: str
@@ -125,6 +129,7 @@ class Page:
     content_type: str = "documentation"
     tags: tuple[str, ...] = ()
     created_at: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,9 @@ class Source:
         context: all other inputs of the page's payload (url, title, language, tags …) in one string; the page is also
             read again when it changes.
         read: parses the page; raises `InputError` if it can't be read.
-        type: of its chunks, `PAGE` or `PERSONA`.
+        type: of its chunks, one of `INDEX_TYPES`.
+        url: of the page, without a fragment; "" if unknown before it is read.
+        language: BCP 47 tag; "" if unknown before it is read.
     """
 
     file_path: str
@@ -144,6 +151,8 @@ class Source:
     context: str
     read: Callable[[], Page]
     type: str = PAGE
+    url: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
