@@ -46,6 +46,7 @@ class Settings:
     Attributes:
         store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
         ledger: `sqlite:PATH` or `postgresql://…`; empty means a separate file for each store.
+        schemas: folder of JSON Schemas that an answer's data may be asked in.
         persona: file with the chat's name, language and tone; empty looks for `persona.md`.
         knowledge: folder with the folders `persona`, `faq` and `memory`; empty looks for `knowledge` in the docs.
         base_url: address of the published site; citations are rewritten to it if it differs from the index's own.
@@ -79,6 +80,7 @@ class Settings:
     ledger: str = _secret("CHAPTERVERSE_LEDGER")
     persona: str = _setting("", "CHAPTERVERSE_PERSONA")
     knowledge: str = _setting("", "CHAPTERVERSE_KNOWLEDGE")
+    schemas: str = _setting("schemas", "CHAPTERVERSE_SCHEMAS")
     base_url: str = _setting("", "CHAPTERVERSE_BASE_URL")
     site: str = _setting("", "CHAPTERVERSE_SITE")
     docs_version: str | None = _setting(None, "CHAPTERVERSE_DOCS_VERSION")
