@@ -14,7 +14,7 @@ from chapterverse_api.rejections import Rejection
 
 _MODELS: tuple[type[BaseModel], ...] = (ChatQuery, RetrievalRequest, Feedback, Message, Signature)
 #: Only these names may appear in a message; any other name in an error's path comes from the caller.
-_FIELDS = {name for model in _MODELS for name in model.model_fields}
+_FIELDS = {name for model in _MODELS for name in model.model_fields} | {"doc_type"}
 
 _MUST: dict[str, str] = {
     "missing": "is missing",

@@ -48,6 +48,7 @@ class Settings:
         ledger: `sqlite:PATH` or `postgresql://…`; empty means a separate file for each store.
         schemas: folder of JSON Schemas that an answer's data may be asked in.
         persona: file with the chat's name, language and tone; empty looks for `persona.md`.
+        knowledge: folder with the folders `persona`, `faq` and `memory`; empty looks for `knowledge` in the docs.
         base_url: address of the published site; citations are rewritten to it if it differs from the index's own.
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
@@ -78,6 +79,7 @@ class Settings:
     store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
     ledger: str = _secret("CHAPTERVERSE_LEDGER")
     persona: str = _setting("", "CHAPTERVERSE_PERSONA")
+    knowledge: str = _setting("", "CHAPTERVERSE_KNOWLEDGE")
     schemas: str = _setting("schemas", "CHAPTERVERSE_SCHEMAS")
     base_url: str = _setting("", "CHAPTERVERSE_BASE_URL")
     site: str = _setting("", "CHAPTERVERSE_SITE")
@@ -136,7 +138,8 @@ class Settings:
         """Return the settings with relative paths resolved against `root` instead of the working directory."""
         kind, _, path = self.store.partition(":")
         store = f"edge:{root / path}" if kind == "edge" and path else None
-        return self.override(store=store, persona=str(root / self.persona) if self.persona else None)
+        files = {name: str(root / path) for name in ("persona", "knowledge") if (path := getattr(self, name))}
+        return self.override(store=store, **files)
 
     def override(self, **values: Any) -> Settings:
         """Return a copy with every value that is not None replaced."""

@@ -174,6 +174,14 @@ def test_version(indexed: Shell) -> None:
     assert indexed.run("--version").stdout == f"{__version__}\n"
 
 
+def test_schemas(shell: Shell) -> None:
+    assert shell.json("schema", "memory")["required_fields"] == ["type"]
+    assert [*shell.json("schema")] == ["page", "persona", "faq", "memory", "turn", "summary"]
+    assert "turn: timestamp, source, scope, type, conversation_id, role, turn_index (required:" in (
+        shell.run("schema").stdout
+    )
+
+
 def test_index_says_what_it_did(shell: Shell) -> None:
     done = shell.run("index", "site")
     assert done.stdout == ""
@@ -421,6 +429,7 @@ def test_what_can_not_be_done_is_one_sentence(shell: Shell, arguments: list[str]
         (["index"], "PATH"),
         (["index", "site", "--slugs", "jekyll"], "--slugs"),
         (["serve", "--port", "70000"], "--port"),
+        (["schema", "banana"], "TYPE must be one of page, persona, faq, memory, turn, summary."),
         (["nope"], "nope"),
         (["ask", "a", "--nope"], "--nope"),
     ],

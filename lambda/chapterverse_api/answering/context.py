@@ -342,7 +342,7 @@ def _snippet(text: str) -> str:
 def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tuple[Nearest, ...]:
     """Return the best place on each of the nearest pages."""
     pages: dict[str, Chunk] = {}
-    for candidate in sorted(candidates, key=lambda c: -c.evidence):
+    for candidate in sorted((c for c in candidates if c.chunk.url), key=lambda c: -c.evidence):
         pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
     return tuple(_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
 

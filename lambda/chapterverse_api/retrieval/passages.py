@@ -108,7 +108,7 @@ def passages(
         held.update(c.text for c in around)
         left -= sum(map(_tokens, around))
         own = sum(section(c) == section(candidate.chunk) for c in pages[candidate.chunk.source_file_path])
-        made.append(_passage(str(number), candidate, url(candidate.chunk), around, whole=len(around) == own))
+        made.append(_passage(str(number), candidate, url(candidate.chunk) or None, around, whole=len(around) == own))
     return made
 
 
@@ -129,7 +129,7 @@ def _tokens(chunk: Chunk) -> int:
     return round(len(chunk.text.encode()) / _BYTES)
 
 
-def _passage(number: str, candidate: Candidate, url: str, around: Sequence[Chunk], *, whole: bool) -> Passage:
+def _passage(number: str, candidate: Candidate, url: str | None, around: Sequence[Chunk], *, whole: bool) -> Passage:
     chunk = candidate.chunk
     return Passage(
         id=number,

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, site, trace, transfer
+from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, schema, site, trace, transfer
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ for command in (
     transfer.repair,
     feedback.feedback,
     forget.forget,
+    schema.schema,
 ):
     app.command(command.__name__.rstrip("_"))(command)
 
