@@ -24,6 +24,7 @@ Name = Literal[
     "response_generated",
     "response_sent",
     "feedback_received",
+    "tool_called",
     "error",
 ]
 

@@ -32,6 +32,7 @@ for command in (
     ask.search,
     ask.ask,
     ask.serve,
+    ask.mcp,
     index.status,
     evaluate.eval_,
     calibrate.calibrate,
