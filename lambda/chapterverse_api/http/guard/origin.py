@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chapterverse.errors import ConfigurationError
-from chapterverse_api.rejections import Rejection
+from chapterverse_api.rejections import OPENAI_PATHS, Rejection
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = rf"{_LABEL}(?:\.{_LABEL})*"
@@ -176,12 +176,14 @@ def _without_default_port(origin: str) -> str:
 
 
 def _preflight(path: str) -> Response:
-    more = _OF_MCP if path == "/mcp" else ""
+    # OpenAI's clients send a key, and headers about themselves, which nothing reads.
+    headers = "*, authorization" if path in OPENAI_PATHS else "content-type, x-work"
+    headers += _OF_MCP if path == "/mcp" else ""
     return Response(
         status_code=204,
         headers={
             "access-control-allow-methods": "GET, POST, DELETE",
-            "access-control-allow-headers": f"content-type, x-work{more}",
+            "access-control-allow-headers": headers,
             "access-control-max-age": str(PREFLIGHT_AGE),
         },
     )
