@@ -74,6 +74,11 @@ def create_app(
     for routes in (chat, completions, retrieve, feedback, schema, status, *([threads] if keeps else [])):
         # `include_router` would create each route again.
         app.router.routes.extend(routes.router.routes)
+    if settings.mcp:
+        # Whoever does without it doesn't load it.
+        from chapterverse_api.http.routes import mcp
+
+        app.router.routes.extend(mcp.router.routes)
     app.router.routes.extend(widget.routes())
     if site_dir is not None:
         app.router.default = StaticSite(site_dir)

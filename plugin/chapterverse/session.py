@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from chapterverse.settings import Settings
 from chapterverse.store.protocols import Snapshot
@@ -121,6 +121,10 @@ class Session(Protocol):
 
     def judge(self, question: str, history: History) -> dict[str, Any]:
         """Answer a question and return counts of its citations, sentences and claims, checked again in the index."""
+        ...
+
+    def serve_mcp(self, read: BinaryIO, write: BinaryIO) -> None:
+        """Answer messages of the Model Context Protocol, a line each, until the input ends."""
         ...
 
     def holds(self, claims: Sequence[Mapping[str, str]]) -> list[bool]:

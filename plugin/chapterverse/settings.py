@@ -74,6 +74,7 @@ class Settings:
             by name (see `chapterverse.net.aws.secrets`).
         qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
+        mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
     """
 
     store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
@@ -93,6 +94,7 @@ class Settings:
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
+    mcp: bool = _setting(False, "CHAPTERVERSE_MCP")
     limiter: str = _setting("memory", "CHAPTERVERSE_LIMITER")
     rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
     daily_budget_usd: str = _setting("5", "CHAPTERVERSE_DAILY_BUDGET_USD")

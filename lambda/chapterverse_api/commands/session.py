@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.pipeline import answer_query
@@ -44,6 +44,12 @@ class ServiceSession(Service):
 
     def judge(self, question: str, history: History) -> dict[str, Any]:
         return answer_eval.judge(self.resources, question, history)
+
+    def serve_mcp(self, read: BinaryIO, write: BinaryIO) -> None:
+        # Other commands do without it.
+        from chapterverse_api.commands import mcp
+
+        mcp.serve(self, read, write)
 
     def holds(self, claims: Sequence[Mapping[str, str]]) -> list[bool]:
         return answer_eval.holds(self.resources, claims)

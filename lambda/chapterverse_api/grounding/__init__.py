@@ -91,6 +91,24 @@ class Verified:
         return self.leaves_open or unconfirmed or any(span.cut for span in self.spans)
 
 
+@dataclass(frozen=True, slots=True)
+class SourceVerdict:
+    """What the passages say of one sentence.
+
+    Attributes:
+        claims: whether the sentence claims anything that a passage could carry.
+        id: of the passage that supports or contradicts it; None where all are silent.
+        quote: the sentence, item, row or line of that passage that says so, as it stands there; "" without one.
+        probability: 0 to 1, that the passages say it.
+    """
+
+    outcome: Outcome
+    claims: bool
+    id: str | None = None
+    quote: str = ""
+    probability: float = 0.0
+
+
 class Verifier:
     """Checks the sentences of one answer, in order, against the passages that were sent; these are read once.
 
@@ -127,6 +145,22 @@ class Verifier:
             SentenceCheck(sentence.said, tuple(claimed), one.citations, check, one.outcome, one.probability)
         )
         return one.citations, check
+
+    def consult(self, sentence: Sentence) -> SourceVerdict:
+        """Check a sentence that names no passage, as `check` does, and return which passage decides, by which words."""
+        citations, _ = self.check(sentence, ())
+        one = self._checked[-1]
+        source = self._sources[citations[0]] if citations else one.against
+        if source is None:
+            return SourceVerdict("silent", one.claims, probability=one.probability or 0.0)
+        unit = one.claim.align([source]).best
+        return SourceVerdict(
+            "supports" if citations else "contradicts",
+            True,
+            source.id,
+            unit.verbatim if unit else "",
+            one.probability or 0.0,
+        )
 
     def check_quote(self, span: Span) -> Iterator[Span]:
         """Yield a quote with the citations that hold: whole where the passage that it cites holds it to the letter."""
@@ -232,7 +266,11 @@ class Claims:
 
 
 class _Checked:
-    """A sentence with the citations that hold."""
+    """A sentence with the citations that hold.
+
+    Attributes:
+        against: the passage that contradicts it most likely, None where none was found to.
+    """
 
     def __init__(
         self,
@@ -247,6 +285,8 @@ class _Checked:
         self._sources = list(sources.values())
         self.claim = Claim(sentence.said, sentence.kind, language, weigh(sentence.said))
         self.claims = asserts(sentence, self.claim)
+        self.against: Source | None = None
+        self._against = float("-inf")
         self._best: Verdict | None = None
         sent = [sources[i] for i in claimed if i in sources]
         self.citations = tuple(s.id for s in self._supporting(sent, claimed))
@@ -275,6 +315,8 @@ class _Checked:
         found = judge(self.claim, cited, others, self._model, claimed=claimed)
         if self._best is None or found.score > self._best.score:
             self._best = found
+        if found.outcome == "contradicts" and found.score > self._against:
+            self.against, self._against = cited[0], found.score
         return found
 
     def _supporting(self, sent: Sequence[Source], claimed: Sequence[str]) -> Sequence[Source]:
@@ -291,8 +333,12 @@ class _Checked:
         elif not claimed and not self.claims:
             return ()
         for source in self._candidates(sent):
-            if self._judge([source], claimed=False).supports:
+            found = self._judge([source], claimed=False)
+            if found.supports:
                 return [source]
+            if found.outcome == "contradicts":
+                # Of what holds the most of its words first: another one that supports it merely shares some.
+                break
         return ()
 
     def _adding(self, sent: Sequence[Source]) -> Sequence[Source]:
@@ -310,8 +356,10 @@ __all__ = [
     "LEAST_WORDS",
     "Claim",
     "Claims",
+    "Outcome",
     "SentenceCheck",
     "Source",
+    "SourceVerdict",
     "Verdict",
     "Verified",
     "Verifier",

@@ -29,6 +29,7 @@ Name = Literal[
     "response_summary",
     "response_sent",
     "feedback_received",
+    "tool_called",
     "error",
 ]
 

@@ -33,6 +33,7 @@ for command in (
     ask.ask,
     trace.trace,
     ask.serve,
+    ask.mcp,
     index.status,
     evaluate.eval_,
     calibrate.calibrate,

@@ -1,4 +1,4 @@
-"""Commands `search`, `ask` and `serve`. Each loads the service when it runs."""
+"""Commands `search`, `ask`, `serve` and `mcp`. Each loads the service when it runs."""
 
 from __future__ import annotations
 
@@ -145,6 +145,17 @@ def serve(
             typer.echo(f"Warning: {warning}", err=True)
         typer.echo(f"Listening at {origin}/ (Ctrl-C ends it)", err=True)
         entry_points.run(application, listening)
+
+
+def mcp(store: Store = None, site: Site = None, docs_version: Version = None, embedder: Embedder = None) -> None:
+    """Answer a program over the Model Context Protocol.
+
+    The program starts this command, and speaks with it by standard input and output. The log goes to standard error.
+    """
+    service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
+    # Nothing but messages may go to standard output, whatever a library prints.
+    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    service.serve_mcp(sys.stdin.buffer, out)
 
 
 def _questions(question: str | None, file: Path | None) -> list[QuestionRow]:
