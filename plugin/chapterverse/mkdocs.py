@@ -21,19 +21,17 @@ from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as BuiltPage
 
-from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api
 from chapterverse.knowledge.persona_lookup import find_persona, no_pages
 from chapterverse.model import Source
+from chapterverse.site.delivery import FOLDER, build_folder
 from chapterverse.widget import assets
 
 if TYPE_CHECKING:
     from chapterverse.entry_points import Preview
 
 log = get_plugin_logger(__name__)
-
-_ASSETS = f"assets/chapterverse/{__version__}"
 
 
 class ChapterVerseConfig(Config):
@@ -102,10 +100,6 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             from chapterverse.entry_points import Preview
 
             self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
-        launcher = c.ExtraScriptValue(f"{_ASSETS}/launcher.js")
-        launcher.type = "module"
-        if str(launcher) not in map(str, config.extra_javascript):
-            config.extra_javascript.append(launcher)
 
     # After static-i18n, which fails on a file without a source.
     @event_priority(-110)
@@ -114,10 +108,16 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         endpoint = self._preview.address if self._preview else self._settings.endpoint
         chosen = {"endpoint": endpoint or None, **self._widget, "version": self._settings.docs_version}
-        for name, content in assets(chosen, plugin_api.language(config.theme)).items():
-            # Included even if `exclude_docs` matches its path.
-            included = InclusionLevel.INCLUDED
-            files.append(File.generated(config, f"{_ASSETS}/{name}", content=content, inclusion=included))
+        # Included even if `exclude_docs` matches their paths.
+        widget, included = assets(chosen, plugin_api.language(config.theme)), InclusionLevel.INCLUDED
+        folder = build_folder(widget)
+        for name, content in widget.items():
+            files.append(File.generated(config, f"{folder}/{name}", content=content, inclusion=included))
+        launcher = c.ExtraScriptValue(f"{folder}/launcher.js")
+        launcher.type = "module"
+        # In place of the launcher of another language, which was built with this same configuration.
+        scripts = [script for script in config.extra_javascript if not str(script).startswith(FOLDER)]
+        config.extra_javascript[:] = [*scripts, launcher]
         for file in filter(None, map(files.get_file_from_path, no_pages(*self._persona))):
             files.remove(file)
         for file in files.documentation_pages():

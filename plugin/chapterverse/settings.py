@@ -46,6 +46,7 @@ class Settings:
     Attributes:
         store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
         ledger: `sqlite:PATH` or `postgresql://…`; empty means a separate file for each store.
+        schemas: folder of JSON Schemas that an answer's data may be asked in.
         persona: file with the chat's name, language and tone; empty looks for `persona.md`.
         base_url: address of the published site; citations are rewritten to it if it differs from the index's own.
         site: name of the site's index; empty means the only one in the store.
@@ -77,6 +78,7 @@ class Settings:
     store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
     ledger: str = _secret("CHAPTERVERSE_LEDGER")
     persona: str = _setting("", "CHAPTERVERSE_PERSONA")
+    schemas: str = _setting("schemas", "CHAPTERVERSE_SCHEMAS")
     base_url: str = _setting("", "CHAPTERVERSE_BASE_URL")
     site: str = _setting("", "CHAPTERVERSE_SITE")
     docs_version: str | None = _setting(None, "CHAPTERVERSE_DOCS_VERSION")

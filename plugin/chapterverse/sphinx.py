@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
+#: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
 
 #: Builders that write a page a file, as readers see it.

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 #: Pages that a refusal points to.
 NEAREST = 3
-#: Without passages and with less evidence a question is about something else. Near it is what its words name.
-CLOSE = 0.3
+#: Without passages and with a smaller answerability a question is about something else. 1 % of 614 questions on twelve
+#: sites are smaller, of 1,560 about other tools 27 %. Near it is what its words name.
+ON_TOPIC = 0.05
 #: Words of a selection that are searched for: those that the fewest texts of the index hold.
 SELECTED_WORDS = 8
 SNIPPET = 200
@@ -133,7 +134,7 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
         made = tuple(passages(kept, url, pages)) if len(kept) < len(made) else made
     written = next((c.chunk.language for c in (*kept, *found.candidates)), snapshot.head.languages[0])
     language, persona = results.language or written, index.persona(snapshot)
-    off_topic = not made and found.evidence < CLOSE
+    off_topic = not made and found.answerability < ON_TOPIC
     return AnswerContext(
         mode="rag",
         task=replace(

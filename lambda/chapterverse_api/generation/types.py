@@ -6,7 +6,7 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.calibration import Question
 from chapterverse.knowledge.persona import Persona
@@ -144,6 +144,19 @@ def spans(texts: Steps[str, None, bool]) -> Steps[Span, None, None]:
                 return
 
 
+@dataclass(frozen=True, slots=True)
+class ResponseSchema:
+    """What data must look like.
+
+    Attributes:
+        name: letters, digits, `-` and `_`, at most 64.
+        document: a JSON Schema of an object, without references.
+    """
+
+    name: str
+    document: dict[str, Any]
+
+
 class Generator(Protocol):
     """Drafts answers."""
 
@@ -168,6 +181,27 @@ class Writer(Protocol):
 
     def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return the model's whole text, of at most so many tokens.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+
+@runtime_checkable
+class DataWriter(Protocol):
+    """What a generator with a language model can do besides: data in the form of a schema."""
+
+    def write_data(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        schema: ResponseSchema,
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> str:
+        """Return the model's whole text, which should be JSON that fits the schema; nobody guarantees that.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.

@@ -69,6 +69,9 @@ def ask(
             "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
         ),
     ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
+    ] = None,
     as_json: Json = False,
     store: Store = None,
     site: Site = None,
@@ -84,7 +87,7 @@ def ask(
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
     earlier = _conversation(history) if history else None
     answer = service.answer(
-        query=question, selected_text=selected_text, page_url=page_url, conversation_history=earlier
+        query=question, selected_text=selected_text, page_url=page_url, conversation_history=earlier, output=schema
     )
     if as_json:
         print_json(answer)
