@@ -14,6 +14,8 @@ export interface Options {
   embedder?: string;
   /** File with the chat's name, language and tone. */
   persona?: string;
+  /** Folder of FAQ and memory files. */
+  knowledge?: string;
   /** Name of the site's index; unset takes it from the site's address. */
   site?: string;
   /** Size that chunks are packed to, in cl100k tokens; the cap is 512. */

@@ -18,7 +18,7 @@ from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api
 from chapterverse.indexing.plugin_options import Options
-from chapterverse.knowledge.persona_lookup import find_persona, no_pages
+from chapterverse.knowledge.folder import Documents
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import deliver
 from chapterverse.widget import assets
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
+#: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
 
 #: Builders that write a page a file, as readers see it.
@@ -86,10 +87,10 @@ class _Extension:
         if not base_url:
             raise ConfigurationError(plugin_api.no_address("html_baseurl"))
         docs = Path(app.srcdir)
-        persona = find_persona(self.settings.persona, docs, Path(app.confdir))
-        exclude = [*self.options.exclude, *self._left_out(app, no_pages(persona, docs))]
+        documents = Documents.of(self.settings, docs, Path(app.confdir))
+        exclude = [*self.options.exclude, *self._left_out(app, documents.no_pages)]
         reading = read_site(Path(app.outdir), base_url, self._including(app), exclude)
-        plugin_api.index_reading(reading, self.settings, self.options.chunk_tokens, persona, docs, _log())
+        plugin_api.index_reading(reading, self.settings, self.options.chunk_tokens, documents, _log())
 
     def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""

@@ -23,7 +23,7 @@ from chapterverse.cli.options import Version, with_secrets
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.indexing import plugin_api
 from chapterverse.indexing.plugin_options import Options
-from chapterverse.knowledge.persona_lookup import find_persona, no_pages
+from chapterverse.knowledge.folder import Documents
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import deliver
@@ -187,8 +187,8 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> None:
 def _index_preview(shown: _Shown, settings: Settings, options: Options) -> None:
     # A page may be half-written, so the preview goes on.
     try:
-        persona = find_persona(settings.persona, None, Path())
-        choice = no_pages(persona, Path()), options.include, options.exclude
+        documents = Documents.of(settings, Path(), Path())
+        choice = documents.no_pages, options.include, options.exclude
         reading = read_sources(Path(), shown.base_url, shown.slugs, *choice, shown.pages)
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
@@ -196,5 +196,5 @@ def _index_preview(shown: _Shown, settings: Settings, options: Options) -> None:
 
 
 def _index(reading: Reading, settings: Settings, options: Options, docs: Path | None) -> None:
-    persona = find_persona(settings.persona, None, Path())
-    plugin_api.index_reading(reading, settings, options.chunk_tokens, persona, docs, _Log())
+    documents = Documents.of(settings, docs, Path())
+    plugin_api.index_reading(reading, settings, options.chunk_tokens, documents, _Log())

@@ -23,6 +23,7 @@ class Options:
     store: str | None = None
     embedder: str | None = None
     persona: str | None = None
+    knowledge: str | None = None
     site: str | None = None
     chunk_tokens: int = 256
     exclude: list[str] = field(default_factory=list)
@@ -48,8 +49,7 @@ class Options:
 
     def settings(self, root: Path, site_name: str, version: str | None, *, preview: bool = False) -> Settings:
         """Return the environment's settings, overridden by these options; raises as `plugin_api.settings`."""
-        names = ("publish", "endpoint", "store", "embedder", "site", "persona")
-        chosen = {name: getattr(self, name) for name in names}
+        chosen = {name: getattr(self, name) for name in plugin_api.SETTINGS}
         return plugin_api.settings(root, site_name, version, preview=preview, **chosen)
 
     def widget_options(self) -> dict[str, Any]:
