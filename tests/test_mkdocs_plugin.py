@@ -628,6 +628,15 @@ def test_a_persona_is_indexed_and_never_a_page(site: Site) -> None:
     assert {c.type for c in site.chunks()} == {"page"}
 
 
+def test_answers_beside_the_pages_are_indexed_and_published_only_by_the_navigation(site: Site) -> None:
+    site.write({"knowledge/faq/tea.md": "---\npage: guide/brew.md\n---\n# How hot?\n\nEighty degrees.\n"})
+    site.build("--strict")
+    assert not (site.root / "site/knowledge").exists()
+    faq = [c for c in site.chunks() if c.type == "faq"]
+    assert [(c.source_file_path, c.url.endswith("/guide/brew/")) for c in faq] == [("knowledge/faq/tea.md", True)]
+    assert site.heads()[0].pages == 3
+
+
 def test_a_persona_that_can_not_be_read_is_told(site: Site) -> None:
     site.write({"persona.md": "word " * 500})
     (warning,) = warnings(site.build())

@@ -303,9 +303,12 @@ class RetrievedChunk(ResponseModel):
     chunk_index: int
     source_file_path: str
     url: str
+    source_domain: str
     language: str
     version: str
+    type: str
     content_type: str
+    created_at: str | None
     tags: list[str]
     score: Annotated[float, Field(ge=0, le=1)]
     components: dict[str, float]
@@ -321,6 +324,21 @@ class RetrievalStats(ResponseModel):
 
 
 class RetrievalResponse(ResponseModel):
+    """What a search found, and its way.
+
+    Attributes:
+        query_id: this question's id in the log.
+        processed_at: when the state was reached, ISO 8601, UTC.
+        model: the model that embedded the question; null where words alone were searched.
+        attempts: how often it was tried to embed the question: 1 where nothing failed.
+    """
+
+    query_id: str
+    created_at: str
+    processed_at: str | None
+    state: Literal["created", "embedding", "searching", "completed", "failed"]
+    model: str | None
+    attempts: Annotated[int, Field(ge=0)]
     retrieved_chunks: list[RetrievedChunk]
     execution_time: float
     retrieval_stats: RetrievalStats

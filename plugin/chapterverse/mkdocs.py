@@ -23,7 +23,7 @@ from mkdocs.structure.pages import Page as BuiltPage
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api
-from chapterverse.knowledge.persona_lookup import find_persona, no_pages
+from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Source
 from chapterverse.site.delivery import FOLDER, build_folder
 from chapterverse.widget import assets
@@ -51,6 +51,8 @@ class ChapterVerseConfig(Config):
     """Maker of dense vectors: `none`, or `cohere`, `bedrock`, `openai`, `fastembed` with `:MODEL`."""
     persona = c.Optional(c.Type(str))
     """The chat's name, language and tone; unset looks for `persona.md` in `docs_dir`, then beside this file."""
+    knowledge = c.Optional(c.Type(str))
+    """Folder with `persona`, `faq` and `memory`; unset looks for `knowledge` in `docs_dir`."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
     chunk_tokens = c.Type(int, default=256)
@@ -73,9 +75,7 @@ class ChapterVerseConfig(Config):
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds."""
 
-    _serving = False
-    _dirty = False
-    _whole = False
+    _serving = _dirty = _whole = False
     _build: MkDocsConfig | None = None
     _preview: Preview | None = None
 
@@ -92,7 +92,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
         if config is not self._build:
             self._build = config
-            self._pages = plugin_api.PageCollection.of(self.config.exclude, self.config.include)
+            self._pages = plugin_api.PageCollection.of(
+                self.config.exclude, self.config.include, self._documents.entries
+            )
             # Now, because `--strict` counts warnings until the site is written.
             for problem in [] if self._serving else plugin_api.problems(self._settings, config.site_url):
                 log.warning(problem)
@@ -118,7 +120,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # In place of the launcher of another language, which was built with this same configuration.
         scripts = [script for script in config.extra_javascript if not str(script).startswith(FOLDER)]
         config.extra_javascript[:] = [*scripts, launcher]
-        for file in filter(None, map(files.get_file_from_path, no_pages(*self._persona))):
+        for file in filter(None, map(files.get_file_from_path, self._documents.hidden(config.nav))):
             files.remove(file)
         for file in files.documentation_pages():
             if self._pages.shut_out(file.src_uri, file.abs_src_path, file.src_dir):
@@ -136,7 +138,6 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         page.content = plugin_api.marked(content, read)
         try:
             page.content += plugin_api.starters(page.meta)
-            plugin_api.require_content_type(page.meta)
         except ConfigurationError as error:
             log.warning(f"{file.src_uri}: {error}")
 
@@ -169,12 +170,11 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             log.info(f"Nothing was indexed: {plugin_api.withheld(self._settings)}")
 
     def _read(self, config: MkDocsConfig) -> None:
-        chosen = {k: self.config[k] for k in ("publish", "endpoint", "store", "embedder", "site", "persona")}
-        root, docs = Path(config.config_file_path or ".").resolve().parent, Path(config.docs_dir)
-        version = os.environ.get("MIKE_DOCS_VERSION")
+        chosen = {name: self.config[name] for name in plugin_api.SETTINGS}
+        root, version = Path(config.config_file_path or ".").resolve().parent, os.environ.get("MIKE_DOCS_VERSION")
         try:
             self._settings = plugin_api.settings(root, config.site_name, version, preview=self._serving, **chosen)
-            self._persona = find_persona(self._settings.persona, docs, root), docs
+            self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
             self._widget = plugin_api.widget(self.config.widget)
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error
@@ -182,7 +182,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def _index(self, pages: plugin_api.PageCollection, config: MkDocsConfig) -> None:
         try:
             site = self._settings, config.site_url, self.config.chunk_tokens
-            plugin_api.update_index(pages, *site, *self._persona, log)
+            plugin_api.update_index(pages, *site, self._documents, log)
         # The docs are built already, so a failure to index fails the build only with `strict`.
         except Exception as error:
             if self.config.strict and not self._serving:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api
-from chapterverse.knowledge.persona_lookup import find_persona, no_pages
+from chapterverse.knowledge.folder import Documents
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import deliver
 from chapterverse.widget import assets
@@ -46,6 +46,7 @@ class Options:
     store: str | None = None
     embedder: str | None = None
     persona: str | None = None
+    knowledge: str | None = None
     site: str | None = None
     chunk_tokens: int = 256
     exclude: list[str] = field(default_factory=list)
@@ -88,9 +89,7 @@ class _Extension:
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
             self.options = Options.of(config.chapterverse)
-            chosen = {
-                n: getattr(self.options, n) for n in ("publish", "endpoint", "store", "embedder", "site", "persona")
-            }
+            chosen = {name: getattr(self.options, name) for name in plugin_api.SETTINGS}
             version = os.environ.get("READTHEDOCS_VERSION")
             root = Path(app.confdir)
             self.settings = plugin_api.settings(root, config.project, version, preview=False, **chosen)
@@ -134,8 +133,8 @@ class _Extension:
         if not base_url:
             raise ConfigurationError(plugin_api.no_address("html_baseurl"))
         docs = Path(app.srcdir)
-        persona = find_persona(self.settings.persona, docs, Path(app.confdir))
-        exclude = [*self.options.exclude, *self._left_out(app, no_pages(persona, docs))]
+        documents = Documents.of(self.settings, docs, Path(app.confdir))
+        exclude = [*self.options.exclude, *self._left_out(app, documents.no_pages)]
         reading = read_site(Path(app.outdir), base_url, self._including(app), exclude)
         for warning in reading.warnings:
             _log().warning("chapterverse: %s", warning)
@@ -143,7 +142,7 @@ class _Extension:
         pages.sources = {source.file_path: source for source in reading.sources}
         pages.left_out = dict(reading.listings)
         chunk_tokens = self.options.chunk_tokens
-        plugin_api.update_index(pages, self.settings, reading.base_url, chunk_tokens, persona, docs, _log())
+        plugin_api.update_index(pages, self.settings, reading.base_url, chunk_tokens, documents, _log())
 
     def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""

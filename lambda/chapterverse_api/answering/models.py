@@ -362,7 +362,7 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
     known = keeps and query.thread_id is not None
     said = sum(_length(m.content) for m in query.conversation_history)
     earlier = _bytes(prompts.HISTORY_TOKENS) if known else min(said, _bytes(prompts.HISTORY_TOKENS))
-    told = own + earlier + _bytes(prompts.SUMMARY_TOKENS)
+    told = own + earlier + _bytes(prompts.SUMMARY_TOKENS) + (_bytes(prompts.RECALLED_TOKENS) if known else 0)
     context = min(_length(query.user_context), _bytes(prompts.CONTEXT_TOKENS))
     ours = _RULES + _bytes(prompts.PERSONA_TOKENS) + _bytes(SOURCES_TOKENS)
     texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]

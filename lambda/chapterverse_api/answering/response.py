@@ -64,7 +64,7 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
     """Return the honest no, with the nearest pages."""
     ours = phrases.of(context.language)
     text = ours.purpose if context.off_topic else ours.refused
-    missing = " ".join(filter(None, (turn.models.turn_budget.reason, context.degraded))) or None
+    missing = " ".join(filter(None, (turn.models.turn_budget.reason, context.degraded, turn.degraded))) or None
     return turn.response(
         response=text,
         source_chunks=[],

@@ -30,6 +30,7 @@ DATA_TOKENS = 1500
 #: Tokens of each part at most, as `estimate` counts; the sources have their budget in `passages`.
 HISTORY_TOKENS = 1200
 SUMMARY_TOKENS = 300
+RECALLED_TOKENS = 500
 CONTEXT_TOKENS = 500
 PERSONA_TOKENS = 800
 #: Messages of the history at most, the newest.
@@ -109,6 +110,8 @@ def conversation(task: GenerationRequest, nonce: str = "") -> tuple[ChatMessage,
     messages = _recent(task.history)
     if summary := task.summary.strip():
         messages.insert(0, ChatMessage("user", f"What we said before, in short:\n{_cut(summary, SUMMARY_TOKENS)}"))
+    if recalled := task.recalled.strip():
+        messages.insert(0, ChatMessage("user", f"What we said of this earlier:\n{_cut(recalled, RECALLED_TOKENS)}"))
     # Defused when they are put together, as two messages could hold a half each.
     earlier = (ChatMessage(said.role, defused(said.content)) for said in _alternating(messages))
     return _alternating([*earlier, ChatMessage("user", _asked(task, nonce))])

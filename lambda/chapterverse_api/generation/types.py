@@ -88,6 +88,7 @@ class GenerationRequest:
         selection: what the reader selected, where the passages were found for it; its own words are no answer.
         history: what was said before, oldest first, cut to what a prompt may hold.
         summary: of what was said before that.
+        recalled: earlier turns that speak of the question, as text.
         context: what the reader tells of themselves: their words, never a source.
         persona: how the owner wants it said.
         deadline: until when, at the latest.
@@ -103,6 +104,7 @@ class GenerationRequest:
     selection: str = ""
     history: tuple[ChatMessage, ...] = ()
     summary: str = ""
+    recalled: str = ""
     context: str = ""
     persona: Persona = field(default_factory=Persona)
     deadline: Deadline = field(default_factory=Deadline)

@@ -26,6 +26,8 @@ _DEFAULT_PORT = re.compile(r"(?<=^http:)(.*):80$|(?<=^https:)(.*):443$")
 #: A `Host` header in lower case: a name or an address, optionally a port.
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9_.-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{0,5})?")
 
+#: Headers of a program in a browser that speaks the Model Context Protocol.
+_OF_MCP = ", mcp-protocol-version, mcp-method, mcp-name"
 #: Seconds for which browsers may cache a preflight; Chromium's maximum.
 PREFLIGHT_AGE = 7200
 
@@ -176,6 +178,7 @@ def _without_default_port(origin: str) -> str:
 def _preflight(path: str) -> Response:
     # OpenAI's clients send a key, and headers about themselves, which nothing reads.
     headers = "*, authorization" if path in OPENAI_PATHS else "content-type, x-work"
+    headers += _OF_MCP if path == "/mcp" else ""
     return Response(
         status_code=204,
         headers={
