@@ -9,9 +9,10 @@ DATA and FOLDER as for `understanding.py`.
     references    turns of human conversations: the share of the reference answer's words that the question lacks
 
 `cut in silence` counts lists, tables, code and announcements of which a part is left out without saying so, `repeated`
-lines that stand twice; both must be 0. The limits were chosen on httpx, hugo and vitepress. The weights were fitted to
-these and to `questions/`, which a language model wrote on six more sites. It read their docs alone and knew nothing of
-this project. `--sources` prints which releases these docs are of, so that they can be indexed under the same names.
+lines that stand twice; both must be 0. The limits were chosen on httpx, hugo and vitepress, the room for quotes on all
+nine sites that the weights were fitted to: these and the six of `questions/`. A language model wrote those questions. It
+read their docs alone and knew nothing of this project. `--sources` prints where these docs are, to be indexed under the
+same names.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ from chapterverse_api.validation import checked
 
 #: Questions on six more sites, which a language model wrote that knew their docs alone; they are only trained on.
 QUESTIONS = Path(__file__).with_name("questions")
-#: Where their docs come from; of the other two the repository's `docs` and `website/docs`.
+#: Where their docs are: in DATA, or in a release.
 SOURCES = {
-    "uv": "repository astral-sh/uv",
-    "docusaurus": "repository facebook/docusaurus",
+    "uv": "DATA/corpora/uv",
+    "docusaurus": "DATA/corpora/docusaurus",
     "hatch": "sdist hatch 1.18.2, docs",
     "black": "sdist black 26.5.1, docs",
     "fastify": "npm fastify 5.12.8, docs",
