@@ -133,6 +133,7 @@ class Source:
             read again when it changes.
         read: parses the page; raises `InputError` if it can't be read.
         type: of its chunks, `PAGE` or `PERSONA`.
+        url: of a page that was read from a built site.
     """
 
     file_path: str
@@ -140,6 +141,7 @@ class Source:
     context: str
     read: Callable[[], Page]
     type: str = PAGE
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -25,6 +25,7 @@ class Envelope:
         tags: its subjects, stated there too.
         marks: words by which its generator says what it is: classes of `<html>` and `<body>`, the generator's name.
         content_type: as `<meta name="chapterverse:content_type">` has it.
+        description: of the page in a sentence, as its author wrote it.
     """
 
     title: str = ""
@@ -38,6 +39,7 @@ class Envelope:
     tags: tuple[str, ...] = ()
     marks: str = ""
     content_type: str = ""
+    description: str = ""
 
 
 # Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
@@ -159,6 +161,8 @@ def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
         _note_marks(envelope, content.replace("/", " ").partition(" ")[0])
     elif name == "chapterverse:content_type":
         envelope.content_type = envelope.content_type or content.strip()
+    elif name == "description":
+        envelope.description = envelope.description or collapse(strip_invisible(content))[:_MAX_TITLE]
     elif name == "article:published_time":
         envelope.created_at = envelope.created_at or stated_date(content.strip())
     elif name == "article:tag" and len(envelope.tags) < _MAX_TAGS:
