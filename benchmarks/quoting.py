@@ -10,7 +10,8 @@ DATA and FOLDER as for `understanding.py`.
 
 `cut in silence` counts lists, tables, code and announcements of which a part is left out without saying so, `repeated`
 lines that stand twice; both must be 0. The limits were chosen on httpx, hugo and vitepress. The weights were fitted to
-these and to `questions/`, which a language model wrote on two more sites.
+these and to `questions/`, which a language model wrote on six more sites. It read their docs alone and knew nothing of
+this project. `--sources` prints which releases these docs are of, so that they can be indexed under the same names.
 """
 
 from __future__ import annotations
@@ -45,8 +46,18 @@ from chapterverse_api.generation import answer_scores
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import checked
 
-#: Questions on two more sites, which a language model wrote that knew their docs alone; they are only trained on.
-QUESTIONS, TRAINED = Path(__file__).with_name("questions"), ("uv", "docusaurus")
+#: Questions on six more sites, which a language model wrote that knew their docs alone; they are only trained on.
+QUESTIONS = Path(__file__).with_name("questions")
+#: Where their docs come from; of the other two the repository's `docs` and `website/docs`.
+SOURCES = {
+    "uv": "repository astral-sh/uv",
+    "docusaurus": "repository facebook/docusaurus",
+    "hatch": "sdist hatch 1.18.2, docs",
+    "black": "sdist black 26.5.1, docs",
+    "fastify": "npm fastify 5.12.8, docs",
+    "undici": "npm undici 7.30.2, docs",
+}
+TRAINED = tuple(SOURCES)
 #: Letters of a part that may be a piece of the key.
 _LEAST = 25
 WEIGHTS = Path(answer_scores.__file__).with_suffix(".json")
@@ -157,26 +168,39 @@ def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
     return np.array([part.features for part in parts]), np.array(answers, dtype=bool)
 
 
-def _fitted(examples: list[tuple[Any, Any]], ridge: float = 0.1, steps: int = 200, rate: float = 0.1) -> Any:
-    """Return the weights of least loss, by Adam."""
-    weights = np.zeros(len(answer_scores.Features._fields))
+def _fitted(examples: list[tuple[Any, Any]], ridge: float = 0.03, steps: int = 200, rate: float = 0.1) -> Any:
+    """Return the weights of least loss of the standardized features, by Adam, for the features as they are."""
+    scale = np.vstack([features for features, _ in examples]).std(axis=0) + 1e-9
+    scaled = [(features / scale, answers) for features, answers in examples]
+    weights = np.zeros(len(scale))
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     for step in range(1, steps + 1):
         gradient = ridge * weights
-        for features, answers in examples:
+        for features, answers in scaled:
             odds = np.exp(features @ weights - np.max(features @ weights))
             right = np.where(answers, odds, 0)
             gradient += features.T @ (odds / odds.sum() - right / right.sum()) / len(examples)
         mean = 0.9 * mean + 0.1 * gradient
         square = 0.999 * square + 0.001 * gradient**2
         weights = weights - rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
-    return weights
+    return weights / scale
+
+
+class SourcesAction(argparse.Action):
+    """Prints where the docs come from that `questions/` ask about, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print("\n".join(f"{name:10} {source}" for name, source in SOURCES.items()))
+        parser.exit()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--indexes", type=Path, required=True)
+    parser.add_argument(
+        "--sources", action=SourcesAction, nargs=0, help="print where the docs of `questions/` are from"
+    )
     parser.add_argument("--sites", default=",".join(TUNED + REPORTED), type=lambda v: v.split(","))
     parser.add_argument("--only", default="readers,references", type=lambda v: v.split(","))
     parser.add_argument("--show", action="store_true", help="print every answer")

@@ -26,6 +26,8 @@ import environment
 LOCK = environment.REQUIREMENTS / "lambda.txt"
 SOURCES = (environment.ROOT / "plugin" / "chapterverse", environment.ROOT / "lambda" / "chapterverse_api")
 BOOTSTRAP = environment.ROOT / "infra" / "bootstrap"
+#: The owner's, where there are any: the service looks for them in its working directory, which is the package.
+SCHEMAS = environment.ROOT / "schemas"
 PRECOMPILE = environment.ROOT / "scripts" / "precompile.py"
 OUT = environment.ROOT / "dist" / "lambda"
 
@@ -164,6 +166,8 @@ def _drop(folder: Path, pattern: str) -> None:
 def _copy(folder: Path, added: Sequence[Path]) -> None:
     for source in SOURCES:
         shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns(*BUILD_SIDE))
+    if SCHEMAS.is_dir():
+        shutil.copytree(SCHEMAS, folder / SCHEMAS.name)
     for program in (BOOTSTRAP, *added):
         shutil.copy(program, folder / program.name)
 

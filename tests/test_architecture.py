@@ -229,14 +229,17 @@ def test_the_handler_loads_nothing_heavy() -> None:
     assert loaded_by("chapterverse_api.handler") & NOT_ON_THE_LAMBDA == set()
 
 
+@pytest.mark.slow
 def test_no_module_loads_a_vendor_sdk(loaded: dict[str, set[str]]) -> None:
     assert {name for name, heavy in loaded.items() if heavy & VENDORS} == set()
 
 
+@pytest.mark.slow
 def test_only_the_plugin_loads_mkdocs(loaded: dict[str, set[str]]) -> None:
     assert {name for name, heavy in loaded.items() if "mkdocs" in heavy} == {"chapterverse.mkdocs"}
 
 
+@pytest.mark.slow
 def test_the_library_does_not_load_the_service(loaded: dict[str, set[str]]) -> None:
     assert {n for n, heavy in loaded.items() if within(n, "chapterverse") and "chapterverse_api" in heavy} == set()
 

@@ -30,7 +30,7 @@ from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
-from chapterverse.widget import names
+from chapterverse.widget import names, titles
 
 STORE = ".cache/plugin/chapterverse"
 CANARY = "canary-4f1e9c"
@@ -187,7 +187,7 @@ def test_the_site_holds_the_whole_widget_and_its_configuration(site: Site) -> No
         {"endpoint": "https://api.example.com", "widget": {"title": "Ask </script> us", "starters": ["Tea?"]}}
     )
     site.build()
-    (folder,) = (site.root / "site" / "assets" / "chapterverse").iterdir()
+    (folder,) = (site.root / "site" / "assets" / "chapterverse").glob("*/*")
     assert "lang/en.js" in names()
     assert {f.relative_to(folder).as_posix() for f in folder.rglob("*.js")} == {*names()}
     assert site.chat() == {
@@ -354,7 +354,14 @@ def on_page_context(context, page, config, nav):
 """
 
 
-@pytest.mark.parametrize(("error", "code"), [("KeyboardInterrupt()", 1), ("SystemExit(3)", 3), ("ValueError()", 1)])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("KeyboardInterrupt()", 1),
+        pytest.param("SystemExit(3)", 3, marks=pytest.mark.slow),
+        pytest.param("ValueError()", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_build_that_breaks_off_publishes_nothing(site: Site, error: str, code: int) -> None:
     site.build()
     (site.root / "hook.py").write_text(BREAKING.format(error=error), encoding="utf-8")
@@ -637,6 +644,15 @@ def test_a_persona_is_indexed_and_never_a_page(site: Site) -> None:
     assert {c.type for c in site.chunks()} == {"page"}
 
 
+def test_answers_beside_the_pages_are_indexed_and_published_only_by_the_navigation(site: Site) -> None:
+    site.write({"knowledge/faq/tea.md": "---\npage: guide/brew.md\n---\n# How hot?\n\nEighty degrees.\n"})
+    site.build("--strict")
+    assert not (site.root / "site/knowledge").exists()
+    faq = [c for c in site.chunks() if c.type == "faq"]
+    assert [(c.source_file_path, c.url.endswith("/guide/brew/")) for c in faq] == [("knowledge/faq/tea.md", True)]
+    assert site.heads()[0].pages == 3
+
+
 def test_a_persona_that_can_not_be_read_is_told(site: Site) -> None:
     site.write({"persona.md": "word " * 500})
     (warning,) = warnings(site.build())
@@ -765,8 +781,8 @@ def test_the_last_page_is_never_removed_by_an_empty_build(site: Site) -> None:
     assert site.pages() == set(PAGES)
 
 
-@pytest.mark.parametrize("structure", ["folder", "suffix"])
-@pytest.mark.parametrize("ours_first", [True, False])
+@pytest.mark.parametrize("structure", ["folder", pytest.param("suffix", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ours_first", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_every_language_of_static_i18n_is_indexed_and_a_fallback_once(
     tmp_path: Path, structure: str, ours_first: bool
 ) -> None:
@@ -788,8 +804,14 @@ def test_every_language_of_static_i18n_is_indexed_and_a_fallback_once(
     found = {(c.language, c.url.removeprefix("https://tea.example.com/docs/")) for c in site.chunks()}
     assert found == {("en", "#home"), ("en", "brew/#brewing"), ("fr", "fr/#accueil")}
     assert counts(site.build())[-1] == 0
-    for page in ("index.html", "fr/index.html", "fr/brew/index.html"):
-        assert site.html(page).count("launcher.js") == 1
+    for page, title in (
+        ("index.html", "Ask the docs"),
+        ("fr/index.html", titles()["fr"]),
+        ("fr/brew/index.html", titles()["fr"]),
+    ):
+        (launcher,) = re.findall(r'src="(\S+/launcher\.js)"', site.html(page))
+        config = (site.root / "site" / page).parent / Path(launcher).parent / "config.js"
+        assert f'"title": "{title}"' in config.read_text("utf-8")
 
 
 def test_a_version_of_mike_is_a_scope_of_its_own(site: Site) -> None:
@@ -800,6 +822,7 @@ def test_a_version_of_mike_is_a_scope_of_its_own(site: Site) -> None:
     assert [(h.site, h.version, h.pages) for h in site.heads()] == [("tea-pot", "1.0", 3), ("tea-pot", "2.0", 3)]
 
 
+@pytest.mark.slow
 def test_mike_itself(site: Site) -> None:
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"]
     tools = Path(sys.executable).parent
@@ -886,8 +909,8 @@ def test_a_preview_chats_about_what_is_being_written(site: Site, tool: str, argu
     with previewed(site, *arguments, tool=tool) as preview:
         api = preview.said(r"chat of this preview answers at (http://127\.0\.0\.1:\d+)")[1]
         preview.said(r"Indexed 3 pages")
-        (name,) = (p.name for p in (site.root / "site/assets/chapterverse").iterdir())
-        config = httpx.get(f"{preview.origin}/docs/assets/chapterverse/{name}/config.js", timeout=60)
+        (folder,) = re.findall(r'src="(\S+)/launcher\.js"', httpx.get(f"{preview.origin}/docs/", timeout=60).text)
+        config = httpx.get(f"{preview.origin}/docs/{folder}/config.js", timeout=60)
         assert f'"endpoint": "{api}"' in config.text
 
         asked = {"query": "How many degrees are enough for green tea?"}
@@ -912,6 +935,7 @@ def test_a_preview_chats_about_what_is_being_written(site: Site, tool: str, argu
     assert not any(h.base_url.startswith("http:") for h in site.heads())
 
 
+@pytest.mark.slow
 def test_a_preview_of_a_site_without_an_address_chats_all_the_same(site: Site) -> None:
     site.configure(site_url=None)
     with previewed(site) as preview:

@@ -40,6 +40,7 @@ def _check_text(value: object) -> object:
 
 # Our validator comes last: it runs first anyway, and before the constraints it would hide them from OpenAPI.
 Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), BeforeValidator(_check_text)]
+SchemaName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_check_text)]
 
@@ -164,6 +165,7 @@ class ChatQuery(RequestModel):
     version: Annotated[str, StringConstraints(max_length=64)] | None = None
     filters: Filters = Field({}, validate_default=True)
     top_k: Annotated[int, Field(ge=1, le=20)] | None = None
+    output: SchemaName | None = None
 
     @property
     def docs_version(self) -> str | None:
@@ -264,6 +266,8 @@ class ChatResponse(ResponseModel):
     nearest: list[Nearest] = []
     degraded_reason: str | None = None
     searched_as: SearchedAs | None = None
+    data: dict[str, Any] | None = None
+    data_citations: dict[str, Any] | None = None
 
 
 #: Limit of exact whole numbers in every language, far above any vector component.
@@ -299,9 +303,12 @@ class RetrievedChunk(ResponseModel):
     chunk_index: int
     source_file_path: str
     url: str
+    source_domain: str
     language: str
     version: str
+    type: str
     content_type: str
+    created_at: str | None
     tags: list[str]
     score: Annotated[float, Field(ge=0, le=1)]
     components: dict[str, float]
@@ -317,6 +324,21 @@ class RetrievalStats(ResponseModel):
 
 
 class RetrievalResponse(ResponseModel):
+    """What a search found, and its way.
+
+    Attributes:
+        query_id: this question's id in the log.
+        processed_at: when the state was reached, ISO 8601, UTC.
+        model: the model that embedded the question; null where words alone were searched.
+        attempts: how often it was tried to embed the question: 1 where nothing failed.
+    """
+
+    query_id: str
+    created_at: str
+    processed_at: str | None
+    state: Literal["created", "embedding", "searching", "completed", "failed"]
+    model: str | None
+    attempts: Annotated[int, Field(ge=0)]
     retrieved_chunks: list[RetrievedChunk]
     execution_time: float
     retrieval_stats: RetrievalStats

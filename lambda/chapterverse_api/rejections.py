@@ -1,18 +1,24 @@
 """Errors over HTTP: a status, a code and one plain sentence without internal details.
 
 Every error becomes a `Rejection`: those of `chapterverse.errors` by the table below, others as `internal`. The log gets
-the cause; the response names no file, no class and nothing from the request.
+the cause; the response names no file, no class and nothing from the request. At addresses of OpenAI's API it has the
+form of OpenAI's errors.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 
 from chapterverse import errors
-from chapterverse_api.contract import ErrorBody, ErrorResponse
+from chapterverse_api.contract import ErrorBody, ErrorResponse, StreamError
 from chapterverse_api.observability import log
+
+#: Addresses of OpenAI's API, whose clients expect its errors.
+OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models"})
 
 
 class Rejection(Exception):
@@ -46,9 +52,41 @@ class Rejection(Exception):
         self.retry_after = retry_after
 
     def response(self, headers: dict[str, str] | None = None) -> JSONResponse:
-        answer = ErrorResponse(error=ErrorBody(code=self.code, message=self.message, field=self.field))
         retry_after = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-        return JSONResponse(answer.model_dump(exclude_none=True), self.status, {**retry_after, **(headers or {})})
+        return _ErrorReply(self, {**retry_after, **(headers or {})})
+
+    def event(self, path: str) -> str:
+        """Return the last event of a stream that this ended."""
+        if path in OPENAI_PATHS:
+            return f"data: {json.dumps(self.openai_document())}\n\n"
+        error = StreamError(code=self.code, message=self.message, retryable=self.retryable)
+        return f"event: error\ndata: {error.model_dump_json()}\n\n"
+
+    def document(self) -> dict[str, Any]:
+        """Return the body of the response."""
+        answer = ErrorResponse(error=ErrorBody(code=self.code, message=self.message, field=self.field))
+        return answer.model_dump(exclude_none=True)
+
+    def openai_document(self) -> dict[str, Any]:
+        """Return the body in the form of OpenAI's API reference."""
+        client_error = "rate_limit_error" if self.status == 429 else "invalid_request_error"
+        kind = "server_error" if self.status >= 500 else client_error
+        return {"error": {"message": self.message, "type": kind, "param": self.field, "code": self.code}}
+
+
+class _ErrorReply(JSONResponse):
+    """The response for a rejection, in the form that clients of the address expect."""
+
+    def __init__(self, rejection: Rejection, headers: dict[str, str]) -> None:
+        super().__init__(rejection.document(), rejection.status, headers)
+        self._rejection, self._own_headers = rejection, headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("path") in OPENAI_PATHS:
+            document, status = self._rejection.openai_document(), self._rejection.status
+            await JSONResponse(document, status, self._own_headers)(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 _BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
@@ -121,6 +159,14 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def openai_documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI entries of these rejections at an address of OpenAI's API."""
+    content = {"application/json": {"schema": _OPENAI_ERROR}}
+    return {
+        status: {"description": _MEANING[status], "content": content, **_HEADERS.get(status, {})} for status in statuses
+    }
+
+
 _MEANING = {
     400: "Malformed: not UTF-8, or not strict JSON",
     403: "The origin is not allowed, or the service is not reached by this name",
@@ -140,4 +186,22 @@ _HEADERS: dict[int, dict[str, Any]] = {
             "X-Work": {"description": "A challenge, where `code` is `work_required`", "schema": {"type": "string"}},
         }
     }
+}
+
+_NULLABLE = {"type": ["string", "null"]}
+_OPENAI_ERROR = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": _NULLABLE,
+                "code": {"type": "string"},
+            },
+            "required": ["message", "type", "param", "code"],
+        }
+    },
+    "required": ["error"],
 }

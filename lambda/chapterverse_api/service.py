@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Self
+from uuid import uuid4
 
 from chapterverse.errors import ChapterVerseError
 from chapterverse.filters import readdressed, version_of
@@ -31,6 +31,8 @@ from chapterverse_api.conversation import feedback
 from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.observability import log
+from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.search import rerank, retrieve
 
@@ -80,23 +82,56 @@ class Service:
             InputError: there is no such version, or the embedding has another size.
             IndexFault: no index can be read.
         """
-        started = time.perf_counter()
+        progress = QueryProgress(uuid4().hex)
+        progress.log_created()
+        try:
+            return self._retrieved(request, progress)
+        except Exception:
+            progress.enter("failed")
+            raise
+
+    def _retrieved(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
         resources, index = self.resources, self.resources.index
         snapshot = index.snapshot(version_of(request.filters))
         where = readdressed(request.filters, lambda url: index.published_url(url, snapshot.head))
         with resources.budget.setting_aside(max_search_cost(request.query or "", resources.models.prices)) as budget:
             models = TurnModels.of(resources.models, budget)
-            retrieval = retrieve(snapshot, models.embedder, request.query, vector=request.embedding, filters=where)
+            retrieval = retrieve(
+                snapshot,
+                models.embedder,
+                request.query,
+                vector=request.embedding,
+                filters=where,
+                progress=progress,
+            )
             if models.reranker and request.query:
                 retrieval = rerank(retrieval, request.query, models.reranker)
         for part, error in retrieval.failures.items():
-            rejections.report(error, part=part)
+            rejections.report(error, part=part, query_id=progress.id)
         # Without words the score is the cosine.
         scored = [(c, c.evidence if request.query else _cosine(c)) for c in retrieval.candidates]
-        best = [_retrieved(c, score, index, snapshot.head) for c, score in scored if score >= request.threshold]
+        over = [(c, score) for c, score in scored if score >= request.threshold]
+        best = [_retrieved(c, score, index, snapshot.head) for c, score in over[: request.top_k]]
+        log.event(
+            "results_filtered",
+            turn_id=None,
+            execution_time=progress.seconds,
+            query_id=progress.id,
+            candidates=len(scored),
+            floor=request.threshold,
+            omitted_evidence=len(scored) - len(over),
+            omitted_limit=len(over) - len(best),
+        )
+        progress.enter("completed")
         return RetrievalResponse(
-            retrieved_chunks=best[: request.top_k],
-            execution_time=time.perf_counter() - started,
+            query_id=progress.id,
+            created_at=progress.created_at,
+            processed_at=progress.processed_at,
+            state=progress.state,
+            model=progress.model,
+            attempts=progress.attempts,
+            retrieved_chunks=best,
+            execution_time=progress.seconds,
             retrieval_stats=RetrievalStats(
                 total_candidates=retrieval.total,
                 search_threshold=request.threshold,
@@ -122,6 +157,7 @@ class Service:
             sound = fits and index.intact(heads)
         degraded = ([] if heads and sound else ["index"]) + [part for part, c in models.circuits.items() if c.open]
         degraded += [] if self.resources.budget.level == "full" else ["budget"]
+        degraded += ["records"] if self.threads and not self.threads.works else []
         return ServiceStatus(
             status="degraded" if degraded else "ok",
             indexes=[_index_status(h) for h in heads],
@@ -151,7 +187,10 @@ def _retrieved(candidate: Candidate, score: float, index: SiteIndex, head: Head)
         url=index.public_url(chunk, head),
         language=chunk.language,
         version=chunk.version,
+        source_domain=chunk.source_domain,
+        type=chunk.type,
         content_type=chunk.content_type,
+        created_at=chunk.created_at or None,
         tags=list(chunk.tags),
         score=round(score, 4),
         components={"rank": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},

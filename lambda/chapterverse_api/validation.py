@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -14,7 +14,7 @@ from chapterverse_api.rejections import Rejection
 
 _MODELS: tuple[type[BaseModel], ...] = (ChatQuery, RetrievalRequest, Feedback, Message, Signature)
 #: Only these names may appear in a message; any other name in an error's path comes from the caller.
-_FIELDS = {name for model in _MODELS for name in model.model_fields}
+_FIELDS = {name for model in _MODELS for name in model.model_fields} | {"doc_type"}
 
 _MUST: dict[str, str] = {
     "missing": "is missing",
@@ -51,22 +51,29 @@ def checked(**fields: Any) -> ChatQuery:
         raise InputError(rejected.message, field=rejected.field) from None
 
 
-def rejection(problems: Sequence[Mapping[str, Any]]) -> Rejection:
-    """Return the rejection for the first of pydantic's `problems`."""
+def rejection(
+    problems: Sequence[Mapping[str, Any]], names: Collection[str] = _FIELDS, *, whole: str = "The body"
+) -> Rejection:
+    """Return the rejection for the first of pydantic's `problems`.
+
+    Args:
+        names: of fields that a message may hold.
+        whole: what a problem without a field is one of.
+    """
     problem = problems[0]
     # FastAPI puts the value's origin first: body, path or query.
     location = problem["loc"][1:]
     if problem["type"] == "extra_forbidden":
         # The object is invalid, not its field, whose name may be one of another route.
         location = location[:-1]
-    known_path = list(takewhile(lambda part: isinstance(part, int) or part in _FIELDS, location))
+    known_path = list(takewhile(lambda part: isinstance(part, int) or part in names, location))
     field = ".".join(str(part) for part in known_path) or None
     rule = _rule(problem, inside=len(known_path) < len(location))
     if field is None and problem["type"] == "value_error":
         # A rule over several fields has no path; its message starts with the field to change.
         first = rule.partition(" ")[0]
-        return Rejection(422, "out_of_contract", f"{rule}.", field=first if first in _FIELDS else None)
-    return Rejection(422, "out_of_contract", f"{field or 'The body'} {rule}.", field=field)
+        return Rejection(422, "out_of_contract", f"{rule}.", field=first if first in names else None)
+    return Rejection(422, "out_of_contract", f"{field or whole} {rule}.", field=field)
 
 
 def _rule(problem: Mapping[str, Any], *, inside: bool) -> str:

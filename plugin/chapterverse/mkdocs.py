@@ -21,18 +21,17 @@ from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as MkDocsPage
 
-from chapterverse import __version__
 from chapterverse.entry_points import Preview
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api
-from chapterverse.knowledge.persona_lookup import find_persona, no_pages
+from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Source
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
+from chapterverse.site.delivery import FOLDER, build_folder
 from chapterverse.site.markdown_page import BuiltPage
 from chapterverse.widget import assets
 
 log = get_plugin_logger(__name__)
-_ASSETS = f"assets/chapterverse/{__version__}"
 
 
 class ChapterVerseConfig(Config):
@@ -52,6 +51,8 @@ class ChapterVerseConfig(Config):
     """Maker of dense vectors: `none`, or `cohere`, `bedrock`, `openai`, `fastembed` with `:MODEL`."""
     persona = c.Optional(c.Type(str))
     """The chat's name, language and tone; unset looks for `persona.md` in `docs_dir`, then beside this file."""
+    knowledge = c.Optional(c.Type(str))
+    """Folder with `persona`, `faq` and `memory`; unset looks for `knowledge` in `docs_dir`."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
     chunk_tokens = c.Type(int, default=256)
@@ -76,9 +77,7 @@ class ChapterVerseConfig(Config):
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds."""
 
-    _serving = False
-    _dirty = False
-    _whole = False
+    _serving = _dirty = _whole = False
     _build: MkDocsConfig | None = None
     _preview: Preview | None = None
 
@@ -94,7 +93,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
         if config is not self._build:
             self._build = config
-            self._pages = plugin_api.PageCollection.of(self.config.exclude, self.config.include)
+            globs = self.config.exclude, self.config.include
+            self._pages = plugin_api.PageCollection.of(*globs, self._documents.entries)
             about = config.site_name, config.site_url or "", config.site_description or ""
             self._agents = AgentFiles.open(config.site_dir, self._agent_options, self._settings, *about)
             # Now, because `--strict` counts warnings until the site is written.
@@ -102,10 +102,6 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
                 log.warning(problem)
         if self._serving and self._preview is None:
             self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
-        launcher = c.ExtraScriptValue(f"{_ASSETS}/launcher.js")
-        launcher.type = "module"
-        if str(launcher) not in map(str, config.extra_javascript):
-            config.extra_javascript.append(launcher)
 
     # After static-i18n, which fails on a file without a source.
     @event_priority(-110)
@@ -114,11 +110,17 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         endpoint = self._preview.address if self._preview else self._settings.endpoint
         chosen = {"endpoint": endpoint or None, **self._widget, "version": self._settings.docs_version}
-        for name, content in assets(chosen, plugin_api.language(config.theme)).items():
-            # Included even if `exclude_docs` matches its path.
-            included = InclusionLevel.INCLUDED
-            files.append(File.generated(config, f"{_ASSETS}/{name}", content=content, inclusion=included))
-        for file in filter(None, map(files.get_file_from_path, no_pages(*self._persona))):
+        # Included even if `exclude_docs` matches their paths.
+        widget, included = assets(chosen, plugin_api.language(config.theme)), InclusionLevel.INCLUDED
+        folder = build_folder(widget)
+        for name, content in widget.items():
+            files.append(File.generated(config, f"{folder}/{name}", content=content, inclusion=included))
+        launcher = c.ExtraScriptValue(f"{folder}/launcher.js")
+        launcher.type = "module"
+        # In place of the launcher of another language, which was built with this same configuration.
+        scripts = [script for script in config.extra_javascript if not str(script).startswith(FOLDER)]
+        config.extra_javascript[:] = [*scripts, launcher]
+        for file in filter(None, map(files.get_file_from_path, self._documents.hidden(config.nav))):
             files.remove(file)
         for file in files.documentation_pages():
             if self._pages.shut_out(file.src_uri, file.abs_src_path, file.src_dir):
@@ -138,9 +140,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     # After a plugin that encrypts the page.
     @event_priority(-100)
     def on_post_page(self, output: str, *, page: MkDocsPage, config: MkDocsConfig) -> str | None:
-        if self.config.enabled and self._pages.confirm(page.file.src_uri, page.content or "", output):
-            return self._agents.add_page(output, _built_page(page, config))
-        return None
+        shown = self.config.enabled and self._pages.confirm(page.file.src_uri, page.content or "", output)
+        return self._agents.add_page(output, _built_page(page, config)) if shown else None
 
     # After a plugin that builds further languages in this event.
     @event_priority(-100)
@@ -168,12 +169,11 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             log.info(f"Nothing was indexed: {plugin_api.withheld(self._settings)}")
 
     def _read(self, config: MkDocsConfig) -> None:
-        chosen = {k: self.config[k] for k in ("publish", "endpoint", "store", "embedder", "site", "persona")}
-        root, docs = Path(config.config_file_path or ".").resolve().parent, Path(config.docs_dir)
-        version = os.environ.get("MIKE_DOCS_VERSION")
+        chosen = {name: self.config[name] for name in plugin_api.SETTINGS}
+        root, version = Path(config.config_file_path or ".").resolve().parent, os.environ.get("MIKE_DOCS_VERSION")
         try:
             self._settings = plugin_api.settings(root, config.site_name, version, preview=self._serving, **chosen)
-            self._persona = find_persona(self._settings.persona, docs, root), docs
+            self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
             self._widget = plugin_api.widget(self.config.widget)
             self._agent_options = AgentOptions.of(self.config.agents)
         except ConfigurationError as error:
@@ -181,7 +181,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
 
     def _index(self, pages: plugin_api.PageCollection, config: MkDocsConfig) -> None:
         site = self._settings, config.site_url, self.config.chunk_tokens
-        update = partial(plugin_api.update_index, pages, *site, *self._persona, log)
+        update = partial(plugin_api.update_index, pages, *site, self._documents, log)
         if problem := plugin_api.index_problem(update, log, self.config.strict and not self._serving):
             raise PluginError(f"chapterverse: {problem}")
 

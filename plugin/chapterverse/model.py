@@ -20,12 +20,19 @@ from typing import Any
 #: Version of the stored format; a head with a higher one was written by a newer release and is rejected.
 FORMAT = 1
 
+#: Most cl100k tokens of a chunk as embedded.
+CHUNK_TOKENS = 512
+
 #: Namespace of our UUIDv5 chunk ids: the UUIDv5 of "chapterverse" in RFC 9562's URL namespace.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "chapterverse")
 
-#: Types of chunks: of a page, and of the owner's persona. A persona is stored without vectors, so no search can find
-#: it.
-PAGE, PERSONA = "page", "persona"
+#: Types of chunks: of a page, of the owner's persona, of a curated answer, of a fact. A persona is stored without
+#: vectors, so no search can find it.
+PAGE, PERSONA, FAQ, MEMORY = "page", "persona", "faq", "memory"
+
+#: Types of documents: the index holds the first four, the database of conversations the others.
+DOCUMENT_TYPES = (PAGE, PERSONA, FAQ, MEMORY, "turn", "summary")
+INDEX_TYPES = DOCUMENT_TYPES[:4]
 
 #: The language of a persona's chunk, a private BCP 47 tag: a persona concerns answers in any language and adds no rules
 #: for reading questions.
@@ -111,6 +118,7 @@ class Page:
         title: the chapter title.
         language: BCP 47 tag.
         created_at: ISO 8601 UTC, if the page states a date.
+        facts: further fields of its chunks, which only documents beside the pages have.
     """
 
     file_path: str
@@ -121,6 +129,7 @@ class Page:
     content_type: str = "documentation"
     tags: tuple[str, ...] = ()
     created_at: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +141,9 @@ class Source:
         context: all other inputs of the page's payload (url, title, language, tags …) in one string; the page is also
             read again when it changes.
         read: parses the page; raises `InputError` if it can't be read.
-        type: of its chunks, `PAGE` or `PERSONA`.
-        url: of a page that was read from a built site.
+        type: of its chunks, one of `INDEX_TYPES`.
+        url: of the page, without a fragment; "" if unknown before it is read.
+        language: BCP 47 tag; "" if unknown before it is read.
     """
 
     file_path: str
@@ -142,6 +152,7 @@ class Source:
     read: Callable[[], Page]
     type: str = PAGE
     url: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -197,6 +208,11 @@ class Chunk:
     scope: str = "global"
     source: str = "kb"
     importance: int = 3
+    topic: str = ""
+    specialist_name: str = ""
+    entity: str = ""
+    conversation_id: str = ""
+    revision: str = ""
 
     @property
     def embed_text(self) -> str:
@@ -204,9 +220,13 @@ class Chunk:
         return embed_text(self.heading_path, self.text)
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON form for stores; `from_payload` is its inverse."""
+        """Return the JSON form for stores; `from_payload` is its inverse. Empty fields of knowledge are left out."""
         values = ((name, getattr(self, name)) for name in self.__slots__)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values
+            if value or name not in OPTIONAL_FIELDS
+        }
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Chunk:
@@ -222,6 +242,9 @@ class Chunk:
 
 
 _FIELDS = frozenset(Chunk.__slots__)
+#: Fields that only documents beside the pages have. They are absent when empty, so the export of a site without such
+#: documents does not depend on this list.
+OPTIONAL_FIELDS = frozenset({"topic", "specialist_name", "entity", "conversation_id", "revision"})
 #: Tuple fields, which are lists in JSON.
 _LISTS = frozenset({"heading_path", "tags"})
 
@@ -237,9 +260,9 @@ def slug(name: str) -> str:
     return "-".join(words)[:64] or "site"
 
 
-def utc_now() -> str:
-    """Return the time as ISO 8601 UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def utc_now(timespec: str = "seconds") -> str:
+    """Return the time as ISO 8601 UTC, to the second or to what `datetime.isoformat` calls otherwise."""
+    return datetime.now(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def stated_date(value: object) -> str | None:

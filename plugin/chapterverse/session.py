@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from chapterverse.settings import Settings
 from chapterverse.store.protocols import Snapshot
@@ -86,6 +86,16 @@ class Session(Protocol):
         """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; fields that are None are left out."""
         ...
 
+    def trace(self, **fields: Any) -> dict[str, Any]:
+        """Answer a question as `answer` does, and return how.
+
+        `query_id`, `question`, `state`, `states` with the seconds until each, `attempts`, `created_at`, `processed_at`,
+        `model` and `generator`; in `retrieval`, None where nothing was searched, `searched`, `algorithm`, `verdict`,
+        `answerability`, `evidence`, `floor`, `failures`, `timings`, `total` and the `candidates`, each with its
+        `source` id or the stage that `omitted` it; `sentences`, each with its `check`; and the `response`.
+        """
+        ...
+
     def search(
         self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None
     ) -> list[dict[str, Any]]:
@@ -111,6 +121,10 @@ class Session(Protocol):
 
     def judge(self, question: str, history: History) -> dict[str, Any]:
         """Answer a question and return counts of its citations, sentences and claims, checked again in the index."""
+        ...
+
+    def serve_mcp(self, read: BinaryIO, write: BinaryIO) -> None:
+        """Answer messages of the Model Context Protocol, a line each, until the input ends."""
         ...
 
     def holds(self, claims: Sequence[Mapping[str, str]]) -> list[bool]:

@@ -46,7 +46,9 @@ class Settings:
     Attributes:
         store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
         ledger: `sqlite:PATH` or `postgresql://…`; empty means a separate file for each store.
+        schemas: folder of JSON Schemas that an answer's data may be asked in.
         persona: file with the chat's name, language and tone; empty looks for `persona.md`.
+        knowledge: folder with the folders `persona`, `faq` and `memory`; empty looks for `knowledge` in the docs.
         base_url: address of the published site; citations are rewritten to it if it differs from the index's own.
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
@@ -57,7 +59,7 @@ class Settings:
         endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
-        records: `sqlite:PATH` or `postgresql://…` for conversations; empty stores none.
+        records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
         limiter: `memory`, `sqlite:PATH` or `dynamodb:TABLE`, which counts requests and costs.
@@ -72,11 +74,14 @@ class Settings:
             by name (see `chapterverse.net.aws.secrets`).
         qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
+        mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
     """
 
     store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
     ledger: str = _secret("CHAPTERVERSE_LEDGER")
     persona: str = _setting("", "CHAPTERVERSE_PERSONA")
+    knowledge: str = _setting("", "CHAPTERVERSE_KNOWLEDGE")
+    schemas: str = _setting("schemas", "CHAPTERVERSE_SCHEMAS")
     base_url: str = _setting("", "CHAPTERVERSE_BASE_URL")
     site: str = _setting("", "CHAPTERVERSE_SITE")
     docs_version: str | None = _setting(None, "CHAPTERVERSE_DOCS_VERSION")
@@ -89,6 +94,7 @@ class Settings:
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
+    mcp: bool = _setting(False, "CHAPTERVERSE_MCP")
     limiter: str = _setting("memory", "CHAPTERVERSE_LIMITER")
     rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
     daily_budget_usd: str = _setting("5", "CHAPTERVERSE_DAILY_BUDGET_USD")
@@ -97,6 +103,7 @@ class Settings:
     proof_of_work: bool = _setting(False, "CHAPTERVERSE_PROOF_OF_WORK")
     secrets_arn: str = _setting("", "CHAPTERVERSE_SECRETS_ARN")
     log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")
+    log_answers: bool = _setting(False, "CHAPTERVERSE_LOG_ANSWERS")
     cohere_url: str = _setting("https://api.cohere.com", "CHAPTERVERSE_COHERE_URL")
     cohere_api_key: str = _secret("COHERE_API_KEY")
     openai_url: str = _setting("https://api.openai.com", "CHAPTERVERSE_OPENAI_URL")
@@ -133,7 +140,8 @@ class Settings:
         """Return the settings with relative paths resolved against `root` instead of the working directory."""
         kind, _, path = self.store.partition(":")
         store = f"edge:{root / path}" if kind == "edge" and path else None
-        return self.override(store=store, persona=str(root / self.persona) if self.persona else None)
+        files = {name: str(root / path) for name in ("persona", "knowledge") if (path := getattr(self, name))}
+        return self.override(store=store, **files)
 
     def override(self, **values: Any) -> Settings:
         """Return a copy with every value that is not None replaced."""

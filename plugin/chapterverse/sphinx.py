@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.indexing import plugin_api
-from chapterverse.knowledge.persona_lookup import find_persona, no_pages
+from chapterverse.knowledge.folder import Documents
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import deliver
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from chapterverse.readers import Reading
 
+#: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
 
 #: Builders that write a page a file, as readers see it.
@@ -48,6 +49,7 @@ class Options:
     store: str | None = None
     embedder: str | None = None
     persona: str | None = None
+    knowledge: str | None = None
     site: str | None = None
     chunk_tokens: int = 256
     exclude: list[str] = field(default_factory=list)
@@ -92,9 +94,7 @@ class _Extension:
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
             self.options = Options.of(config.chapterverse)
-            chosen = {
-                n: getattr(self.options, n) for n in ("publish", "endpoint", "store", "embedder", "site", "persona")
-            }
+            chosen = {name: getattr(self.options, name) for name in plugin_api.SETTINGS}
             version = os.environ.get("READTHEDOCS_VERSION")
             root = Path(app.confdir)
             self.settings = plugin_api.settings(root, config.project, version, preview=False, **chosen)
@@ -148,16 +148,15 @@ class _Extension:
     def _reading(self, app: Sphinx, base_url: str) -> Reading:
         from chapterverse.readers import read_site
 
-        docs = Path(app.srcdir)
-        persona = find_persona(self.settings.persona, docs, Path(app.confdir))
-        exclude = [*self.options.exclude, *self._left_out(app, no_pages(persona, docs))]
+        documents = Documents.of(self.settings, Path(app.srcdir), Path(app.confdir))
+        exclude = [*self.options.exclude, *self._left_out(app, documents.no_pages)]
         return read_site(Path(app.outdir), base_url, self._including(app), exclude)
 
     def _index(self, app: Sphinx, base_url: str) -> None:
         if not base_url:
             raise ConfigurationError(plugin_api.no_address("html_baseurl"))
         docs = Path(app.srcdir)
-        persona = find_persona(self.settings.persona, docs, Path(app.confdir))
+        documents = Documents.of(self.settings, docs, Path(app.confdir))
         reading = self._reading(app, base_url)
         for warning in reading.warnings:
             _log().warning("chapterverse: %s", warning)
@@ -165,7 +164,7 @@ class _Extension:
         pages.sources = {source.file_path: source for source in reading.sources}
         pages.left_out = dict(reading.listings)
         chunk_tokens = self.options.chunk_tokens
-        plugin_api.update_index(pages, self.settings, reading.base_url, chunk_tokens, persona, docs, _log())
+        plugin_api.update_index(pages, self.settings, reading.base_url, chunk_tokens, documents, _log())
 
     def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""

@@ -153,7 +153,13 @@ def page(path: str, text: str, base: str = BASE, language: str = "en") -> Page:
 
 def source(path: str, text: str, base: str = BASE, language: str = "en") -> Source:
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Source(path, digest, f"{base} {language}", lambda: page(path, text, base, language))
+    return Source(
+        path,
+        digest,
+        f"{base} {language}",
+        lambda: page(path, text, base, language),
+        url=page(path, text, base, language).url,
+    )
 
 
 def publish(

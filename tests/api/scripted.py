@@ -47,6 +47,12 @@ ANSWER = ChatResponse(
 )
 WHOLE: tuple[Event, ...] = (META, Delta(text="Set "), Delta(text="`site_url`."), ANSWER)
 FOUND = RetrievalResponse(
+    query_id="q1",
+    created_at="2026-01-02T03:04:05.000Z",
+    processed_at="2026-01-02T03:04:05.010Z",
+    state="completed",
+    model=None,
+    attempts=1,
     retrieved_chunks=[],
     execution_time=0.01,
     retrieval_stats=RetrievalStats(total_candidates=0, search_threshold=0, collection_name="docs"),

@@ -17,7 +17,7 @@ from chapterverse_api.contract import ErrorResponse
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/", "/v1/nope", "/v1/chat/", "/v1/schema", "/mcp", "/docs", "/%00", "//"]
+    "path", ["/", "/v1", "/v1/", "/v1/nope", "/v1/chat/", "/v1/schemas", "/mcp", "/docs", "/%00", "//"]
 )
 def test_an_unknown_address_is_404_in_our_shape(path: str) -> None:
     response = Client(create_app(Scripted())).get(path)
@@ -41,7 +41,9 @@ def test_a_wrong_method_is_405_and_says_which_is_right(method: str, path: str, a
 
 
 def test_routes_that_come_later_are_not_announced() -> None:
-    assert set(_openapi()["paths"]) == {"/v1/chat", "/v1/retrieve", "/v1/feedback", "/v1/health", "/v1/status"}
+    chat = {"/v1/chat", "/v1/chat/completions", "/v1/models"}
+    others = {"/v1/retrieve", "/v1/feedback", "/v1/schema", "/v1/health", "/v1/status"}
+    assert set(_openapi()["paths"]) == chat | others
 
 
 @pytest.mark.parametrize("path", ["/v1/chat", "/v1/retrieve"])
@@ -54,9 +56,18 @@ def test_openapi_tells_every_answer_of_a_question(path: str) -> None:
             assert response["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/ErrorResponse"}
 
 
-def test_openapi_tells_of_the_stream() -> None:
-    answer = _openapi()["paths"]["/v1/chat"]["post"]["responses"]["200"]["content"]
+@pytest.mark.parametrize("path", ["/v1/chat", "/v1/chat/completions"])
+def test_openapi_tells_of_the_stream(path: str) -> None:
+    answer = _openapi()["paths"][path]["post"]["responses"]["200"]["content"]
     assert set(answer) == {"application/json", "text/event-stream"}
+
+
+def test_openapi_tells_of_openais_errors() -> None:
+    operation = _openapi()["paths"]["/v1/chat/completions"]["post"]
+    assert operation["requestBody"]["required"] is True
+    assert set(operation["responses"]) == {"200", "400", "403", "413", "415", "422", "429", "500", "503"}
+    error = operation["responses"]["422"]["content"]["application/json"]["schema"]["properties"]["error"]
+    assert set(error["properties"]) == {"message", "type", "param", "code"}
 
 
 def test_every_reference_in_openapi_leads_somewhere() -> None:

@@ -159,6 +159,7 @@ def test_help_names_every_command_and_where_to_start(indexed: Shell, arguments: 
         ),
         ("search", ["--questions", "--top-k", "--filter", "--json"]),
         ("ask", ["--selected-text", "--page-url", "--json"]),
+        ("trace", ["--page-url", "--history", "--json"]),
         ("serve", ["--host", "--port", "--site-dir"]),
         ("status", ["--base-url", "--ledger", "--json"]),
     ],
@@ -171,6 +172,14 @@ def test_help_of_a_command_explains_each_option(indexed: Shell, name: str, optio
 
 def test_version(indexed: Shell) -> None:
     assert indexed.run("--version").stdout == f"{__version__}\n"
+
+
+def test_schemas(shell: Shell) -> None:
+    assert shell.json("schema", "memory")["required_fields"] == ["type"]
+    assert [*shell.json("schema")] == ["page", "persona", "faq", "memory", "turn", "summary"]
+    assert "turn: timestamp, source, scope, type, conversation_id, role, turn_index (required:" in (
+        shell.run("schema").stdout
+    )
 
 
 def test_index_says_what_it_did(shell: Shell) -> None:
@@ -420,6 +429,7 @@ def test_what_can_not_be_done_is_one_sentence(shell: Shell, arguments: list[str]
         (["index"], "PATH"),
         (["index", "site", "--slugs", "jekyll"], "--slugs"),
         (["serve", "--port", "70000"], "--port"),
+        (["schema", "banana"], "TYPE must be one of page, persona, faq, memory, turn, summary."),
         (["nope"], "nope"),
         (["ask", "a", "--nope"], "--nope"),
     ],

@@ -20,7 +20,18 @@ import pytest
 
 from cli.test_cli import PAGES, QUESTION, Shell, clean, command, get
 
-EVENTS = ["query_received", "retrieval_performed", "results_ranked", "response_generated", "response_sent"]
+EVENTS = [
+    "query_received",
+    *["query_state"] * 3,
+    "retrieval_performed",
+    "results_ranked",
+    "results_filtered",
+    "context_prepared",
+    "response_generated",
+    "response_summary",
+    "query_state",
+    "response_sent",
+]
 
 
 @pytest.fixture(scope="module")

@@ -97,6 +97,34 @@ class InferenceConfig(BaseModel):
     temperature: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
+class JsonSchemaDefinition(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    # JSON as text. A field by the name would hide one of pydantic's.
+    document: Annotated[str, Field(alias="schema", min_length=1)]
+    name: str | None = None
+    description: str | None = None
+
+
+class OutputFormatStructure(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    jsonSchema: JsonSchemaDefinition  # noqa: N815 the service names it
+
+
+class OutputFormat(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["json_schema"]
+    structure: OutputFormatStructure
+
+
+class OutputConfig(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    textFormat: OutputFormat | None = None  # noqa: N815 the service names it
+
+
 class ConverseRequest(BaseModel):
     """Body of `Converse`, for texts."""
 
@@ -105,6 +133,7 @@ class ConverseRequest(BaseModel):
     messages: Annotated[list[Message], Field(min_length=1)]
     system: list[Text] = []
     inferenceConfig: InferenceConfig = InferenceConfig()  # noqa: N815
+    outputConfig: OutputConfig | None = None  # noqa: N815
 
 
 class BedrockServer(LoopbackServer):
@@ -193,6 +222,8 @@ def _check(model: str, request: ConverseRequest) -> None:
     roles = [message.role for message in request.messages]
     if roles[0] != "user" or any(a == b for a, b in pairwise(roles)):
         raise Refusal(400, "A conversation must alternate between user and assistant roles and start with a user.")
+    if request.outputConfig and not model.startswith("anthropic."):
+        raise Refusal(400, "This model does not support structured output.")
     if request.inferenceConfig.temperature is not None and not _SPEAKERS[model]:
         raise Refusal(400, "`temperature` is deprecated for this model.")
 

@@ -57,6 +57,13 @@ class _Thinking(_Part):
     token_budget: int | None = Field(None, ge=1)
 
 
+class _ResponseFormat(_Part):
+    """`ResponseFormatV2`."""
+
+    type: Literal["text", "json_object"]
+    json_schema: dict[str, Any] | None = None
+
+
 class ChatRequest(_Part):
     """Body of `POST /v2/chat` as documented, without tools."""
 
@@ -65,7 +72,7 @@ class ChatRequest(_Part):
     stream: bool = False
     documents: list[str | Document] = []
     citation_options: _CitationOptions | None = None
-    response_format: dict[str, Any] | None = None
+    response_format: _ResponseFormat | None = None
     safety_mode: Literal["CONTEXTUAL", "STRICT", "OFF"] | None = None
     max_tokens: int | None = Field(None, ge=1)
     stop_sequences: list[str] = Field([], max_length=5)
@@ -97,6 +104,8 @@ class ChatRequest(_Part):
             raise Refusal(400, "safety_mode is not configurable in combination with documents")
         if self.documents and self.response_format is not None:
             raise Refusal(400, "response_format is not supported with RAG")
+        if self.response_format is not None and self.model == "command-r7b-12-2024":
+            raise Refusal(400, "response_format is not supported by this model")
         if self.frequency_penalty and self.presence_penalty:
             raise Refusal(400, "frequency_penalty and presence_penalty can't both be set")
         if (self.max_tokens or 0) > _CHATS[self.model]:

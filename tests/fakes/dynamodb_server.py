@@ -45,14 +45,15 @@ class DynamoServer(MotoServer):
         self.faults.clear()
         self.chance = lambda: None
 
-    def table(self, key: str = "pk") -> str:
+    def table(self, key: str = "pk", sort: str = "") -> str:
         """Make a new table and return its name; needs the variables."""
+        keys = {key: "HASH", **({sort: "RANGE"} if sort else {})}
         name = f"limits-{next(_NAMES)}"
         self.call(
             "CreateTable",
             TableName=name,
-            KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
             BillingMode="PAY_PER_REQUEST",
         )
         return name

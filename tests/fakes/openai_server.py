@@ -51,7 +51,10 @@ _CHAT_MODELS: dict[str, dict[str, str]] = {
     },
     "local-model": {},
     "strict-model": {"max_completion_tokens": "Extra inputs are not permitted."},
-    "old-model": {"stream_options": "Extra inputs are not permitted."},
+    "old-model": {
+        "stream_options": "Extra inputs are not permitted.",
+        "response_format": "Extra inputs are not permitted.",
+    },
 }
 
 #: What a model says, piece by piece; something to call stands for what happens between two pieces.
@@ -73,6 +76,25 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
+class JsonSchema(BaseModel):
+    """`JSONSchema` of `ResponseFormatJsonSchema`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+    description: str | None = None
+    # A field by the name would hide one of pydantic's.
+    document: Annotated[dict[str, Any], Field(alias="schema")]
+    strict: bool = False
+
+
+class ResponseFormat(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["json_schema"]
+    json_schema: JsonSchema
+
+
 class ChatRequest(BaseModel):
     """`CreateChatCompletionRequest` of the API's published description, for texts."""
 
@@ -85,6 +107,7 @@ class ChatRequest(BaseModel):
     temperature: Annotated[float, Field(ge=0, le=2)] = 1
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    response_format: ResponseFormat | None = None
 
 
 class OpenAIServer(LoopbackServer):

@@ -128,6 +128,27 @@ def test_a_line_that_is_none_is_refused_by_its_number(
         transfer.read([lines[0], json.dumps(change(json.loads(lines[1])))], "x.jsonl")
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"type": "banana"}, "type must be one of page, persona, faq, memory."),
+        ({"type": "turn"}, "type must be one of page, persona, faq, memory."),
+        ({"importance": 99}, "importance must be a whole number from 1 to 5."),
+        ({"type": "memory", "importance": 0}, "importance must be a whole number from 1 to 5."),
+        ({"content_type": "banana"}, "content_type must be one of documentation, api, faq, article, news, "),
+        ({"scope": "entity:a/b"}, "scope must be global or entity:NAME, such as entity:enterprise."),
+        ({"source": "web"}, "source must be chat, kb, system or import."),
+        ({"chunk_index": -1}, "chunk_index must be a whole number from 0."),
+        ({"created_at": "now"}, "created_at must be a date such as 2026-01-31."),
+    ],
+)
+def test_a_field_that_no_document_has_is_named(site: Site, change: dict[str, object], sentence: str) -> None:
+    row = {**json.loads(lines_of(site.store)[0]), **change}
+    with pytest.raises(InputError) as raised:
+        transfer.read([json.dumps(row)], "x.jsonl")
+    assert str(raised.value).startswith(f"x.jsonl, line 1: {sentence}")
+
+
 @pytest.mark.parametrize("junk", ["", "\n", "{", "5", "null", "[" * 100_000])
 def test_junk_is_refused(junk: str) -> None:
     with pytest.raises(InputError, match=r"x\.jsonl, line 1: this is no line"):

@@ -45,7 +45,7 @@ def test_rows_are_of_the_prices(section: str, seconds: float, writes: int) -> No
     million = {
         "Lambda": seconds * GB_SECOND + REQUESTS,
         "DynamoDB": writes * WRITES,
-        "Logs": 4 * LOGS,
+        "Logs": 6 * LOGS,
         "S3": LISTINGS,
         "Embedding": prices.embedder.of(read=20),
         "Reranking": prices.reranker.of(searches=1),

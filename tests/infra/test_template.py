@@ -129,6 +129,12 @@ def test_the_function_may_do_what_it_needs_and_nothing_else(template: dict[str, 
         "logs:PutLogEvents",
         "dynamodb:GetItem",
         "dynamodb:UpdateItem",
+        # With Records=on alone, on the table of conversations alone.
+        "dynamodb:BatchWriteItem",
+        "dynamodb:ConditionCheckItem",
+        "dynamodb:DeleteItem",
+        "dynamodb:PutItem",
+        "dynamodb:Query",
         "secretsmanager:GetSecretValue",
         "ssm:GetParameter",
         "kms:Decrypt",
@@ -229,6 +235,20 @@ def test_counters_expire_by_the_attribute_that_the_limiter_writes(template: dict
     assert expiry["Enabled"] is True
     assert f'"#expires": "{expiry["AttributeName"]}"' in limiter
     assert table["KeySchema"] == [{"AttributeName": "pk", "KeyType": "HASH"}]
+
+
+def test_conversations_have_the_keys_and_the_expiry_that_the_records_write(template: dict[str, Any]) -> None:
+    table = template["Resources"]["Conversations"]
+    records = (ROOT / "lambda" / "chapterverse_api" / "records" / "dynamodb.py").read_text("utf-8")
+    expiry = table["Properties"]["TimeToLiveSpecification"]
+    assert (expiry["Enabled"], table["Condition"]) == (True, "KeepsRecords")
+    assert f'"{expiry["AttributeName"]}": _n(until)' in records
+    keys = {key["AttributeName"]: key["KeyType"] for key in table["Properties"]["KeySchema"]}
+    assert keys == {"pk": "HASH", "sk": "RANGE"}
+    (statement,) = (s for s in statements(template, "FunctionRole") if s["Sid"] == "KeepConversations")
+    assert statement["Resource"] == {"Fn::GetAtt": ["Conversations", "Arn"]}
+    variables = template["Resources"]["Function"]["Properties"]["Environment"]["Variables"]
+    assert variables["CHAPTERVERSE_RECORDS"]["Fn::If"][1] == {"Fn::Sub": "dynamodb:${Conversations}"}
 
 
 def test_every_parameter_and_output_is_documented_with_its_default(template: dict[str, Any]) -> None:

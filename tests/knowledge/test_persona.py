@@ -99,8 +99,8 @@ def test_what_a_file_says(said: str, persona: Persona) -> None:
         (
             b"---\ntone: kind\n---\nx",
             (
-                "The front matter of persona.md holds 'tone', and only name and language may stand there: write all "
-                "else as text below it."
+                "persona.md: 'tone' is no field of a persona: there are timestamp, source, scope, type, name, "
+                "language, version, topic."
             ),
         ),
         (b"x " * 500, "persona.md is longer than 400 tokens and is sent with every question: shorten it."),
@@ -108,7 +108,7 @@ def test_what_a_file_says(said: str, persona: Persona) -> None:
     ],
 )
 def test_what_a_file_can_not_say(said: bytes, told: str, tmp_path: Path) -> None:
-    with pytest.raises(UnreadablePage) as caught:
+    with pytest.raises(InputError) as caught:
         read(said)
     assert str(caught.value) == told
     # Nothing is published without it, and an older one does not go on speaking for the owner.

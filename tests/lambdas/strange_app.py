@@ -51,12 +51,20 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await _hang(kind, receive, send)
 
 
+#: What is sent before it hangs; else the first event of a stream.
+_SENT = {
+    "hangs-after-final": b"event: final\ndata: 2\n\n",
+    "hangs-after-done": b"data: 1\n\ndata: [DONE]\n\n",
+    "v1/chat/completions": b"data: 1\n\n",
+}
+
+
 async def _hang(kind: str, receive: Receive, send: Send) -> None:
     """Do nothing for as long as nobody says to stop, after what `kind` names was sent."""
     await receive()
     if kind != "hangs":
         await send(_start("text/plain" if kind == "hangs-in-text" else "text/event-stream"))
-        await send(_body(b"event: final\ndata: 2\n\n" if kind == "hangs-after-final" else b"event: meta\n\n"))
+        await send(_body(_SENT.get(kind, b"event: meta\n\n")))
     assert (await receive())["type"] == "http.disconnect"
     sys.stdout.write("told to stop\n")
 

@@ -146,9 +146,23 @@ def test_a_deadline_that_can_not_be_ends_nothing_and_is_told_once(process: Envir
     assert "15 minutes" in line["message"]
 
 
-def test_a_stream_that_has_its_end_gets_no_second_one(process: Environment) -> None:
-    invocation = process.answer(asking("/hangs-after-final"), **soon())
-    assert (read(invocation)[1], invocation.trailers) == (b"event: final\ndata: 2\n\n", {})
+def test_a_stream_in_openais_form_ends_with_its_error(process: Environment) -> None:
+    _, body = read(process.answer(asking("/v1/chat/completions"), **soon()))
+    assert body.startswith(b"data: 1\n\ndata: {")
+    error = json.loads(body.rpartition(b"data: ")[2])["error"]
+    assert (error["code"], error["type"], error["param"]) == ("too_late", "server_error", None)
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("/hangs-after-final", b"event: final\ndata: 2\n\n"),
+        ("/hangs-after-done", b"data: 1\n\ndata: [DONE]\n\n"),
+    ],
+)
+def test_a_stream_that_has_its_end_gets_no_second_one(process: Environment, path: str, sent: bytes) -> None:
+    invocation = process.answer(asking(path), **soon())
+    assert (read(invocation)[1], invocation.trailers) == (sent, {})
 
 
 def test_an_answer_that_never_began_is_503_in_time(process: Environment) -> None:

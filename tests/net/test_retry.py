@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse.net.retry import BusyError, RateLimiter, RetryPolicy
+from chapterverse.net.retry import BusyError, RateLimiter, RetryPolicy, observing_retries
 from fakes.clocks import Clock
 
 
@@ -108,3 +108,19 @@ def test_more_than_the_pace_alone_waits_for_an_empty_window() -> None:
     pace.wait(1)
     pace.wait(50)
     assert clock.now == 60
+
+
+def test_who_observes_is_told_of_each_request_that_is_sent_again() -> None:
+    retries, failures = list[int](), iter([2, 1])
+
+    def send() -> str:
+        if left := next(failures, 0):
+            raise ProviderError("Busy.", retryable=True)
+        return f"sent {left}"
+
+    policy = RetryPolicy(sleep=lambda _: None)
+    with observing_retries(lambda: retries.append(1)):
+        assert policy.ask(send) == "sent 0"
+    assert len(retries) == 2
+    assert policy.ask(send) == "sent 0"
+    assert len(retries) == 2

@@ -161,6 +161,13 @@ def test_a_mark_that_the_quote_does_not_hold_marks_nothing(browse: Browse, site:
         expect(turn.locator(".card")).to_contain_text("Run it & sync.")
 
 
+def test_the_place_of_the_mark_is_marked_and_no_earlier_one_of_the_same_letters(browse: Browse, site: Site) -> None:
+    text = "Write the plugin's name below `plugins:`:\n\n```yaml\nplugins:\n  - search\n```\n"
+    site.replies.append(checked(of_segments(quote(text, "1", "plugins:\n  - search"), quote(text, "2", "`plugins:`"))))
+    page = browse()
+    expect(ask(page).locator("mark")).to_have_text(["plugins:\n  - search", "plugins:"])
+
+
 def test_a_citation_of_code_sits_in_its_corner_and_covers_nothing(browse: Browse, site: Site) -> None:
     reply = of_segments(segment("```sh\nuv sync --all " + "x" * 90 + "\nuv lock\n```\n\n", "1"))
     site.replies.append(checked(reply))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
@@ -20,8 +21,10 @@ from chapterverse_api.conversation.history import REWRITTEN_LENGTH, REWRITTEN_TO
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import (
     ChatMessage,
+    DataWriter,
     GenerationRequest,
     Generator,
+    ResponseSchema,
     Span,
     Writer,
     open_generator,
@@ -49,6 +52,8 @@ _WIDEST = 4
 _TOLD = 16_000
 #: Stands where it was.
 _GAP = " … "
+#: Bytes of a schema, and how often at most data that fits it is asked for.
+_SCHEMA, DATA_TRIES = 8_000 * _WIDEST, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +179,32 @@ class MeteredWriter:
             return self.writer.write(instructions, messages, tokens=tokens, deadline=deadline)
 
 
+@dataclass(frozen=True, slots=True)
+class MeteredDataWriter:
+    """A writer of data whose tokens are counted. Implements `chapterverse_api.generation.DataWriter`.
+
+    The pipeline guards it, as it does a generator. What it is told is set aside whole.
+    """
+
+    writer: DataWriter
+    call: ModelCall
+
+    def write_data(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        schema: ResponseSchema,
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> str:
+        call = self.call
+        # Services that take the schema apart count it once more.
+        read = _tokens(instructions, json.dumps(schema.document), *(message.content for message in messages))
+        with _counting(lambda: call.turn_budget.add_generated(call.price, read, tokens + call.thoughts)):
+            return self.writer.write_data(instructions, messages, schema, tokens=tokens, deadline=deadline)
+
+
 @contextmanager
 def _counting(charge: Callable[[], None]) -> Iterator[None]:
     """Count what a model was asked for, unless it is known that it did nothing."""
@@ -286,6 +317,7 @@ class TurnModels:
     reranker: Reranker | None
     generator: Generator
     writer: Writer | None
+    data_writer: DataWriter | None
     circuit: CircuitBreaker
     turn_budget: TurnBudget
 
@@ -312,6 +344,7 @@ class TurnModels:
             else None,
             generator if price == FREE else MeteredGenerator(generator, call),
             MeteredWriter(generator, call) if isinstance(generator, Writer) else None,
+            MeteredDataWriter(generator, call) if isinstance(generator, DataWriter) else None,
             circuit,
             turn_budget,
         )
@@ -329,10 +362,13 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
     known = keeps and query.thread_id is not None
     said = sum(_length(m.content) for m in query.conversation_history)
     earlier = _bytes(prompts.HISTORY_TOKENS) if known else min(said, _bytes(prompts.HISTORY_TOKENS))
-    told = own + earlier + _bytes(prompts.SUMMARY_TOKENS)
+    told = own + earlier + _bytes(prompts.SUMMARY_TOKENS) + (_bytes(prompts.RECALLED_TOKENS) if known else 0)
     context = min(_length(query.user_context), _bytes(prompts.CONTEXT_TOKENS))
     ours = _RULES + _bytes(prompts.PERSONA_TOKENS) + _bytes(SOURCES_TOKENS)
     texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]
+    if query.output is not None:
+        # The schema stands in the instructions, and perhaps in a field of the request.
+        texts = [(2 * _SCHEMA / _BYTES + read, prompts.DATA_TOKENS) for read, _ in texts] * DATA_TRIES
     texts += [(_RULES / _BYTES + min(told, _TOLD), REWRITTEN_TOKENS)] if query.conversation_history or known else []
     texts += [((_RULES + _TOLD) / _BYTES, prompts.SUMMARY_TOKENS)] if known else []
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from collections.abc import Generator as Steps
 from contextlib import closing
+from dataclasses import dataclass
+from typing import get_args
 
-from chapterverse.errors import ProviderError
+from chapterverse.errors import InputError, ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, Weights, about_selection, from_index, from_selection
 from chapterverse_api.answering.resources import Resources
@@ -14,16 +17,33 @@ from chapterverse_api.answering.response import answer, refusal, segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.contract import ChatQuery, Delta, Events, Meta
+from chapterverse_api.contract import ChatQuery, Delta, Event, Events, Meta
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import Generator, Span
+from chapterverse_api.generation import DataWriter, Generator, ResponseSchema, Span
 from chapterverse_api.generation.extractive import Extractive
+from chapterverse_api.generation.prompts import estimate
+from chapterverse_api.grounding import Verified
+from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.retrieval.passages import Omission
 
 _QUOTED = "The answer is quoted, since the model failed."
 _STOPPED = "The answer ends early, since the model failed."
 _THOUGHTS = (
     "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
 )
+
+
+@dataclass(slots=True)
+class AnswerTrace:
+    """What an answer was made from, for its owner to understand it; filled as the answer comes.
+
+    Attributes:
+        verified: None where no sentence was checked, as in a refusal for want of evidence.
+    """
+
+    progress: QueryProgress | None = None
+    context: AnswerContext | None = None
+    verified: Verified | None = None
 
 
 def answer_query(
@@ -33,6 +53,7 @@ def answer_query(
     deadline: Deadline | None = None,
     origins: Collection[str] = (),
     turn_budget: TurnBudget | None = None,
+    trace: AnswerTrace | None = None,
 ) -> Events:
     """Yield `Meta`, each checked segment as a `Delta`, and last the `ChatResponse` that is made of these segments.
 
@@ -40,17 +61,30 @@ def answer_query(
         deadline: until when, at the latest; 25 seconds from now where it is left out.
         origins: addresses that the reader's page may be of, besides the site's own.
         turn_budget: what the models may cost; no limit where it is left out.
+        trace: takes what the answer was made from.
 
     Raises:
-        InputError: a filter names no known field, or the page is of another site.
+        InputError: a filter names no known field, the page is of another site, or data can't be had in this form.
         IndexFault: there is no index that can be read.
     """
+    schema = _schema(query.output, resources) if query.output else None
     turn = Turn(query, resources, deadline or Deadline(), origins, turn_budget)
     turn.log_query()
+    trace = trace or AnswerTrace()
+    trace.progress = turn.progress
+    try:
+        yield from _answered(turn, trace, schema)
+    except Exception:
+        turn.progress.enter("failed")
+        raise
 
+
+def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None) -> Events:
+    query = turn.query
     quoting = turn.models.generator.name == Extractive.name
     selected = about_selection if quoting else from_selection
     context = selected(turn) if query.selected_text else from_index(turn)
+    trace.context = context
     _log_retrieval(turn, context)
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
 
@@ -59,11 +93,18 @@ def answer_query(
         yield from turn.ended(refusal(context, turn))
         return
 
-    # Second refusal: the generator was told to say so where the passages hold no answer. And last: what waits is shown
-    # only where a citation holds. What was shown stays.
     weights = Weights(context.snapshot)
-    segments, failure = yield from _drafted(context, turn, weights)
-    degraded = _degraded(context, turn, segments, weights, failure)
+    # Without a writer the budget is used up, and the answer is quoted as any other.
+    if schema and (writer := turn.models.data_writer):
+        if (yield from _with_data(context, turn, weights, schema, writer)):
+            return
+        segments, failure = yield from _quoted(context, weights)
+    else:
+        # Second refusal: the generator was told to say so where the passages hold no answer. And last: what waits is
+        # shown only where a citation holds. What was shown stays.
+        segments, failure = yield from _drafted(context, turn, weights)
+    trace.verified = segments.verified
+    degraded = _degraded(context, turn, weights, failure, _THOUGHTS if segments.restarted else None)
     turn.log(
         "response_generated",
         generator="extractive" if failure == _QUOTED else turn.models.generator.name,
@@ -81,7 +122,7 @@ def answer_query(
 
 
 def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
-    """Log what was found and by which parts; a part that failed is logged as an error and not as done."""
+    """Log what was found by which parts, and what was left out; a part that failed leaves an error alone."""
     turn.stages |= context.timings
     found = context.found
     failures = found.failures if found else {}
@@ -95,6 +136,19 @@ def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
         passages=len(context.task.passages),
         evidence=round(context.evidence, 4),
         algorithm=found.algorithm if found else None,
+    )
+    if found:
+        reasons = Counter(context.omissions.values())
+        omitted = {f"omitted_{stage}": reasons[stage] for stage in get_args(Omission)}
+        turn.log("results_filtered", candidates=len(found.candidates), floor=found.calibration.floor, **omitted)
+    task = context.task
+    turn.log(
+        "context_prepared",
+        passages=len(task.passages),
+        tokens=round(sum(estimate(passage.section) for passage in task.passages)),
+        messages=len(task.history),
+        summary=bool(task.summary),
+        user_context=len(task.context),
     )
 
 
@@ -111,10 +165,49 @@ def _drafted(context: AnswerContext, turn: Turn, weights: Weights) -> Steps[Delt
         turn.log_failure("generator", error)
         if segments.shown:
             return segments, _STOPPED
-        segments = _segments(context, weights)
-        yield from _shown(segments, Extractive(), context)
-        return segments, _QUOTED
+        return (yield from _quoted(context, weights))
     return segments, None
+
+
+def _quoted(context: AnswerContext, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
+    """Show quotes in place of what a model failed to write."""
+    segments = _segments(context, weights)
+    yield from _shown(segments, Extractive(), context)
+    return segments, _QUOTED
+
+
+def _schema(name: str, resources: Resources) -> ResponseSchema:
+    """Return the schema that an answer is to fit.
+
+    Raises:
+        InputError: there is none of this name, it can't be used, or nothing here could fill it.
+    """
+    if not isinstance(resources.models.generator, DataWriter):
+        raise InputError("output needs a language model: this site answers with quotes alone.", field="output")
+    # Loaded where somebody asks for data.
+    from chapterverse_api.structured_output.schema import read_schema
+
+    return read_schema(name, resources.settings.schemas)
+
+
+def _with_data(
+    context: AnswerContext, turn: Turn, weights: Weights, schema: ResponseSchema, writer: DataWriter
+) -> Steps[Event, None, bool]:
+    """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
+    from chapterverse_api.answering.structured import structured_answer
+
+    filled = structured_answer(context, turn, schema, writer, weights)
+    if filled is None:
+        return False
+    degraded, verified = _degraded(context, turn, weights), filled.verified
+    turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.flagged)
+    if not verified.cited:
+        yield from turn.ended(refusal(context, turn, degraded))
+        return True
+    yield from map(_delta, verified.spans)
+    data = {"data": filled.data, "data_citations": filled.citations}
+    yield from turn.ended(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, **data))
+    return True
 
 
 def _segments(context: AnswerContext, weights: Weights) -> Segments:
@@ -136,16 +229,14 @@ def _delta(span: Span) -> Delta:
     return Delta(**segment(span).model_dump())
 
 
-def _degraded(
-    context: AnswerContext, turn: Turn, segments: Segments, weights: Weights, failure: str | None
-) -> str | None:
+def _degraded(context: AnswerContext, turn: Turn, weights: Weights, *failures: str | None) -> str | None:
     # A selection needs no index.
     unweighed = weights.lost and context.retrieval_used
     reasons = (
-        failure,
-        _THOUGHTS if segments.restarted else None,
+        *failures,
         turn.models.turn_budget.reason,
         context.degraded,
+        turn.degraded,
         "The index could not be reached any more; all words of the answer were weighed alike." if unweighed else None,
     )
     return " ".join(filter(None, reasons)) or None

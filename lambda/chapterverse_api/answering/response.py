@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.suggestions import suggestions
@@ -15,13 +17,21 @@ _POINTED = ("partial", "not_in_docs")
 
 
 def answer(
-    context: AnswerContext, verified: Verified, degraded: str | None, turn: Turn, *, quoted: bool, not_in_docs: bool
+    context: AnswerContext,
+    verified: Verified,
+    degraded: str | None,
+    turn: Turn,
+    *,
+    quoted: bool,
+    not_in_docs: bool,
+    **data: Any,
 ) -> ChatResponse:
     """Return what the segments that were shown amount to.
 
     Args:
         quoted: whether they are quotes, by no model.
         not_in_docs: whether the docs hold no answer after all.
+        data: `data` and `data_citations`, where a schema was filled.
     """
     segments = [segment(span) for span in verified.spans]
     cited = dict.fromkeys(i for span in verified.spans for i in span.citations)
@@ -46,6 +56,7 @@ def answer(
         nearest=list(context.nearest) if context.mode == "selected_text" or status in _POINTED else [],
         degraded_reason=degraded,
         searched_as=context.searched_as,
+        **data,
     )
 
 
@@ -53,7 +64,7 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
     """Return the honest no, with the nearest pages."""
     ours = phrases.of(context.language)
     text = ours.purpose if context.off_topic else ours.refused
-    missing = " ".join(filter(None, (turn.models.turn_budget.reason, context.degraded))) or None
+    missing = " ".join(filter(None, (turn.models.turn_budget.reason, context.degraded, turn.degraded))) or None
     return turn.response(
         response=text,
         source_chunks=[],

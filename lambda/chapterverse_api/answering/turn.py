@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from chapterverse.errors import ProviderError
+from chapterverse.model import utc_now
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels
@@ -22,6 +23,7 @@ from chapterverse_api.conversation.threads import KEEPING_SECONDS
 from chapterverse_api.conversation.transcript import signed_question
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability import log, metrics
+from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.records import new_thread_id
 
 #: Seconds after which a turn must be over with all that keeping it takes: API Gateway gives up after 29.
@@ -38,6 +40,7 @@ class Turn:
         conversation: what was said before, as far as it is known to have been.
         stages: seconds that each part took.
         thread_id: under which it is kept; None where the reader names none and nothing is kept.
+        progress: the question's states.
     """
 
     query: ChatQuery
@@ -49,6 +52,7 @@ class Turn:
     started: float = field(default_factory=time.perf_counter)
     stages: dict[str, float] = field(default_factory=dict)
     thread_id: str | None = field(init=False)
+    progress: QueryProgress = field(init=False)
     models: TurnModels = field(init=False)
     conversation: Conversation = field(init=False)
 
@@ -59,6 +63,12 @@ class Turn:
         if threads and not self.thread_id:
             self.thread_id = new_thread_id()
         self.conversation = Conversation.of(self.query, self.resources.signer, thread)
+        self.progress = QueryProgress(self.id, self.id, self.thread_id)
+
+    @property
+    def degraded(self) -> str | None:
+        """Why the conversation is not remembered; None where it is, or should not be."""
+        return self.resources.threads.degraded if self.resources.threads else None
 
     def snapshot(self) -> Snapshot:
         """Return what to answer from: the docs version that is asked about, or that of the reader's page.
@@ -84,6 +94,7 @@ class Turn:
         question, selection = self.query.query or "", self.query.selected_text or ""
         words = {"question": question} if self.resources.settings.log_questions else {}
         self.log("query_received", characters=len(question), selected=len(selection), **words)
+        self.progress.log_created()
 
     @contextmanager
     def timing(self, stage: str) -> Iterator[None]:
@@ -94,6 +105,20 @@ class Turn:
         finally:
             self.stages[stage] = time.perf_counter() - started
 
+    def _log_answer(self, response: ChatResponse) -> None:
+        """Log what the answer amounts to, and its words only where the operator wants to read them."""
+        checks = Counter(segment.check for segment in response.segments if segment.kind != "framing")
+        words = {"answer": response.response} if self.resources.settings.log_answers else {}
+        self.log(
+            "response_summary",
+            characters=len(response.response),
+            segments=len(response.segments),
+            confirmed=checks["confirmed"],
+            unconfirmed=checks["unconfirmed"],
+            confidence=response.grounding_confidence,
+            **words,
+        )
+
     def log_failure(self, part: str, error: ProviderError) -> None:
         """Log that a part failed: `embedder`, `reranker` or `generator`."""
         rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
@@ -101,6 +126,8 @@ class Turn:
     def ended(self, response: ChatResponse) -> Events:
         """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that."""
         spent, cited = self.models.turn_budget, len(response.sources_cited)
+        self._log_answer(response)
+        self.progress.enter("completed")
         self.log("response_sent", status=response.status, cited=cited, level=spent.level, cost_usd=spent.usd)
         metrics.measure_turn(
             seconds=self.seconds,
@@ -119,13 +146,12 @@ class Turn:
 
     def response(self, response: str, **fields: Any) -> ChatResponse:
         """Return the response with its head filled in: which turn, when (UTC), how many seconds it took, our mark."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         question = signed_question(self.query)
         return ChatResponse(
             response=response,
             turn_id=self.id,
             thread_id=self.thread_id,
-            timestamp=now,
+            timestamp=utc_now("milliseconds"),
             execution_time=self.seconds,
             signature=self.resources.signer.sign(self.id, self.conversation.previous, question, response),
             **fields,

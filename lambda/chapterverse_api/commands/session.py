@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.commands import answer_eval
 from chapterverse_api.commands import search as searches
+from chapterverse_api.commands import trace as traces
 from chapterverse_api.commands.search import History
 from chapterverse_api.service import Service
 from chapterverse_api.validation import checked
@@ -27,6 +28,9 @@ class ServiceSession(Service):
         *_, response = answer_query(query, self.resources)
         return response.model_dump(mode="json")
 
+    def trace(self, **fields: Any) -> dict[str, Any]:
+        return traces.trace(self.resources, checked(**{k: v for k, v in fields.items() if v is not None}))
+
     def search(
         self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None
     ) -> list[dict[str, Any]]:
@@ -40,6 +44,12 @@ class ServiceSession(Service):
 
     def judge(self, question: str, history: History) -> dict[str, Any]:
         return answer_eval.judge(self.resources, question, history)
+
+    def serve_mcp(self, read: BinaryIO, write: BinaryIO) -> None:
+        # Other commands do without it.
+        from chapterverse_api.commands import mcp
+
+        mcp.serve(self, read, write)
 
     def holds(self, claims: Sequence[Mapping[str, str]]) -> list[bool]:
         return answer_eval.holds(self.resources, claims)

@@ -12,6 +12,7 @@ from chapterverse.text import lexical
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.follow_ups import STANDS_ALONE, weight
+from chapterverse_api.conversation.recall import relevant
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, Writer
@@ -27,6 +28,8 @@ REPORTED = "(What the reader says was answered:)\n"
 REWRITING_SECONDS = 1.5
 REWRITTEN_LENGTH = 400
 REWRITTEN_TOKENS = 200
+#: Characters of each question and answer that is recalled.
+_RECALLED_LENGTH = 400
 #: Characters that a rewriting is told of each message: it needs the subject, not the whole.
 _GIST = 600
 #: Earlier questions that a follow-up is searched behind, at most, and characters of each: models are paid for them.
@@ -56,12 +59,14 @@ class Conversation:
             the browser could make them up, and behind the questions alone more is found.
         previous: what the next signature names, see `guard.transcript`.
         summary: of what was said before, where the thread is kept.
+        recalled: earlier turns of a kept thread that speak of what is asked now, as text.
     """
 
     messages: tuple[ChatMessage, ...] = ()
     questions: tuple[str, ...] = ()
     previous: str = ""
     summary: str = ""
+    recalled: str = ""
 
     @classmethod
     def of(cls, query: ChatQuery, signer: Signer, thread: StoredThread | None = None) -> Self:
@@ -77,9 +82,23 @@ class Conversation:
         if thread and thread.turns and not transcript.ours:
             kept = [message for turn in thread.turns for message in turn.said]
             turns = [(turn.question, turn.answer) for turn in thread.turns]
-            return cls(_latest(kept), _answered(turns), "", summary)
+            messages = _latest(kept)
+            return cls(messages, _answered(turns), "", summary, _recalled(thread, query, messages))
         said = [_said(message, ours=at in transcript.ours) for at, message in enumerate(sent)]
-        return cls(_latest(said), _questions(sent), transcript.tag, summary)
+        messages = _latest(said)
+        return cls(messages, _questions(sent), transcript.tag, summary, _recalled(thread, query, messages))
+
+
+def _recalled(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage]) -> str:
+    """Return the turns of a thread that speak of a question, as text, without those that the prompt holds anyway."""
+    if thread is None or not query.query:
+        return ""
+    present = {message.content for message in messages}
+    turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
+    return "\n\n".join(
+        f"Reader: {shortened(turn.question, _RECALLED_LENGTH)}\nAnswer: {shortened(turn.answer, _RECALLED_LENGTH)}"
+        for turn in relevant(turns, query.query)
+    )
 
 
 @dataclass(frozen=True, slots=True)

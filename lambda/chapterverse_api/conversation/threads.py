@@ -6,6 +6,7 @@ than a prompt holds: by a model if there is one, else of the questions and the t
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.conversation.history import shortened
+from chapterverse_api.conversation.recall import READ
 from chapterverse_api.conversation.transcript import cut
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, Writer
@@ -25,6 +27,7 @@ from chapterverse_api.records import (
     StoredRating,
     StoredThread,
     StoredTurn,
+    UnavailableRecords,
     open_records,
 )
 
@@ -33,6 +36,11 @@ EVERY = 6
 #: Seconds that keeping a turn may take with the summary that is due, and that a database that failed is left alone.
 KEEPING_SECONDS = 5.0
 PAUSE_SECONDS = 30.0
+
+#: What a reader is told while the database fails.
+_LOST = (
+    "The database of the conversations can't be reached: the answer was made without what it holds, and is not kept."
+)
 
 #: Characters of each question and answer that the model is told: twelve turns are at most 14,000 tokens then.
 _GIST = 2000
@@ -53,10 +61,22 @@ class Threads:
         self._pause = pause
         self._resumes = 0.0
 
+    @classmethod
+    def unavailable(cls, error: RecordsFault) -> Threads:
+        """Return threads of a database that can't be opened, and tell the log: nothing is kept, and answers come."""
+        threads = cls(UnavailableRecords(str(error)), math.inf)
+        threads._failed(error, None)
+        return threads
+
+    @property
+    def degraded(self) -> str | None:
+        """What a reader is told while the database fails; None while it works."""
+        return None if self.works else _LOST
+
     def recall(self, thread_id: str) -> StoredThread:
         """Return what is kept of a thread; an empty one where the database fails, which the log is told."""
         try:
-            return self._records.thread(thread_id) if self._works else StoredThread()
+            return self._records.thread(thread_id, READ) if self.works else StoredThread()
         except RecordsFault as error:
             self._failed(error, thread_id)
             return StoredThread()
@@ -77,7 +97,7 @@ class Threads:
         Args:
             writer: makes the summary; None where there is no model, or none may be asked.
         """
-        if query.query is None or query.selected_text is not None or not self._works:
+        if query.query is None or query.selected_text is not None or not self.works:
             return
         deadline = Deadline(seconds)
         try:
@@ -121,11 +141,11 @@ class Threads:
         return self._records.expire(days)
 
     @property
-    def _works(self) -> bool:
+    def works(self) -> bool:
         """Whether the database did not fail a moment ago."""
         return time.monotonic() >= self._resumes
 
-    def _failed(self, error: RecordsFault, thread_id: str) -> None:
+    def _failed(self, error: RecordsFault, thread_id: str | None) -> None:
         """Tell the log, and leave the database alone for a while: else each answer would wait for it."""
         self._resumes = time.monotonic() + self._pause
         log.event("error", turn_id=None, thread_id=thread_id, code="records_unavailable", message=str(error))
@@ -134,10 +154,15 @@ class Threads:
 def open_threads(settings: Settings) -> Threads | None:
     """Return the threads that the settings ask for; None where nothing is kept.
 
+    A database that can't be opened, such as one without its driver, costs memory and never an answer.
+
     Raises:
         ConfigurationError: see `open_records`.
     """
-    records = open_records(settings)
+    try:
+        records = open_records(settings)
+    except RecordsFault as error:
+        return Threads.unavailable(error)
     return Threads(records) if records else None
 
 

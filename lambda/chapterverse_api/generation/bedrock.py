@@ -9,7 +9,7 @@ Numbered sources are sent for all: citations of Converse's own are for a few mod
 
 from __future__ import annotations
 
-import secrets
+import json
 from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from contextlib import closing
@@ -19,9 +19,9 @@ from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderErro
 from chapterverse.providers.bedrock import Runtime
 from chapterverse.providers.errors import TextRejected
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
-from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions
+from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import written
-from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Span, Usage, spans
+from chapterverse_api.generation.types import ChatMessage, GenerationRequest, ResponseSchema, Span, Usage, spans
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _SECONDS = (1.5, TOTAL_SECONDS)
@@ -64,7 +64,7 @@ class BedrockGenerator:
 
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft as it is written; see `Generator`."""
-        nonce = secrets.token_hex(8)
+        nonce = new_nonce()
         request = self._request(instructions(task, nonce), conversation(task, nonce))
         yield from spans(self._texts(request, task.deadline, task.usage))
 
@@ -78,6 +78,26 @@ class BedrockGenerator:
                 raise
             reply = self._written(request, tokens, {}, deadline)
             self._temperature = {}
+        return written(_whole(reply))
+
+    def write_data(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        schema: ResponseSchema,
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> str:
+        """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
+        named = {"name": schema.name, "schema": json.dumps(schema.document)}
+        structure = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": named}}}
+        request = self._request(instructions, messages)
+        try:
+            reply = self._written({**request, "outputConfig": structure}, tokens, self._temperature, deadline)
+        except TextRejected:
+            # What Bedrock says of a malformed request is for people only.
+            return self.write(instructions, messages, tokens=tokens, deadline=deadline)
         return written(_whole(reply))
 
     def _request(self, instructions: str, messages: Sequence[ChatMessage]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.cohere_answer import CohereAnswer, whole_text
-from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Passage, Span
+from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Passage, ResponseSchema, Span
 
 DEFAULT_MODEL = "command-a-03-2025"
 
@@ -34,6 +34,8 @@ _CONNECT_SECONDS = 1.5
 _THINKING = {"type": "disabled"}
 
 _NO_ANSWER = "no_valid_response"
+#: How a request is refused that a model can't take.
+_MALFORMED = {400, 422}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,31 @@ class CohereGenerator:
 
     def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return the model's whole text; see `Writer`."""
-        body = self._body(instructions, messages, tokens)
+        return self._written(self._body(instructions, messages, tokens), deadline)
+
+    def write_data(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        schema: ResponseSchema,
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> str:
+        """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
+        form = {"type": "json_object", "json_schema": schema.document}
+        return self._written({**self._body(instructions, messages, tokens), "response_format": form}, deadline)
+
+    def _written(self, body: dict[str, Any], deadline: Deadline) -> str:
         reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
+        if (
+            "response_format" in body
+            and reply.status in _MALFORMED
+            and not self._is_about_thinking(reply.status, reply.body, body)
+        ):
+            # Not every model takes one, nor every schema.
+            body = {name: value for name, value in body.items() if name != "response_format"}
+            reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
         if self._is_about_thinking(reply.status, reply.body, body):
             reply = self.rest.post(_PATH, _unthinking(body), seconds=deadline.left, closing=deadline.closing)
             self._learn(reply.status)

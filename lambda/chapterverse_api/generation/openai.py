@@ -10,7 +10,6 @@ marks (`citation_marks`). Fields as in OpenAI's API reference and in Ollama's, N
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -24,9 +23,9 @@ from chapterverse.net.address import unversioned
 from chapterverse.net.messages import parsed
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions
+from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import written
-from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Span, Usage, spans
+from chapterverse_api.generation.types import ChatMessage, GenerationRequest, ResponseSchema, Span, Usage, spans
 
 _PATH = "/v1/chat/completions"
 
@@ -62,12 +61,14 @@ class _Manner:
         renamed: whether that is the second name tried.
         temperature: whether it may be told one; the models that may not are those that reason.
         counts: whether it may be asked for the tokens that a stream took: thoughts are billed, and nobody sees them.
+        schema: whether it takes a `response_format`; else the instructions alone say what data is wanted.
     """
 
     limit: str
     renamed: bool = False
     temperature: bool = True
     counts: bool = True
+    schema: bool = True
 
     def fields(self, tokens: int, *, streams: bool) -> dict[str, Any]:
         asked: dict[str, Any] = {"stream_options": {"include_usage": True}} if streams and self.counts else {}
@@ -80,6 +81,8 @@ class _Manner:
         if reply.status not in _MALFORMED:
             return None
         said = json.dumps(reply.body)
+        if self.schema and ("response_format" in said or "schema" in said):
+            return replace(self, schema=False)
         if self.counts and "stream_options" in said:
             return replace(self, counts=False)
         if not self.renamed and self.limit in said:
@@ -124,13 +127,25 @@ class OpenAIGenerator:
 
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft as it is written; see `Generator`."""
-        nonce = secrets.token_hex(8)
+        nonce = new_nonce()
         said = conversation(task, nonce)
         yield from spans(self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.deadline, task.usage))
 
     def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return a short text; see `Writer`."""
         return written(self._texts(instructions, messages, tokens, deadline))
+
+    def write_data(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        schema: ResponseSchema,
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> str:
+        """Return JSON; see `DataWriter`. A server that takes no schema has it in its instructions."""
+        return written(self._texts(instructions, messages, tokens, deadline, schema=schema))
 
     def _texts(
         self,
@@ -139,6 +154,7 @@ class OpenAIGenerator:
         tokens: int,
         deadline: Deadline,
         usage: Usage | None = None,
+        schema: ResponseSchema | None = None,
     ) -> Steps[str, None, bool]:
         """Yield the text, as it comes where its usage is to be filled in; return whether the limit ended it."""
         said = [
@@ -148,6 +164,8 @@ class OpenAIGenerator:
         manner, streams = self._manner, usage is not None
         while True:
             fields = manner.fields(tokens, streams=streams)
+            if schema and manner.schema:
+                fields["response_format"] = _response_format(schema)
             asked = {"model": self._model, "messages": said, "stream": streams, **fields}
             reply: Stream | Reply
             if usage is not None:
@@ -158,12 +176,31 @@ class OpenAIGenerator:
             else:
                 reply = self._rest.post(_PATH, asked, seconds=deadline.left, closing=deadline.closing)
                 if reply.status == 200:
-                    self._manner = manner
+                    # It may take another schema.
+                    self._manner = replace(manner, schema=True)
                     return (yield from _whole(reply.body))
             changed = manner.after(reply)
             if changed is None:
                 raise _failure(reply)
             manner = changed
+
+
+def _response_format(schema: ResponseSchema) -> dict[str, Any]:
+    named = {"name": schema.name, "schema": schema.document, "strict": _is_closed(schema.document)}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def _is_closed(schema: Any) -> bool:
+    """Whether each object of a schema lists all of its members and requires them, as the strict mode demands."""
+    if isinstance(schema, list):
+        return all(map(_is_closed, schema))
+    if not isinstance(schema, dict):
+        return True
+    members = schema.get("properties", {})
+    if schema.get("type") == "object" or members:
+        listed = schema.get("additionalProperties") is False and set(members) == set(schema.get("required", ()))
+        return listed and all(map(_is_closed, members.values()))
+    return all(_is_closed(schema[key]) for key in ("items", "anyOf") if key in schema)
 
 
 def _text_stream(stream: Stream, usage: Usage) -> Steps[str, None, bool]:

@@ -6,7 +6,7 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.calibration import Question
 from chapterverse.knowledge.persona import Persona
@@ -88,6 +88,7 @@ class GenerationRequest:
         selection: what the reader selected, where the passages were found for it; its own words are no answer.
         history: what was said before, oldest first, cut to what a prompt may hold.
         summary: of what was said before that.
+        recalled: earlier turns that speak of the question, as text.
         context: what the reader tells of themselves: their words, never a source.
         persona: how the owner wants it said.
         deadline: until when, at the latest.
@@ -103,6 +104,7 @@ class GenerationRequest:
     selection: str = ""
     history: tuple[ChatMessage, ...] = ()
     summary: str = ""
+    recalled: str = ""
     context: str = ""
     persona: Persona = field(default_factory=Persona)
     deadline: Deadline = field(default_factory=Deadline)
@@ -144,6 +146,19 @@ def spans(texts: Steps[str, None, bool]) -> Steps[Span, None, None]:
                 return
 
 
+@dataclass(frozen=True, slots=True)
+class ResponseSchema:
+    """What data must look like.
+
+    Attributes:
+        name: letters, digits, `-` and `_`, at most 64.
+        document: a JSON Schema of an object, without references.
+    """
+
+    name: str
+    document: dict[str, Any]
+
+
 class Generator(Protocol):
     """Drafts answers."""
 
@@ -168,6 +183,27 @@ class Writer(Protocol):
 
     def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
         """Return the model's whole text, of at most so many tokens.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+
+@runtime_checkable
+class DataWriter(Protocol):
+    """What a generator with a language model can do besides: data in the form of a schema."""
+
+    def write_data(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        schema: ResponseSchema,
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> str:
+        """Return the model's whole text, which should be JSON that fits the schema; nobody guarantees that.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.

@@ -27,7 +27,7 @@ from chapterverse_api.grounding.claims import asserts, leaves_open, says_nothing
 from chapterverse_api.grounding.model import Model, trained
 from chapterverse_api.grounding.quotation import verbatim
 from chapterverse_api.grounding.reading import Claim, Source
-from chapterverse_api.grounding.verdict import LEAST_WORDS, Verdict, judge
+from chapterverse_api.grounding.verdict import LEAST_WORDS, Outcome, Verdict, judge
 
 #: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.
 Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
@@ -39,10 +39,30 @@ _ASKED = 0.45
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceCheck:
+    """What the check made of one sentence.
+
+    Attributes:
+        claimed: the ids that the generator gave.
+        citations: the ids that hold.
+        outcome: what the passage that comes nearest says of it; None where none was asked.
+        probability: that the sentence is said by its sources, 0 to 1; None where it claims nothing.
+    """
+
+    text: str
+    claimed: tuple[str, ...]
+    citations: tuple[str, ...]
+    check: Check
+    outcome: Outcome | None
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
     """A draft that was checked.
 
     Attributes:
+        checks: of each sentence, and of each quote that stands to the letter in its passage as a whole.
         spans: the draft's text, unchanged, sentence by sentence.
         dropped: how many citations that a sentence claimed did not hold.
         confidence: 0 to 1 over all that claims something; 0 where nothing does.
@@ -57,6 +77,7 @@ class Verified:
     flagged: int = 0
     claims: int = 0
     leaves_open: bool = False
+    checks: tuple[SentenceCheck, ...] = ()
 
     @property
     def cited(self) -> bool:
@@ -68,6 +89,24 @@ class Verified:
         """Whether a part is left open by the draft's own words, or too much of it is unconfirmed."""
         unconfirmed = self.flagged >= LEAST_UNCONFIRMED and self.flagged > MOST_UNCONFIRMED * self.claims
         return self.leaves_open or unconfirmed or any(span.cut for span in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceVerdict:
+    """What the passages say of one sentence.
+
+    Attributes:
+        claims: whether the sentence claims anything that a passage could carry.
+        id: of the passage that supports or contradicts it; None where all are silent.
+        quote: the sentence, item, row or line of that passage that says so, as it stands there; "" without one.
+        probability: 0 to 1, that the passages say it.
+    """
+
+    outcome: Outcome
+    claims: bool
+    id: str | None = None
+    quote: str = ""
+    probability: float = 0.0
 
 
 class Verifier:
@@ -88,6 +127,7 @@ class Verifier:
         self._language, self._weigh = language, weigh
         self._model = model or trained()
         self._checked = list[_Checked]()
+        self._checks = list[SentenceCheck]()
         self._quotes = 0
 
     def check(self, sentence: Sentence, claimed: Sequence[str]) -> tuple[tuple[str, ...], Check]:
@@ -100,12 +140,33 @@ class Verifier:
         if one.flagged and self._context and judge(one.claim, [self._context], [], self._model).supports:
             one.claims = one.flagged = False
         self._checked.append(one)
-        return one.citations, "confirmed" if one.citations else "unconfirmed" if one.flagged else "none"
+        check: Check = "confirmed" if one.citations else "unconfirmed" if one.flagged else "none"
+        self._checks.append(
+            SentenceCheck(sentence.said, tuple(claimed), one.citations, check, one.outcome, one.probability)
+        )
+        return one.citations, check
+
+    def consult(self, sentence: Sentence) -> SourceVerdict:
+        """Check a sentence that names no passage, as `check` does, and return which passage decides, by which words."""
+        citations, _ = self.check(sentence, ())
+        one = self._checked[-1]
+        source = self._sources[citations[0]] if citations else one.against
+        if source is None:
+            return SourceVerdict("silent", one.claims, probability=one.probability or 0.0)
+        unit = one.claim.align([source]).best
+        return SourceVerdict(
+            "supports" if citations else "contradicts",
+            True,
+            source.id,
+            unit.verbatim if unit else "",
+            one.probability or 0.0,
+        )
 
     def check_quote(self, span: Span) -> Iterator[Span]:
         """Yield a quote with the citations that hold: whole where the passage that it cites holds it to the letter."""
         if verbatim(span, self._passages):
             self._quotes += 1
+            self._checks.append(SentenceCheck(span.text, span.citations, span.citations, "confirmed", "supports", 1.0))
             yield replace(span, check="confirmed", mark=span.mark if (span.mark or "") in span.text else None)
             return
         for sentence in split(span.text):
@@ -129,6 +190,7 @@ class Verifier:
             leaves_open=any(
                 leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations
             ),
+            checks=tuple(self._checks),
         )
 
 
@@ -204,7 +266,11 @@ class Claims:
 
 
 class _Checked:
-    """A sentence with the citations that hold."""
+    """A sentence with the citations that hold.
+
+    Attributes:
+        against: the passage that contradicts it most likely, None where none was found to.
+    """
 
     def __init__(
         self,
@@ -219,6 +285,8 @@ class _Checked:
         self._sources = list(sources.values())
         self.claim = Claim(sentence.said, sentence.kind, language, weigh(sentence.said))
         self.claims = asserts(sentence, self.claim)
+        self.against: Source | None = None
+        self._against = float("-inf")
         self._best: Verdict | None = None
         sent = [sources[i] for i in claimed if i in sources]
         self.citations = tuple(s.id for s in self._supporting(sent, claimed))
@@ -238,11 +306,17 @@ class _Checked:
         # No passage speaks of it enough to be asked.
         return self._model.probability(self._best.score) if self._best else 0.0
 
+    @property
+    def outcome(self) -> Outcome | None:
+        return self._best.outcome if self._best else None
+
     def _judge(self, cited: Sequence[Source], *, claimed: bool = True) -> Verdict:
         others = [s for s in self._sources if s not in cited]
         found = judge(self.claim, cited, others, self._model, claimed=claimed)
         if self._best is None or found.score > self._best.score:
             self._best = found
+        if found.outcome == "contradicts" and found.score > self._against:
+            self.against, self._against = cited[0], found.score
         return found
 
     def _supporting(self, sent: Sequence[Source], claimed: Sequence[str]) -> Sequence[Source]:
@@ -259,8 +333,12 @@ class _Checked:
         elif not claimed and not self.claims:
             return ()
         for source in self._candidates(sent):
-            if self._judge([source], claimed=False).supports:
+            found = self._judge([source], claimed=False)
+            if found.supports:
                 return [source]
+            if found.outcome == "contradicts":
+                # Of what holds the most of its words first: another one that supports it merely shares some.
+                break
         return ()
 
     def _adding(self, sent: Sequence[Source]) -> Sequence[Source]:
@@ -274,4 +352,17 @@ class _Checked:
         return [s for _, _, s in sorted(found, key=lambda f: f[:2], reverse=True)[:3]]
 
 
-__all__ = ["LEAST_WORDS", "Claim", "Claims", "Source", "Verdict", "Verified", "Verifier", "judge", "verify"]
+__all__ = [
+    "LEAST_WORDS",
+    "Claim",
+    "Claims",
+    "Outcome",
+    "SentenceCheck",
+    "Source",
+    "SourceVerdict",
+    "Verdict",
+    "Verified",
+    "Verifier",
+    "judge",
+    "verify",
+]

@@ -163,11 +163,15 @@ class Text:
 
 
 class Unit(Text):
-    """A sentence, item, row or line of code; `above` are words of its heading, list introduction, head."""
+    """A sentence, item, row or line of code; `above` are words of its heading, list introduction, head.
 
-    def __init__(self, text: str, language: str, kind: str, above: frozenset[int]) -> None:
+    Attributes:
+        verbatim: it as it stands in its section.
+    """
+
+    def __init__(self, text: str, language: str, kind: str, above: frozenset[int], verbatim: str) -> None:
         super().__init__(text, language)
-        self.kind, self.above = kind, above
+        self.kind, self.above, self.verbatim = kind, above, verbatim
 
     @cached_property
     def all(self) -> frozenset[int]:
@@ -187,7 +191,7 @@ class Source:
         self.path = Text(path, language)
         self.text = passage.section
         self.units = list(_units(passage.section, language, self.path.own))
-        self.units.append(Unit(path, language, "heading", frozenset()))
+        self.units.append(Unit(path, language, "heading", frozenset(), next(reversed(passage.path), "")))
         self.flat = f"{flat(' › '.join(passage.path))} \n {flat(passage.section)}"
         self.index: dict[int, list[int]] = {}
         self.intro: dict[int, list[int]] = {}
@@ -230,12 +234,12 @@ def _units(section: str, language: str, path: frozenset[int]) -> Iterator[Unit]:
             for line in sentence.said.split("\n"):
                 if line.strip() and not line.startswith(("```", "~~~")):
                     count += 1
-                    yield Unit(line, language, "code", path | heading | intro)
+                    yield Unit(line, language, "code", path | heading | intro, line.strip())
             continue
         row = raw.startswith("|")
         item = not row and re.match(r"(?:[-*+]|\d{1,3}[.)])\s", raw) is not None
         kind = "heading" if sentence.kind == "heading" else "row" if row else "item" if item else "prose"
-        unit = Unit(sentence.said, language, kind, path | heading | (head if row else intro))
+        unit = Unit(sentence.said, language, kind, path | heading | (head if row else intro), raw.rstrip())
         count += 1
         yield unit
         if kind == "heading":

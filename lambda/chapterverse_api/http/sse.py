@@ -1,10 +1,14 @@
-"""Sends an answer as server-sent events `meta`, `delta`…, then `final` or `error`; or as one JSON document."""
+"""Sends an answer as server-sent events `meta`, `delta`…, then `final` or `error`; or as one JSON document.
+
+Another format has a writer of its own, see `completions`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from anyio import CancelScope, create_task_group, to_thread
 from pydantic import BaseModel
@@ -13,14 +17,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from chapterverse_api import rejections
-from chapterverse_api.contract import ChatResponse, Delta, Event, Events, Meta, StreamError
+from chapterverse_api.contract import ChatResponse, Delta, Event, Events, Meta, dump
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability import metrics
 
 MEDIA_TYPE = "text/event-stream"
 # `x-accel-buffering` tells nginx and similar proxies to pass on each event at once.
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-_NAMES: dict[type[BaseModel], str] = {Meta: "meta", Delta: "delta", ChatResponse: "final", StreamError: "error"}
+_NAMES: dict[type[BaseModel], str] = {Meta: "meta", Delta: "delta", ChatResponse: "final"}
 
 
 class IncompleteAnswer(Exception):
@@ -47,51 +51,77 @@ def final(events: Events) -> ChatResponse:
     return last
 
 
+def frame(event: Event) -> str:
+    """Return the server-sent event for a part of an answer."""
+    return f"event: {_NAMES[type(event)]}\ndata: {event.model_dump_json()}\n\n"
+
+
 class EventStream(StreamingResponse):
     """Streams an answer. The first event is made before the headers are sent, so an early failure is an HTTP error.
 
     `events` runs in worker threads, one step at a time. If the client disconnects, it is closed and `deadline` is cut,
-    which also ends a wait for the model.
+    which also ends a wait for the model. `write` returns the text that is sent for a part.
     """
 
-    def __init__(self, events: Events, deadline: Deadline) -> None:
+    def __init__(self, events: Events, deadline: Deadline, write: Callable[[Event], str] = frame) -> None:
         super().__init__((), media_type=MEDIA_TYPE, headers=_HEADERS)
         self._events = events
         self._deadline = deadline
+        self._write = write
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await _cancelling_on_disconnect(receive, self._deadline, partial(self._send, send))
+            await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope["path"], send))
         finally:
             # Shielded, because a disconnect cancels this task and the model would go on writing.
             with CancelScope(shield=True):
                 await to_thread.run_sync(self._events.close)
 
-    async def _send(self, send: Send) -> None:
+    async def _send(self, path: str, send: Send) -> None:
         first = await to_thread.run_sync(next, self._events, None)
         if first is None:
             raise IncompleteAnswer
-        self.body_iterator = iterate_in_threadpool(_frames(first, self._events, self._deadline))
+        self.body_iterator = iterate_in_threadpool(self._frames(first, path))
         await self.stream_response(send)
+
+    def _frames(self, first: Event, path: str) -> Iterator[str]:
+        turn_id = first.turn_id if isinstance(first, Meta) else None
+        last = first
+        try:
+            for last in chain((first,), self._events):
+                yield self._write(last)
+            if not isinstance(last, ChatResponse):
+                raise IncompleteAnswer
+        except Exception as error:
+            if self._deadline.is_cut:
+                return
+            rejection = rejections.report(error, turn_id=turn_id)
+            # After the final event a failure is only logged, because the reader has the whole answer.
+            if not isinstance(last, ChatResponse):
+                metrics.count_error()
+                yield rejection.event(path)
 
 
 class JsonAnswer(Response):
-    """Sends an answer as one JSON document. A disconnect ends `events` and `deadline` as for a stream."""
+    """Sends an answer as the JSON document that `write` returns. A disconnect ends the work as for a stream."""
 
-    def __init__(self, events: Events, deadline: Deadline) -> None:
+    def __init__(
+        self, events: Events, deadline: Deadline, write: Callable[[ChatResponse], dict[str, Any]] = dump
+    ) -> None:
         super().__init__()
         self._events = events
         self._deadline = deadline
+        self._write = write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
+        await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = await to_thread.run_sync(final, self._events)
-        await JSONResponse(answer.model_dump(mode="json"))(scope, receive, send)
+        await JSONResponse(self._write(answer))(scope, receive, send)
 
 
-async def _cancelling_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
+async def cancelling_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
     """Do the work. If the client disconnects meanwhile, cut the turn and ignore failures.
 
     Starlette's own way works on some servers only, and can't wake a waiting thread.
@@ -113,25 +143,3 @@ async def _watch(receive: Receive, deadline: Deadline, working: CancelScope) -> 
         pass
     deadline.cut()
     working.cancel()
-
-
-def _frames(first: Event, rest: Iterator[Event], deadline: Deadline) -> Iterator[str]:
-    turn_id = first.turn_id if isinstance(first, Meta) else None
-    last = first
-    try:
-        for last in chain((first,), rest):
-            yield _frame(last)
-        if not isinstance(last, ChatResponse):
-            raise IncompleteAnswer
-    except Exception as error:
-        if deadline.is_cut:
-            return
-        rejection = rejections.report(error, turn_id=turn_id)
-        # After the final event a failure is only logged, because the reader has the whole answer.
-        if not isinstance(last, ChatResponse):
-            metrics.count_error()
-            yield _frame(StreamError(code=rejection.code, message=rejection.message, retryable=rejection.retryable))
-
-
-def _frame(event: Event | StreamError) -> str:
-    return f"event: {_NAMES[type(event)]}\ndata: {event.model_dump_json()}\n\n"

@@ -9,21 +9,27 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from pathlib import Path
 from queue import Full, Queue
 from threading import Lock, Thread
 from traceback import extract_tb
 from typing import Any, Literal, TextIO
 
+from chapterverse.model import utc_now
+
 Name = Literal[
     "query_received",
+    "query_state",
     "embedding_generated",
     "retrieval_performed",
     "results_ranked",
+    "results_filtered",
+    "context_prepared",
     "response_generated",
+    "response_summary",
     "response_sent",
     "feedback_received",
+    "tool_called",
     "error",
 ]
 
@@ -55,8 +61,8 @@ def event(
     Args:
         turn_id: the event's turn; None before a turn starts.
         execution_time: seconds since the start of the turn.
-        fields: ids, counts, timings and outcomes; a question or comment only with `Settings.log_questions`, never a
-            selection or an answer.
+        fields: ids, counts, timings and outcomes; a question or comment only with `Settings.log_questions`, an answer
+            only with `Settings.log_answers`, never a selection.
     """
     head = {"event": name, "turn_id": turn_id, "thread_id": thread_id, "execution_time": execution_time}
     write(head | fields, logging.ERROR if name == "error" else logging.INFO)
@@ -157,5 +163,4 @@ class Complaints:
 
 
 def _line(fields: Mapping[str, Any]) -> str:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return json.dumps({"time": now, "request_id": request_id.get(), **fields})
+    return json.dumps({"time": utc_now("milliseconds"), "request_id": request_id.get(), **fields})

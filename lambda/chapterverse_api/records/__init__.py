@@ -19,6 +19,8 @@ from chapterverse_api.records.types import (
     StoredRating,
     StoredThread,
     StoredTurn,
+    TurnRecord,
+    UnavailableRecords,
 )
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "StoredRating",
     "StoredThread",
     "StoredTurn",
+    "TurnRecord",
+    "UnavailableRecords",
     "days_of",
     "new_thread_id",
     "open_records",
@@ -41,22 +45,28 @@ def open_records(settings: Settings) -> Records | None:
     """Return what `settings.records` names, not connected yet; None if it names nothing.
 
     Raises:
-        ConfigurationError: it names no database that this release knows, its package is missing, or
+        ConfigurationError: it names no database that this release knows, its address can't be read, or
             `settings.records_days` is no number of days.
+        RecordsFault: its package is missing, or no region is named.
     """
-    from chapterverse_api.records.table import Table, postgres_database, sqlite_database
-
     kind, _, place = settings.records.partition(":")
     days = days_of(settings)
     if not settings.records:
         return None
+    if kind == "dynamodb" and place:
+        from chapterverse_api.records.dynamodb import DynamoRecords
+
+        return DynamoRecords.open(place, days)
+    from chapterverse_api.records.table import Table, postgres_database, sqlite_database
+
     if kind == "sqlite" and place:
         return Table(sqlite_database(Path(place)), days)
     if kind in ("postgres", "postgresql") and place:
         return Table(postgres_database(settings.records), days)
     # What it names instead may hold a password.
     raise ConfigurationError(
-        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH or postgresql://USER:PASSWORD@HOST/NAME."
+        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH, postgresql://USER:PASSWORD@HOST/NAME or "
+        "dynamodb:TABLE."
     )
 
 

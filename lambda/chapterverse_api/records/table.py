@@ -3,7 +3,8 @@
 A row of `conversations` is a turn or the summary of a thread, in the terms of an index's chunk as far as it has them:
 `type` "turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the
 turn's id, `timestamp` when it was written and `created_at` from when its age counts. A summary is as old as the oldest
-turn in it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest.
+turn in it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest, as that of a turn is
+its own number.
 
 A row of `feedback` is a turn's rating: a second one takes the place of the first. Its `scope` is the thread's, where
 the turn is kept by then. Its age counts from that of its turn, so that no comment outlives its subject.
@@ -20,12 +21,19 @@ from pathlib import Path
 from chapterverse.database import Database, Faults, Row, Statements
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
-from chapterverse_api.records.types import TURNS, CitedSource, RecordsFault, StoredRating, StoredThread, StoredTurn
+from chapterverse_api.records.types import (
+    LONGEST,
+    TURNS,
+    CitedSource,
+    RecordsFault,
+    StoredRating,
+    StoredThread,
+    StoredTurn,
+    time_text,
+)
 
 #: Rows of any thread that a write removes at most, when they are too old.
 SWEPT = 100
-#: Turns that are kept of one thread at most.
-LONGEST = 200
 
 _TABLE = """
     CREATE TABLE IF NOT EXISTS conversations (
@@ -41,6 +49,7 @@ _TABLE = """
         cited TEXT NOT NULL,
         created_at CHAR(27) NOT NULL,
         timestamp CHAR(27) NOT NULL,
+        summary_index BIGINT NOT NULL DEFAULT 0,
         UNIQUE (scope, type, chunk_id)
     )
 """
@@ -49,11 +58,23 @@ _INDEXES = (
     "CREATE INDEX IF NOT EXISTS conversations_thread ON conversations (scope, type, id)",
 )
 
-_COLUMNS = "id, type, chunk_id, chunk_index, question, text, status, cited"
+#: Tables of an earlier release had neither numbers of turns nor `summary_index`. Their summaries are made anew.
+_UPGRADE = (
+    "ALTER TABLE conversations ADD COLUMN summary_index BIGINT NOT NULL DEFAULT 0",
+    "DELETE FROM conversations WHERE type = 'summary'",
+    """
+    UPDATE conversations SET chunk_index = (
+        SELECT count(*) FROM conversations AS earlier
+        WHERE earlier.scope = conversations.scope AND earlier.id <= conversations.id
+    )
+    """,
+)
+
+_COLUMNS = "id, type, chunk_id, chunk_index, question, text, status, cited, summary_index"
 _READ = f"""
     SELECT * FROM (
         SELECT {_COLUMNS} FROM conversations WHERE scope = ? AND type = 'turn' AND created_at >= ?
-        ORDER BY id DESC LIMIT {TURNS}
+        ORDER BY id DESC LIMIT ?
     ) AS turns
     UNION ALL
     SELECT {_COLUMNS} FROM conversations WHERE scope = ? AND type = 'summary' AND created_at >= ?
@@ -61,7 +82,9 @@ _READ = f"""
 _APPEND = """
     INSERT INTO conversations
         (scope, type, chunk_id, chunk_index, source, question, text, status, cited, created_at, timestamp)
-    VALUES (?, 'turn', ?, 0, 'chat', ?, ?, ?, ?, ?, ?) ON CONFLICT (scope, type, chunk_id) DO NOTHING
+    SELECT ?, 'turn', ?, coalesce(max(chunk_index), 0) + 1, 'chat', ?, ?, ?, ?, ?, ? FROM conversations
+    WHERE scope = ? AND type = 'turn'
+    ON CONFLICT (scope, type, chunk_id) DO NOTHING
 """
 _SHORTEN = """
     DELETE FROM conversations WHERE scope = ? AND type = 'turn' AND id <= (
@@ -77,11 +100,11 @@ _FIRST_SUMMARY = """
     INSERT INTO conversations
         (scope, type, chunk_id, chunk_index, source, question, text, status, cited, created_at, timestamp)
     SELECT ?, 'summary', '', ?, 'chat', '', ?, '', '[]', min(created_at), ? FROM conversations
-    WHERE scope = ? AND type = 'turn' AND id <= ? AND created_at >= ? GROUP BY scope
+    WHERE scope = ? AND type = 'turn' AND chunk_index <= ? AND created_at >= ? GROUP BY scope
     ON CONFLICT (scope, type, chunk_id) DO NOTHING
 """
 _NEXT_SUMMARY = """
-    UPDATE conversations SET text = ?, chunk_index = ?, timestamp = ?
+    UPDATE conversations SET text = ?, chunk_index = ?, timestamp = ?, summary_index = summary_index + 1
     WHERE scope = ? AND type = 'summary' AND chunk_index = ?
 """
 _FORGET = "DELETE FROM conversations WHERE scope = ?"
@@ -111,7 +134,8 @@ _RATE = """
         created_at = excluded.created_at, timestamp = excluded.timestamp
 """
 _READ_RATINGS = """
-    SELECT f.turn_id, f.rating, f.reason, f.comment, f.timestamp, c.question, c.text, c.status, c.cited, c.id
+    SELECT f.turn_id, f.rating, f.reason, f.comment, f.timestamp, c.question, c.text, c.status, c.cited,
+        c.chunk_index
     FROM feedback AS f LEFT JOIN conversations AS c
         ON c.chunk_id = f.turn_id AND c.type = 'turn' AND c.created_at >= ?
     WHERE f.created_at >= ? ORDER BY f.timestamp DESC, f.turn_id LIMIT ?
@@ -137,7 +161,7 @@ _OF_SQLITE: Faults = {
     "text": RecordsFault("The conversations in {place} can't be used (a text can't be stored)."),
 }
 _OF_POSTGRES: Faults = {
-    "missing": ConfigurationError('Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".'),
+    "missing": RecordsFault('Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".'),
     "address": ConfigurationError(
         "CHAPTERVERSE_RECORDS is no address of a Postgres database: write postgresql://USER:PASSWORD@HOST/NAME, the "
         "password percent-encoded."
@@ -169,29 +193,32 @@ class Table:
         self._clock = clock
 
     def append(self, thread_id: str, turn: StoredTurn) -> None:
-        scope, now, oldest = _scope(thread_id), _time_text(self._clock()), self._oldest()
+        scope, now, oldest = _scope(thread_id), time_text(self._clock()), self._oldest()
         cited = json.dumps([astuple(place) for place in turn.cited])
-        row = (scope, turn.turn_id, sound(turn.question), sound(turn.answer), turn.status, cited, now, now)
+        row = (scope, turn.turn_id, sound(turn.question), sound(turn.answer), turn.status, cited, now, now, scope)
 
         def write(db: Statements) -> None:
+            # Two tabs must not number their turns alike.
+            db.lock(f"chapterverse.{scope}")
             db.change(_APPEND, row)
             db.change(_SHORTEN, (scope, scope, LONGEST))
             _sweep(db, oldest, SWEPT)
 
         self._database.run(write)
 
-    def thread(self, thread_id: str) -> StoredThread:
-        values = (_scope(thread_id), self._oldest()) * 2
+    def thread(self, thread_id: str, turns: int = TURNS) -> StoredThread:
+        scope, oldest = _scope(thread_id), self._oldest()
+        values = (scope, oldest, turns, scope, oldest)
         rows = self._database.run(lambda db: db.rows(_READ, values), otherwise=list[Row](), reading=True)
         try:
-            turns = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
+            found = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
         except (TypeError, ValueError) as error:
             raise _foreign() from error
-        summary = next(((row[5], row[3]) for row in rows if row[1] == "summary"), ("", 0))
-        return StoredThread(tuple(turns), *summary)
+        summary = next(((row[5], row[3], row[8]) for row in rows if row[1] == "summary"), ("", 0, 0))
+        return StoredThread(tuple(found), *summary)
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
-        scope, now, oldest, text = _scope(thread_id), _time_text(self._clock()), self._oldest(), sound(summary)
+        scope, now, oldest, text = _scope(thread_id), time_text(self._clock()), self._oldest(), sound(summary)
 
         def write(db: Statements) -> int:
             # One that is too old to be read would be in the way of its successor.
@@ -203,7 +230,7 @@ class Table:
         return bool(self._database.run(write))
 
     def rate(self, rating: StoredRating) -> None:
-        now, oldest = _time_text(self._clock()), self._oldest()
+        now, oldest = time_text(self._clock()), self._oldest()
 
         def write(db: Statements) -> None:
             # A turn that is too old is not known any more.
@@ -238,7 +265,7 @@ class Table:
 
     def _oldest(self, days: int | None = None) -> str:
         """Return the time before which everything is too old."""
-        return _time_text(self._clock() - timedelta(days=self._days if days is None else days))
+        return time_text(self._clock() - timedelta(days=self._days if days is None else days))
 
 
 def sqlite_database(path: Path, patience: float = 2.0) -> Database:
@@ -267,7 +294,7 @@ def postgres_database(uri: str) -> Database:
 def _prepare(db: Statements, make: bool) -> bool:
     """Return whether the tables are there, after making what is missing if that is asked for.
 
-    Where an earlier release made one of them, the other is made in any case.
+    What an earlier release did not make is made in any case.
     """
     names = ("conversations", "feedback")
     if not make and not db.tables(*names):
@@ -278,7 +305,17 @@ def _prepare(db: Statements, make: bool) -> bool:
     if db.tables(*names) < len(names):
         for statement in (_TABLE.format(identity=db.identity), _RATING_TABLE, *_INDEXES, *_RATING_INDEXES):
             db.change(statement)
+    if not _is_current(db):
+        db.lock("chapterverse.conversations")
+        if not _is_current(db):
+            for statement in _UPGRADE:
+                db.change(statement)
     return True
+
+
+def _is_current(db: Statements) -> bool:
+    """Whether the table has all columns; one that is not ours stays as it is."""
+    return not db.has_column("conversations", "chunk_index") or db.has_column("conversations", "summary_index")
 
 
 def _sweep(db: Statements, oldest: str, most: int) -> int:
@@ -293,13 +330,8 @@ def _scope(thread_id: str) -> str:
     return f"entity:{thread_id}"
 
 
-def _time_text(time: datetime) -> str:
-    """Return ISO 8601 UTC, always of the same length, so that texts sort as times do."""
-    return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
-
-
 def _turn(row: Row) -> StoredTurn:
-    number, _, turn_id, _, question, text, status, cited = row
+    _, _, turn_id, number, question, text, status, cited, _ = row
     return StoredTurn(turn_id, question, text, status, tuple(CitedSource(*c) for c in json.loads(cited)), number)
 
 
@@ -307,5 +339,5 @@ def _rating(row: Row) -> StoredRating:
     turn_id, rating, reason, comment, at, question, text, status, cited, number = row
     turn = None
     if number is not None:
-        turn = _turn((number, "turn", turn_id, 0, question, text, status, cited))
+        turn = _turn((0, "turn", turn_id, number, question, text, status, cited, 0))
     return StoredRating(turn_id, rating, reason, comment, at, turn)

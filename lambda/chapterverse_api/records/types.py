@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 
 from chapterverse.errors import ChapterVerseError
 
@@ -11,8 +12,10 @@ if TYPE_CHECKING:
     from chapterverse_api.generation import ChatMessage
 
 
-#: Of a thread's turns so many are read: the latest.
+#: Of a thread's turns so many are read where nothing else is asked for: the latest.
 TURNS = 12
+#: Turns that are kept of one thread at most.
+LONGEST = 200
 
 
 class RecordsFault(ChapterVerseError):
@@ -28,12 +31,25 @@ class CitedSource:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """A message of a kept turn.
+
+    Attributes:
+        turn_index: its place among all messages that were ever kept of its thread, from 0.
+    """
+
+    role: Literal["user", "assistant"]
+    turn_index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredTurn:
     """A question and its answer.
 
     Attributes:
         status: of the answer, as in a `ChatResponse`.
-        number: its place among all turns that were ever kept; 0 before it is.
+        number: its place among all turns that were ever kept of its thread, from 1; 0 before it is kept.
     """
 
     turn_id: str
@@ -49,6 +65,12 @@ class StoredTurn:
 
         return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
 
+    @property
+    def records(self) -> tuple[TurnRecord, TurnRecord]:
+        """Return the question and the answer as documents of the type `turn`."""
+        index = 2 * (self.number - 1)
+        return TurnRecord("user", index, self.question), TurnRecord("assistant", index + 1, self.answer)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredThread:
@@ -58,11 +80,18 @@ class StoredThread:
         turns: the latest, oldest first.
         summary: of all up to the turn of the number `through`; empty where there is none yet.
         through: 0 where there is no summary.
+        summary_index: how many summaries of the thread came before this one.
     """
 
     turns: tuple[StoredTurn, ...] = ()
     summary: str = ""
     through: int = 0
+    summary_index: int = 0
+
+    @property
+    def turn_range(self) -> tuple[int, int] | None:
+        """The `turn_index` of the first and of the last message in the summary; None where there is none."""
+        return (0, 2 * self.through - 1) if self.through else None
 
     @property
     def news(self) -> tuple[StoredTurn, ...]:
@@ -100,8 +129,8 @@ class Records(Protocol):
         """Keep a turn, once whatever its number of calls, and remove some of what is too old in any thread."""
         ...
 
-    def thread(self, thread_id: str) -> StoredThread:
-        """Return what is kept of a thread; an empty one where there is nothing."""
+    def thread(self, thread_id: str, turns: int = TURNS) -> StoredThread:
+        """Return what is kept of a thread, with so many of its latest turns; an empty one where there is nothing."""
         ...
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
@@ -127,3 +156,20 @@ class Records(Protocol):
     def expire(self, days: int) -> int:
         """Remove what is older in all threads; return how many turns, summaries and ratings it was."""
         ...
+
+
+class UnavailableRecords:
+    """Records that can't be opened: every method raises the reason. Implements `Records`."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def _fail(self, *_: object, **__: object) -> NoReturn:
+        raise RecordsFault(self._reason)
+
+    append = thread = summarize = rate = rated = forget = expire = _fail
+
+
+def time_text(time: datetime) -> str:
+    """Return ISO 8601 UTC, always of the same length, so that texts sort as times do."""
+    return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"

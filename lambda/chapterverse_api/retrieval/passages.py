@@ -7,6 +7,7 @@ handed on is the section around it. Neighbors come from the same section alone: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from chapterverse.calibration import Question
 from chapterverse.model import Chunk
@@ -25,6 +26,17 @@ WIDENED, MOST = 5, 10
 #: Sections that are handed on whatever they hold; a further one must hold this share of what the best one of all holds
 #: of the question's words, by idf. On 81 labelled answers that left out 57 of 536 sections, of which 5 were used.
 SURE, LEAST_SHARE = 4, 0.6
+#: The stages between a search and the sources of an answer.
+#:
+#:     verdict     the docs hold no answer
+#:     evidence    the chunk hardly speaks of what was asked
+#:     unsure      the docs only perhaps hold an answer, and enough others rank before it
+#:     section     a better one is of the same section, or has the same text
+#:     limit       the question wants fewer sources, or there are ten
+#:     relevance   its section says hardly anything of the question
+#:     budget      the passages before it fill the budget of tokens
+Omission: TypeAlias = Literal["verdict", "evidence", "unsure", "section", "limit", "relevance", "budget"]
+
 #: Bytes of a token, as texts are cut (see `chapterverse.indexing.chunking`): near enough for a budget.
 _BYTES = 3.6
 
@@ -42,6 +54,21 @@ def chosen(candidates: Iterable[Candidate], top_k: int | None) -> list[Candidate
             best[section(candidate.chunk)] = candidate
             texts.add(text)
     return list(best.values())[: top_k or MOST]
+
+
+def omissions(candidates: Sequence[Candidate], *stages: tuple[Omission, Iterable[Candidate]]) -> dict[str, Omission]:
+    """Return by chunk id the stage that left a candidate out; those that passed them all are missing.
+
+    Args:
+        stages: each with the candidates that passed it, in order.
+    """
+    reasons = dict[str, Omission]()
+    for stage, passing in stages:
+        ids = {c.chunk.chunk_id for c in passing}
+        for c in candidates:
+            if c.chunk.chunk_id not in ids:
+                reasons.setdefault(c.chunk.chunk_id, stage)
+    return reasons
 
 
 def relevant(kept: Sequence[Candidate], made: Sequence[Passage], question: Question) -> list[Candidate]:
@@ -81,7 +108,7 @@ def passages(
         held.update(c.text for c in around)
         left -= sum(map(_tokens, around))
         own = sum(section(c) == section(candidate.chunk) for c in pages[candidate.chunk.source_file_path])
-        made.append(_passage(str(number), candidate, url(candidate.chunk), around, whole=len(around) == own))
+        made.append(_passage(str(number), candidate, url(candidate.chunk) or None, around, whole=len(around) == own))
     return made
 
 
@@ -102,7 +129,7 @@ def _tokens(chunk: Chunk) -> int:
     return round(len(chunk.text.encode()) / _BYTES)
 
 
-def _passage(number: str, candidate: Candidate, url: str, around: Sequence[Chunk], *, whole: bool) -> Passage:
+def _passage(number: str, candidate: Candidate, url: str | None, around: Sequence[Chunk], *, whole: bool) -> Passage:
     chunk = candidate.chunk
     return Passage(
         id=number,

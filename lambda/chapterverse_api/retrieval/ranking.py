@@ -128,6 +128,17 @@ def rank(
     return list(varied(rated))
 
 
+def contributions(components: Mapping[str, float]) -> dict[str, float]:
+    """Return what each component adds to a rank of 0 to 1, without those that add nothing.
+
+    The rest of the rank is what a reranker, a memory or a second search made of it.
+    """
+    added = {"fused": components.get("fused", 0.0) / _MOST}
+    added |= {name: weight * components.get(name, 0.0) / _MOST for name, weight in WEIGHTS.items()}
+    added |= {"again": components.get("again", 0.0)}
+    return {name: value for name, value in added.items() if value}
+
+
 def varied(rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MOST) -> Iterator[Ranked]:
     """Yield rated hits best first; what was nearly said before is pushed back, what was said before left out."""
     heap = [(-value, hit.chunk.chunk_id, 0, value, hit, parts) for value, hit, parts in rated]

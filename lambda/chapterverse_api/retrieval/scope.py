@@ -6,12 +6,12 @@ answer, and the answer says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from chapterverse.embedding import Embedder
-from chapterverse.filters import Asked, In, all_of, fields, readdressed
-from chapterverse.model import Chunk
+from chapterverse.filters import And, Asked, In, all_of, fields, readdressed
+from chapterverse.model import MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.contract import ChatQuery
@@ -20,6 +20,7 @@ from chapterverse_api.conversation.history import Subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.follow_up import search_follow_up
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
@@ -51,12 +52,14 @@ def search_in_scope(
     embedder: Embedder | None,
     reranker: Reranker | None,
     deadline: Deadline,
+    progress: QueryProgress,
 ) -> ScopedResults:
     """Search for a question in the version and language of the reader's page.
 
     Args:
         back_reference: whether the question points back at the conversation.
         subject: what it points at then.
+        progress: the question's states.
 
     Raises:
         ClientDisconnected: the reader left before the reranker was asked.
@@ -67,17 +70,18 @@ def search_in_scope(
     language = query.language or _language_of(question, page, snapshot)
     # An explicit language filter wins.
     languages = () if "language" in fields(query.filters) else _read_by(language, snapshot)
-    narrow = all_of(query.filters, In("language", languages)) if languages else query.filters
+    wide = all_of(query.filters, *_of_documents(query.filters, snapshot))
+    narrow = all_of(wide, In("language", languages)) if languages else wide
     elsewhere: set[str] = set()
 
     def filtered(text: str, filters: Asked | None, after: Retrieval | None = None) -> Retrieval:
         where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
-        return retrieve(snapshot, embedder, text, filters=where, here=page_of(page), after=after)
+        return retrieve(snapshot, embedder, text, filters=where, here=page_of(page), after=after, progress=progress)
 
     def search(text: str) -> Retrieval:
         found = filtered(text, narrow)
         if languages and found.verdict == "no":
-            anywhere = filtered(text, query.filters, after=found)
+            anywhere = filtered(text, wide, after=found)
             if anywhere.answerable:
                 elsewhere.add(text)
                 return anywhere
@@ -91,12 +95,21 @@ def search_in_scope(
     return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
 
 
+def _of_documents(filters: Asked | None, snapshot: Snapshot) -> Iterator[In]:
+    """Yield filters that leave out memories, and documents of one entity unless a filter names their scope."""
+    kinds, scopes = snapshot.values("type"), snapshot.values("scope")
+    if MEMORY in kinds:
+        yield In("type", tuple(kind for kind in kinds if kind != MEMORY))
+    if len(scopes) > 1 and "scope" not in fields(filters):
+        yield In("scope", ("global",))
+
+
 def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:
     """Return the chunk at one of these addresses that is likest to a text, else the first; None without an address."""
     if not held:
         return None
     vector = lexical.query_vector(text, snapshot.head.languages)
-    hits = snapshot.search_lexical(vector, 1, In("url", tuple(held)))
+    hits = snapshot.search_lexical(vector, 1, And((In("url", tuple(held)), In("type", (PAGE,)))))
     return hits[0].chunk if hits else snapshot.page(min(held), "url")[0]
 
 

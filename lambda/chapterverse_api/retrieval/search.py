@@ -10,14 +10,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 
 from chapterverse.calibration import Calibration, Matching, Question, read_question
 from chapterverse.embedding import Embedder
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.filters import Asked, In, all_of, resolve
+from chapterverse.net.retry import observing_retries
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
+from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval import memories, ranking
 from chapterverse_api.retrieval.answerability import Verdict, answer_features, answerability, verdict
 from chapterverse_api.retrieval.candidates import Candidate as Candidate
@@ -87,16 +88,17 @@ class Retrieval:
         return self.verdict == "yes"
 
     @property
-    def strong(self) -> tuple[Candidate, ...]:
-        """The candidates that may be answered from: those with evidence, and those that rank near the best.
-
-        They are few where the answer is only perhaps there, and none where it is not.
-        """
+    def related(self) -> tuple[Candidate, ...]:
+        """The candidates with evidence, and those that rank near the best."""
         near = RELATED * max((c.rank for c in self.candidates), default=0.0)
-        related = (c for c in self.candidates if c.evidence >= self.calibration.floor or c.rank >= near)
+        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.rank >= near)
+
+    @property
+    def strong(self) -> tuple[Candidate, ...]:
+        """The candidates to answer from: few where the answer is only perhaps there, none where it is not."""
         if self.verdict == "no":
             return ()
-        return tuple(related if self.verdict == "yes" else islice(related, UNSURE))
+        return self.related if self.verdict == "yes" else self.related[:UNSURE]
 
     @property
     def evidence(self) -> float:
@@ -115,6 +117,7 @@ def retrieve(
     after: Retrieval | None = None,
     now: datetime | None = None,
     weight: float | None = None,
+    progress: QueryProgress | None = None,
 ) -> Retrieval:
     """Search one generation of the index.
 
@@ -126,6 +129,7 @@ def retrieve(
         after: an earlier search for the same question, which embedded it, or failed to, once for both.
         now: by which the age of memories is taken; the present where it is left out.
         weight: share of the dense side in the fusion; the index's own where it is left out.
+        progress: the question's states, which a search takes on to `searching`.
 
     Raises:
         InputError: the vector is not of the index's size.
@@ -138,14 +142,23 @@ def retrieve(
     if vector is not None:
         _check_vector(vector, head.embedder.size)
     failures: dict[str, ProviderError] = {**after.failures} if after else {}
+    progress = progress or QueryProgress("", logged=False)
+    progress.enter("embedding")
     if after is not None:
         vector = after.vector
-    elif vector is None and question is not None and embedder is not None:
+    elif vector is not None:
+        progress.model = head.embedder.name
+    elif question is not None and embedder is not None:
         try:
-            vector = embedder.embed_query(meant)
+            with observing_retries(progress.retry):
+                vector = embedder.embed_query(meant)
+            progress.model = embedder.card.name
         except ProviderError as error:
             failures["embedder"] = error
+            # The question goes on by its words.
+            progress.retry()
         stages.end("embed")
+    progress.enter("searching")
 
     by_words = _by_words(asked, frame, filters, snapshot)
     by_meaning = snapshot.search_dense(vector, CANDIDATES, resolve(filters, snapshot)) if vector is not None else []

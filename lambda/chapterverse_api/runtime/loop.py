@@ -73,7 +73,8 @@ class Loop:
             scope, body = request.scope, request.body
         except Rejection as rejection:
             app = rejection.response()
-        self._asyncio.run_until_complete(_stream(app, scope, StreamedResponse(self._api, invocation, body), invocation))
+        response = StreamedResponse(self._api, invocation, body, scope.get("path", ""))
+        self._asyncio.run_until_complete(_stream(app, scope, response, invocation))
 
     def _next(self) -> Invocation:
         for pause in _PAUSES:

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from starlette.types import Message
 
 from chapterverse_api import rejections
-from chapterverse_api.contract import StreamError
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.runtime.api import Invocation, RuntimeApi, RuntimeFault
@@ -20,7 +19,9 @@ SPARE_SECONDS = 1.0
 # Lambda's separator between head and body.
 _BREAK = b"\0" * 8
 _LATE = Rejection(503, "too_late", "The answer took longer than this service may take.", retryable=True)
-_LATE_EVENT = StreamError(code=_LATE.code, message=_LATE.message, retryable=_LATE.retryable)
+#: How the last message of a stream begins or ends.
+_FIRST_BYTES = (b"event: final", b"event: error", b'data: {"error"')
+_LAST_BYTES = b"data: [DONE]\n\n"
 
 
 class StreamedResponse:
@@ -29,8 +30,9 @@ class StreamedResponse:
     The response starts with its first body byte; until then a failure can become a clean error response.
     """
 
-    def __init__(self, api: RuntimeApi, invocation: Invocation, body: bytes) -> None:
+    def __init__(self, api: RuntimeApi, invocation: Invocation, body: bytes, path: str = "") -> None:
         self._api = api
+        self._path = path
         self._invocation = invocation
         self._request: Message | None = {"type": "http.request", "body": body, "more_body": False}
         self._head = b""
@@ -86,10 +88,10 @@ class StreamedResponse:
 
     async def _say_late(self) -> None:
         if not self._is_open:
-            await _LATE.response()({"type": "http"}, self.receive, self.send)
+            await _LATE.response()({"type": "http", "path": self._path}, self.receive, self.send)
             return
         if self._is_events and not self._has_last_event:
-            self._write(f"event: error\ndata: {_LATE_EVENT.model_dump_json()}\n\n".encode())
+            self._write(_LATE.event(self._path).encode())
         # Any other half response must not look complete.
         self._close("" if self._has_last_event else _LATE.code, _LATE.message)
 
@@ -98,7 +100,7 @@ class StreamedResponse:
             return
         # A message always contains whole frames.
         self._has_last_event = self._has_last_event or (
-            self._is_events and data.startswith((b"event: final", b"event: error"))
+            self._is_events and (data.startswith(_FIRST_BYTES) or data.endswith(_LAST_BYTES))
         )
         try:
             if not self._is_open:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, site, transfer
+from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, schema, site, trace, transfer
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -31,7 +31,9 @@ for command in (
     index.index,
     ask.search,
     ask.ask,
+    trace.trace,
     ask.serve,
+    ask.mcp,
     index.status,
     evaluate.eval_,
     calibrate.calibrate,
@@ -43,6 +45,7 @@ for command in (
     transfer.repair,
     feedback.feedback,
     forget.forget,
+    schema.schema,
 ):
     app.command(command.__name__.rstrip("_"))(command)
 

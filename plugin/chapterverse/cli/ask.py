@@ -1,4 +1,4 @@
-"""Commands `search`, `ask` and `serve`. Each loads the service when it runs."""
+"""Commands `search`, `ask`, `serve` and `mcp`. Each loads the service when it runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def search(
     for row, result in zip(rows, results, strict=True):
         typer.echo(f"{row.question}\n")
         for hit in result["results"]:
-            typer.echo(f"{hit['rank']:3} {hit['score']:.2f}  {_name(hit)}\n          {hit['url']}")
+            typer.echo(f"{hit['rank']:3} {hit['score']:.2f}  {name_of(hit)}\n          {hit['url']}")
 
 
 def ask(
@@ -69,6 +69,9 @@ def ask(
             "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
         ),
     ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
+    ] = None,
     as_json: Json = False,
     store: Store = None,
     site: Site = None,
@@ -82,9 +85,9 @@ def ask(
     if question is None and selected_text is None:
         raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
-    earlier = _conversation(history) if history else None
+    earlier = conversation_from(history) if history else None
     answer = service.answer(
-        query=question, selected_text=selected_text, page_url=page_url, conversation_history=earlier
+        query=question, selected_text=selected_text, page_url=page_url, conversation_history=earlier, output=schema
     )
     if as_json:
         print_json(answer)
@@ -95,7 +98,7 @@ def ask(
     _print_answer(answer)
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
     for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
-        typer.echo(f"[{place.get('id', '·')}] {_name(place)}  {place['url'] or ''}")
+        typer.echo(f"[{place.get('id', '·')}] {name_of(place)}  {place['url'] or ''}")
 
 
 def serve(
@@ -142,6 +145,17 @@ def serve(
             typer.echo(f"Warning: {warning}", err=True)
         typer.echo(f"Listening at {origin}/ (Ctrl-C ends it)", err=True)
         entry_points.run(application, listening)
+
+
+def mcp(store: Store = None, site: Site = None, docs_version: Version = None, embedder: Embedder = None) -> None:
+    """Answer a program over the Model Context Protocol.
+
+    The program starts this command, and speaks with it by standard input and output. The log goes to standard error.
+    """
+    service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
+    # Nothing but messages may go to standard output, whatever a library prints.
+    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    service.serve_mcp(sys.stdin.buffer, out)
 
 
 def _questions(question: str | None, file: Path | None) -> list[QuestionRow]:
@@ -202,11 +216,11 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _name(place: dict[str, Any]) -> str:
+def name_of(place: dict[str, Any]) -> str:
     return " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
 
 
-def _conversation(file: Path) -> Any:
+def conversation_from(file: Path) -> Any:
     """Return the messages of a file; the service checks their form.
 
     Raises:
@@ -239,7 +253,7 @@ def _print_answer(answer: dict[str, Any]) -> None:
             number = segment["citations"][0]
             if segment["mark"]:
                 console.print(Text(" ".join(segment["mark"].split()), style="bold green"))
-            title = Text(f"[{number}] {_name(places[number])}", style="bold cyan")
+            title = Text(f"[{number}] {name_of(places[number])}", style="bold cyan")
             console.print(Panel(Markdown(segment["text"]), title=title, title_align="left", border_style="cyan"))
         # The frame has the heading that stands over a quote.
         elif not (segment["kind"] == "framing" and headed):

@@ -15,7 +15,9 @@ from chapterverse.settings import Settings
 Records = Annotated[
     str | None,
     typer.Option(
-        "--records", help="Where conversations are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"
+        "--records",
+        help="Where conversations are kept: sqlite:PATH, postgresql://HOST/NAME or dynamodb:TABLE.",
+        metavar="URI",
     ),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,7 @@ from chapterverse.errors import IndexCorrupt
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona_lookup import find_persona, no_pages, persona_source
+from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Head, Scope, Source, slug
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
@@ -38,6 +39,12 @@ from chapterverse.store import only_scope, open_store
 Persona = Annotated[
     str | None,
     typer.Option("--persona", help="Tells the chat how to speak; else persona.md in PATH or here.", metavar="FILE"),
+]
+Knowledge = Annotated[
+    str | None,
+    typer.Option(
+        "--knowledge", help="Folder with persona, faq and memory; else knowledge in PATH with --source.", metavar="DIR"
+    ),
 ]
 
 
@@ -53,6 +60,7 @@ def index(
     exclude: Exclude = None,
     include: Include = None,
     persona: Persona = None,
+    knowledge: Knowledge = None,
     ledger: Ledger = None,
     embedder: Embedder = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done and change nothing.")] = False,
@@ -66,32 +74,39 @@ def index(
     Only what changed is read, only what is new is embedded, and what is gone is removed.
     """
     settings = settings_from(
-        store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url, persona=persona
+        store,
+        site,
+        docs_version,
+        ledger=ledger,
+        embedder=embedder,
+        base_url=base_url,
+        persona=persona,
+        knowledge=knowledge,
     )
     if not dry_run:
         publish_policy.check(settings)
     address = settings.base_url or None
-    docs = path if source else None
-    persona_file = find_persona(settings.persona, docs, Path())
+    documents = Documents.of(settings, path if source else None, Path())
     if source:
-        reading = read_sources(path, address, slugs, no_pages(persona_file, path), include or (), exclude or ())
+        reading = read_sources(path, address, slugs, documents.no_pages, include or (), exclude or ())
     else:
         reading = read_site(path, address, include or (), exclude or ())
-    sources = (*reading.sources, *([persona_source(persona_file, reading.base_url, docs)] if persona_file else []))
-    scope, others = _scope(settings, reading)
+    others, warnings = documents.sources(reading.sources, reading.base_url)
+    scope, other_sites = _scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
         run = sync.preview if dry_run else sync.index
-        result = run(sources, target, report)
-    if others:
+        result = run((*reading.sources, *others), target, report)
+    if other_sites:
         typer.echo(
-            f"Warning: the store holds {', '.join(sorted(others))} too. If that is this site at another address, index "
-            "it with --site; from now on every command needs --site.",
+            f"Warning: the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "
+            "index it with --site; from now on every command needs --site.",
             err=True,
         )
     result = result.after(reading.warnings, len(reading.skipped) - len(reading.listings), reading.listings)
     for line in result.listing_lines():
         typer.echo(line, err=True)
+    result = replace(result, warnings=(*warnings, *result.warnings))
     for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     for line in result.plan_lines() if dry_run else ():
@@ -107,6 +122,7 @@ def status(
     exclude: Exclude = None,
     include: Include = None,
     persona: Persona = None,
+    knowledge: Knowledge = None,
     ledger: Ledger = None,
     as_json: Json = False,
     store: Store = None,
@@ -117,7 +133,9 @@ def status(
 
     With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
     """
-    settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona)
+    settings = settings_from(
+        store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge
+    )
     index_store = open_store(settings)
     scope = only_scope(index_store, settings.site, settings.docs_version)
     sources = _site_sources(path, settings, include or (), exclude or ()) if path else None
@@ -133,8 +151,8 @@ def status(
 def _site_sources(site: Path, settings: Settings, include: Iterable[str], exclude: Iterable[str]) -> list[Source]:
     """Return the sources of a built site that `index` would read."""
     reading = read_site(site, settings.base_url or None, include, exclude)
-    persona_file = find_persona(settings.persona, None, Path())
-    return [*reading.sources, *([persona_source(persona_file, reading.base_url)] if persona_file else [])]
+    others, _ = Documents.of(settings, None, Path()).sources(reading.sources, reading.base_url)
+    return [*reading.sources, *others]
 
 
 def _scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:

@@ -17,6 +17,7 @@ from itertools import accumulate
 from urllib.parse import urlsplit
 
 from chapterverse.model import (
+    CHUNK_TOKENS,
     PAGE,
     Block,
     BlockKind,
@@ -33,7 +34,7 @@ from chapterverse.model import (
 from chapterverse.text import tokens
 
 #: Most cl100k tokens of an embedded chunk. A path longer than a quarter of it is shortened in the middle.
-CAP = 512
+CAP = CHUNK_TOKENS
 TARGET = 256
 
 #: Estimated bytes per token; 80 % of 5,168 documentation texts have 3.4 to 5.1. On 145 public questions (ray-v1) exact
@@ -107,6 +108,7 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget(),
                 language=page.language,
                 version=scope.version,
                 created_at=page.created_at or "",
+                **page.facts,
             )
         )
     return chunks

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.knowledge.persona_lookup import persona_source
+from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Page, Scope, Source, slug, stated_date
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
@@ -27,6 +27,8 @@ from chapterverse.widget.endpoint import clean_endpoint
 
 #: The attribute of the mark that `marked` puts at the end of a page's content.
 READ_MARK = "data-chapterverse-read"
+#: Options of a plugin that override a setting of the same name.
+SETTINGS = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge")
 _EXCLUDED = re.compile(r"(<[a-zA-Z][^<>]*?\s)(data-search-exclude(?=[\s=/>]))")
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] 
         return Page(file_path, url, title, sections=read_fragment(html, title), **fields)
 
     context = json.dumps([url, title, [*tags], about], ensure_ascii=False, sort_keys=True)
-    return Source(file_path, hashlib.sha256(html.encode()).hexdigest(), context, read)
+    content_hash = hashlib.sha256(html.encode()).hexdigest()
+    return Source(file_path, content_hash, context, read, url=url, language=about.get("language") or "")
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class PageCollection:
 
     Attributes:
         globs: what the site's configuration leaves out and keeps.
+        documents: paths of files that the index has as documents beside the pages.
         outside: pages whose files are links out of their folder.
         sources: the collected pages by path.
         left_out: a reason for each page that is not indexed though nobody excluded it: one of `page_kinds.LISTINGS`, or
@@ -68,14 +72,17 @@ class PageCollection:
     """
 
     globs: PageGlobs
+    documents: frozenset[str] = frozenset()
     outside: set[str] = field(default_factory=set)
     sources: dict[str, Source] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, exclude: Iterable[str], include: Iterable[str]) -> PageCollection:
+    def of(
+        cls, exclude: Iterable[str], include: Iterable[str], documents: frozenset[str] = frozenset()
+    ) -> PageCollection:
         """Return an empty collection by .gitignore patterns."""
-        return cls(PageGlobs.of(exclude, include))
+        return cls(PageGlobs.of(exclude, include), documents)
 
     def shut_out(self, path: str, file: str | None, folder: str | None) -> bool:
         """Leave a page out whose file is a link out of its folder. Return whether it is one that was not known yet."""
@@ -92,7 +99,7 @@ class PageCollection:
             address: of the built page, relative to the site.
         """
         opted_out = any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse")))
-        if opted_out or path in self.outside or self.globs.excludes(path, address):
+        if opted_out or path in self.outside or path in self.documents or self.globs.excludes(path, address):
             return False
         kind = listing_kind(_facts(address, meta, html))
         if kind and not self.globs.includes(path, address):
@@ -131,8 +138,7 @@ def stated(meta: Mapping[str, Any], theme: Mapping[str, Any], address: str, html
     }
 
 
-def require_content_type(meta: Mapping[str, Any]) -> None:
-    """Raise `ConfigurationError` if the front matter of a page states a content type that there is not."""
+def _require_content_type(meta: Mapping[str, Any]) -> None:
     own = _stated_type(meta)
     if own is not None and not known_content_type(own):
         raise ConfigurationError(unknown_content_type(own))
@@ -183,7 +189,6 @@ def page_content(html: str, content_hash: str, meta: Mapping[str, Any], path: st
     content = marked(html, content_hash)
     try:
         content += starters(meta)
-        require_content_type(meta)
     except ConfigurationError as error:
         log.warning(f"{path}: {error}")
     return content
@@ -193,8 +198,9 @@ def starters(meta: Mapping[str, Any]) -> str:
     """Return a hidden HTML element with the starter questions of a page's front matter, "" if it has none.
 
     Raises:
-        ConfigurationError: they are not a list of questions.
+        ConfigurationError: they are not a list of questions, or it states a content type that there is not.
     """
+    _require_content_type(meta)
     own = meta.get("chapterverse")
     if not isinstance(own, dict) or own.get("starters") is None:
         return ""
@@ -270,24 +276,19 @@ def update_index(
     settings: Settings,
     base_url: str | None,
     chunk_tokens: int,
-    persona: Path | None,
-    docs: Path | None,
+    documents: Documents,
     log: Log,
 ) -> None:
-    """Make the index hold exactly these pages and the persona, and log the result.
-
-    Args:
-        persona: the persona's file (see `knowledge.persona_lookup.find_persona`).
-        docs: the folder of the pages' sources.
+    """Make the index hold exactly these pages and the documents beside them, and log the result.
 
     Raises:
         ConfigurationError: the site has no address, or an option is invalid.
         ChapterVerseError: as in `sync.index`; the index stays as it was.
     """
-    sources = [*pages.sources.values()]
-    if persona is not None and base_url:
-        sources.append(persona_source(persona, base_url, docs))
-    done = index(sources, settings, base_url, chunk_tokens).after((), 0, pages.left_out)
+    sources, warnings = documents.sources(pages.sources.values(), base_url) if base_url else ([], [])
+    for warning in warnings:
+        log.warning(warning)
+    done = index([*pages.sources.values(), *sources], settings, base_url, chunk_tokens).after((), 0, pages.left_out)
     for warning in done.warnings:
         log.warning(warning)
     for line in done.listing_lines():

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from chapterverse.errors import InputError
 from chapterverse.indexing.chunking import CAP, Budget, chunk
-from chapterverse.model import PAGE, Chunk, Scope, Source, sound
+from chapterverse.model import PAGE, PERSONA, Chunk, Scope, Source, sound
 from chapterverse.progress import Progress
 
 _LONGEST_PATH = 512
@@ -62,7 +62,7 @@ class PageChunker:
 
     def cut(self, source: Source, budget: Budget | None = None) -> list[Chunk]:
         """Read a page and return its chunks. Raises `InputError` if the page can't be read."""
-        if source.type != PAGE:
+        if source.type == PERSONA:
             # The persona is never embedded, so it stays one chunk however small the model's limit is.
             budget = Budget(CAP, CAP)
         return chunk(source.read(), self.scope, self.fingerprint, budget or self.budget, source.type)
@@ -77,7 +77,7 @@ class PageChunker:
         except InputError as error:
             # An unreadable page keeps its last good version. An outdated persona would speak for the owner, so the run
             # fails.
-            if source.type != PAGE:
+            if source.type == PERSONA:
                 raise
             return str(error)
 

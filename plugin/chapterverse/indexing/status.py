@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from chapterverse.errors import IndexMissing
 from chapterverse.indexing.target import row_pipeline
-from chapterverse.ledger import Ledger, LedgerRow
+from chapterverse.ledger import IMPORTED, Ledger, LedgerRow
 from chapterverse.model import Head, Scope, Source
 from chapterverse.store import Store
 
@@ -96,7 +96,7 @@ def _compared(path: str, source: Source | None, record: LedgerRow | None, head: 
         content_hash = source.content_hash if source else ""
         return FileState(path, "Indexing" if busy else "Unindexed", content_hash, 0, "")
     if source is None:
-        return _state(record, "Removed")
+        return _state(record, "Indexed" if record.content_hash == IMPORTED else "Removed")
     if source.content_hash == record.content_hash and record.pipeline == row_pipeline(head.pipeline, source):
         return _state(record, "Indexed")
     return _state(record, "Re-indexing" if busy else "Stale")

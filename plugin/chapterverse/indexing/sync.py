@@ -24,8 +24,21 @@ from chapterverse.indexing.publish_lease import publishing, renewing
 from chapterverse.indexing.reading import PageChunker, SourceSet, cut_all
 from chapterverse.indexing.target import Target, row_pipeline
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, estimate
-from chapterverse.ledger import UNREAD, LedgerRow
-from chapterverse.model import NO_LANGUAGE, PERSONA, Chunk, Head, Point, Source, SparseVector, utc_now
+from chapterverse.knowledge.questions import repeated_questions
+from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
+from chapterverse.model import (
+    FAQ,
+    INDEX_TYPES,
+    NO_LANGUAGE,
+    PAGE,
+    PERSONA,
+    Chunk,
+    Head,
+    Point,
+    Source,
+    SparseVector,
+    utc_now,
+)
 from chapterverse.progress import Progress
 from chapterverse.store import Publication, Snapshot
 from chapterverse.text import lexical
@@ -49,7 +62,7 @@ def compare(sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pip
         new=tuple(sorted(sources.keys() - records.keys())),
         changed=tuple(sorted((sources.keys() & records.keys()) - unchanged)),
         unchanged=tuple(sorted(unchanged)),
-        removed=tuple(sorted(records.keys() - sources.keys())),
+        removed=tuple(sorted(p for p in records.keys() - sources.keys() if records[p].content_hash != IMPORTED)),
     )
 
 
@@ -202,18 +215,26 @@ class _Changes:
                     self._reuse(target.store.snapshot(head.scope), lacking)
                 lacking = lacking.difference(self.vectors.known)
 
+    def _questions(self) -> list[Chunk]:
+        """Return all curated answers of the index if this run changes any."""
+        new = [c for cs in self.chunks.values() for c in cs if c.type == FAQ]
+        touched = {*self.files.touched, *self.files.removed}
+        old = self.live.page(FAQ, "type") if new and self.live else []
+        return [*new, *(c for c in old if c.source_file_path not in touched)]
+
     def report(self, generation: int, total: int) -> Report:
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
-        warnings = (*self.source_set.warnings, *self.failed.values())
+        unread = (*self.source_set.warnings, *self.failed.values())
+        warnings = (*unread, *repeated_questions(self._questions()))
         embedder = self.target.embedder
-        personas = {c.source_file_path for c in self.stored if c.type == PERSONA}
+        documents = {c.source_file_path for c in self.stored if c.type != PAGE}
         return Report(
             self.target.scope,
             generation,
-            self.files.less(personas | self.source_set.others),
+            self.files.less(documents | self.source_set.others),
             self.diff,
             total,
-            len(warnings),
+            len(unread),
             embedded=self.vectors.embedded,
             tokens=self.vectors.tokens,
             price=embedder.price if embedder else 0.0,
@@ -264,9 +285,14 @@ def _records(target: Target, live: Snapshot | None) -> Mapping[str, LedgerRow]:
 
 
 def unread(live: Snapshot) -> dict[str, LedgerRow]:
-    """Return a row for each file of an index, marked as unread, so that every file is read again."""
-    counts = Counter(p.chunk.source_file_path for p in live.points())
-    return {path: LedgerRow(path, UNREAD, n, UNREAD, live.head.generation, utc_now()) for path, n in counts.items()}
+    """Return a row for each file of an index, marked as unread, so that every file is read again; or as imported."""
+    counts, hashes = Counter[str](), dict[str, str]()
+    for point in live.points():
+        path = point.chunk.source_file_path
+        counts[path] += 1
+        hashes[path] = IMPORTED if point.chunk.source == "import" else UNREAD
+    generation, now = live.head.generation, utc_now()
+    return {path: LedgerRow(path, hashes[path], n, UNREAD, generation, now) for path, n in counts.items()}
 
 
 def _embed_missing(changes: _Changes, target: Target, progress: Progress) -> None:
@@ -331,8 +357,7 @@ def apply(
         site=target.scope.site,
         version=target.scope.version,
         generation=1 + (live.head.generation if live else 0),
-        # The persona's file is not a page.
-        pages=written.head.pages - (NO_LANGUAGE in languages),
+        pages=written.head.pages - _documents(written),
         chunks=written.head.chunks,
         pipeline=target.pipeline,
         embedder=target.card,
@@ -344,6 +369,12 @@ def apply(
     )
     publication.commit(head)
     return head
+
+
+def _documents(snapshot: Snapshot) -> int:
+    """Return the number of files that are no pages."""
+    chunks = (chunk for kind in INDEX_TYPES if kind != PAGE for chunk in snapshot.page(kind, "type"))
+    return len({chunk.source_file_path for chunk in chunks})
 
 
 def _point(chunk: Chunk, vectors: Vectors) -> Point:
@@ -373,7 +404,9 @@ def _remember(changes: _Changes, target: Target, head: Head) -> None:
     ]
     # An unreadable page is still in the index, so its row stays for the day the page is removed.
     unread_rows = [changes.records[path] for path in changes.failed if changes.live and path in changes.records]
-    known = {row.file_path for row in (*rows, *unread_rows)}.union(changes.files.unchanged)
+    # Another embedder starts with an empty index.
+    imported = [path for path, row in changes.records.items() if changes.live and row.content_hash == IMPORTED]
+    known = {row.file_path for row in (*rows, *unread_rows)}.union(changes.files.unchanged, imported)
     gone = target.ledger.records(target.scope).keys() - known
     target.ledger.save(target.scope, head.generation, (*rows, *unread_rows), sorted(gone), head.token)
     UnfinishedVectors(target.unfinished).forget(changes.vectors.made)

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from chapterverse.errors import InputError
+from chapterverse.knowledge.metadata import validate_chunk
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash
 from chapterverse.readers.addresses import site_base
 from chapterverse.store import Snapshot
@@ -123,7 +124,7 @@ def read(lines: Iterable[str], name: str) -> ExportFile:
         name: of the file, for error messages.
 
     Raises:
-        InputError: a line is invalid or the file holds no point; the message names the line.
+        InputError: a line or a field of it is invalid, or the file holds no point; the message names the line.
         IndexMismatch: a newer release wrote it.
     """
     head: Head | None = None
@@ -162,6 +163,7 @@ def _point(row: dict[str, Any], place: str) -> tuple[Chunk, array[float] | None]
         sound = False
     if not sound or not row.keys() <= set(Chunk.__slots__):
         raise InputError(f"{place}: this is no line of an exported index.")
+    validate_chunk(chunk, place)
     # Equal dates mean that the page stated none; the import sets its own time.
     stated = "" if chunk.created_at == chunk.timestamp else chunk.created_at
     return replace(chunk, created_at=stated, timestamp=""), dense

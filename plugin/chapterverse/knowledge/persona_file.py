@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import UnreadablePage
+from chapterverse.knowledge.metadata import PersonaMetadata, validate_metadata
 from chapterverse.knowledge.persona import Persona
-from chapterverse.model import NO_LANGUAGE, Block, BlockKind, Page, Section
+from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Section
 from chapterverse.readers.folder import decode, read_page
 from chapterverse.readers.front_matter import split_values
 from chapterverse.readers.reading import require_unchanged
@@ -25,7 +26,6 @@ _MOST_BYTES = 100_000
 _LONGEST_NAME = 60
 
 _TITLE = "Persona"
-_KEYS = ("name", "language")
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 # An unclosed comment hides the rest, like in a built page.
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -40,9 +40,16 @@ def read_source(file: Path, content_hash: str, path: str, url: str) -> Page:
     """
     content = read_page(file.parent, file.name)
     require_unchanged(file.name, content_hash, hashlib.sha256(content).hexdigest())
-    text = read_persona(file.name, content).written()
+    persona, about = _parse(file.name, content)
+    text = persona.written()
     section = Section(None, 0, None, (_TITLE,), (Block(BlockKind.PARAGRAPH, text),), anchor_verified=False)
-    return Page(path, url, _TITLE, NO_LANGUAGE, (section,), content_type="other")
+    facts = {
+        "scope": about.scope,
+        "source": about.source,
+        **({"topic": about.topic} if about.topic else {}),
+        **({"revision": about.version} if about.version else {}),
+    }
+    return Page(path, url, _TITLE, NO_LANGUAGE, (section,), content_type="other", facts=facts)
 
 
 def read_persona(name: str, content: bytes) -> Persona:
@@ -53,23 +60,25 @@ def read_persona(name: str, content: bytes) -> Persona:
 
     Raises:
         UnreadablePage: it is binary, in a wrong encoding, empty, too long, or its front matter is invalid.
+        InputError: a field of its front matter is unknown or invalid.
     """
+    return _parse(name, content)[0]
+
+
+def _parse(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     if len(content) > _MOST_BYTES:
         raise _too_long(name)
     values, below = split_values(decode(name, content).replace("\r\n", "\n"), name)
     text = _without_comments(strip_invisible(below)).strip()
     persona = Persona(_name(values or {}, name), _language(values or {}, name), text)
-    unknown = next((str(key) for key in values or {} if key not in _KEYS), None)
-    if unknown is not None:
-        raise UnreadablePage(
-            f"The front matter of {name} holds {unknown[:40]!a}, and only name and language may stand there: write all "
-            "else as text below it."
-        )
+    # Name and language were read above, with more patience than the model has.
+    others = {key: value for key, value in (values or {}).items() if key not in ("name", "language")}
+    about: PersonaMetadata = validate_metadata(PERSONA, others, name)
     if persona == Persona():
         raise UnreadablePage(f"{name} says nothing: write how the chat shall speak, or remove the file.")
     if not tokens.fits(persona.written(), MOST_TOKENS):
         raise _too_long(name)
-    return persona
+    return persona, about
 
 
 def _too_long(file: str) -> UnreadablePage:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from chapterverse.errors import ConfigurationError
@@ -15,23 +16,28 @@ from chapterverse.model import PERSONA, Page, Source
 NAME = "persona.md"
 
 
-def find_persona(named: str, docs: Path | None, beside: Path) -> Path | None:
+def find_persona(named: str, docs: Path | None, beside: Path, others: Sequence[Path] = ()) -> Path | None:
     """Return the persona file, None if there is none. `persona_source` reads it.
 
     Args:
         named: the file that a setting names; empty looks for `persona.md` in both folders.
         docs: the folder of the documentation's sources, if available.
         beside: the folder of the site's configuration, or the working directory.
+        others: the persona files of the folder of knowledge.
 
     Raises:
-        ConfigurationError: a setting names a missing file.
+        ConfigurationError: a setting names a missing file, or there are two files.
     """
     if named:
         if not Path(named).exists():
             raise ConfigurationError(f"There is no persona file {named}: name one that is there, or none.")
         return Path(named)
     places = [folder / NAME for folder in (docs, beside) if folder is not None]
-    return next((file for file in places if file.is_symlink() or file.exists()), None)
+    first = next((file for file in places if file.is_symlink() or file.exists()), None)
+    files = [*([first] if first else []), *others]
+    if len(files) > 1:
+        raise ConfigurationError(f"{files[0]} and {files[1]} are both a persona: keep one.")
+    return files[0] if files else None
 
 
 def persona_source(file: Path, base_url: str, docs: Path | None = None) -> Source:

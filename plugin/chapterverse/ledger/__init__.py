@@ -10,10 +10,10 @@ import hashlib
 from pathlib import Path
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.ledger.protocols import UNREAD, Ledger, LedgerRow
+from chapterverse.ledger.protocols import IMPORTED, UNREAD, Ledger, LedgerRow
 from chapterverse.settings import DEFAULT_STORE, Settings
 
-__all__ = ["UNREAD", "Ledger", "LedgerRow", "open_ledger"]
+__all__ = ["IMPORTED", "UNREAD", "Ledger", "LedgerRow", "open_ledger"]
 
 
 def open_ledger(settings: Settings) -> Ledger:

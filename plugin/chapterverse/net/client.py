@@ -13,7 +13,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.net.address import Address
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.messages import asked_pause, encoded, lowered, parsed, plain, read
-from chapterverse.net.retry import RetryPolicy
+from chapterverse.net.retry import RetryPolicy, note_retry
 from chapterverse.net.stream import Closing, Stream
 
 #: Seconds to reach the server, and for one request in all: every try, the waits between them and the reply.
@@ -167,6 +167,7 @@ class JsonClient:
                 return reply
             # What was refused is as good as never sent.
             request.abort.is_sent = not is_unbilled(reply.status)
+            note_retry()
             with self._connections.translating_errors(request):
                 request.abort.wait(pause)
         raise AssertionError("the last try returns or raises")

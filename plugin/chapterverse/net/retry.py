@@ -6,7 +6,9 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
@@ -14,6 +16,24 @@ from typing import TypeVar
 from chapterverse.errors import ProviderError
 
 T = TypeVar("T")
+
+_observer: ContextVar[Callable[[], object] | None] = ContextVar("retry_observer", default=None)
+
+
+@contextmanager
+def observing_retries(observer: Callable[[], object]) -> Iterator[None]:
+    """Call `observer` before each request that the block sends again."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
+def note_retry() -> None:
+    """Tell the observer of this context, if there is one, that a request failed and is sent again."""
+    if observer := _observer.get():
+        observer()
 
 
 class BusyError(ProviderError):
@@ -67,6 +87,7 @@ class RetryPolicy:
                 pause = self.pause(failed, waited, error.pause if isinstance(error, BusyError) else None)
                 if pause is None:
                     raise
+            note_retry()
             self.sleep(pause)
             waited += pause
         raise AssertionError("the last try returns or raises")

@@ -94,7 +94,7 @@ def _built(file: File, content: str, envelope: Envelope, content_type: str, base
 
 def _built_source(folder: Path, path: str, page: _Built, url: str) -> Source:
     read = functools.partial(_read_built, folder, path, page.content_hash, url, page.content_type)
-    return Source(path, page.content_hash, json.dumps([url, *page.facts]), read, url=url)
+    return Source(path, page.content_hash, json.dumps([url, *page.facts]), read, url=url, language=page.facts[1] or "")
 
 
 def _read_built(folder: Path, path: str, content_hash: str, url: str, content_type: str) -> Page:

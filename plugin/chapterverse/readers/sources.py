@@ -74,7 +74,7 @@ def read_sources(
         content_hash = hashlib.sha256(file.content).hexdigest()
         read = functools.partial(_read_source, folder, file.path, content_hash, url, slugs, language, content_type)
         context = json.dumps([url, slugs, language, content_type])
-        sources.append((url, Source(file.path, content_hash, context, read)))
+        sources.append((url, Source(file.path, content_hash, context, read, url=url, language=language)))
     for path in [path for path in pages.failed if globs.excludes(path)]:
         del pages.failed[path]
     if not sources:

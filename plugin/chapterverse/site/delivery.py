@@ -20,6 +20,9 @@ from chapterverse.widget.endpoint import clean_endpoint
 _SIGN = b"chapter-verse"
 _LAUNCHER = "launcher.js"
 
+#: Below the site's root.
+FOLDER = "assets/chapterverse"
+
 #: The API rejects longer versions.
 _LONGEST_VERSION = 64
 
@@ -43,11 +46,24 @@ def widget_files(
 
 
 def stamp(files: Mapping[str, bytes]) -> str:
-    """Return a folder name for exactly these files, so that browsers never mix them with cached ones."""
+    """Return the folder name that `inject` gives to exactly these files: the release and their digest."""
+    return f"{__version__}-{_digest(files)}"
+
+
+def build_folder(files: Mapping[str, bytes]) -> str:
+    """Return the path that a build, which writes every page, gives to exactly these files below the site's root.
+
+    The digest keeps browsers from mixing them with cached ones. The form differs from `stamp`, because `inject` removes
+    the folders of its earlier runs and must leave those of a build.
+    """
+    return f"{FOLDER}/{__version__}/{_digest(files)}"
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    return f"{__version__}-{digest.hexdigest()[:8]}"
+    return digest.hexdigest()[:8]
 
 
 def deliver(folder: Path, files: Mapping[str, bytes]) -> int:

@@ -20,16 +20,13 @@ from urllib.parse import urljoin, urlsplit
 
 from chapterverse.site.agent_files import AgentFiles, Outcome, built_page
 from chapterverse.site.alternate_link import put_link
-from chapterverse.site.delivery import deliver, replace, stamp
+from chapterverse.site.delivery import FOLDER, deliver, replace, stamp
 from chapterverse.site.script_tag import Frame, open_frame, put
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
 from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.folder import is_binary, list_files, read_page, real_path
-
-#: Below the site's root. The plugin's folder in it is named by release, without a digest.
-FOLDER = "assets/chapterverse"
 
 _STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
 _LATIN = "latin-1"

@@ -75,7 +75,7 @@ export const createTurn = (panel, question, message) => {
     const { mark, text } = last;
     const number = source && el('span', { className: 'cite' }, `${order.indexOf(source.id) + 1}`);
     const quote = el('div', {}, last.kind === 'quote' ? render([{ text, citations: [] }], () => '') : []);
-    if (mark) import('./turns.js').then(({ emphasize }) => emphasize(quote, `${mark}`)).catch(() => {});
+    if (mark) import('./turns.js').then(({ emphasize }) => emphasize(quote, last)).catch(() => {});
     return el('div', { className: 'card' }, source
       ? reference({ ...source, snippet: `${mark || text}`.slice(0, 500) }, 'crumb', number ?? '', el('span', {}, crumb || where(source)))
       : el('span', { className: 'crumb' }, crumb), quote);

@@ -343,6 +343,7 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
     const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));
     code.append(button);
   }
+  if (body.querySelector('.code')) import('./highlight.js').then(({ highlight }) => highlight(root)).catch(() => {});
   for (const marker of /** @type {NodeListOf<HTMLElement>} */ (body.querySelectorAll('sup .cite'))) {
     const { source } = marker;
     // Beside the link, or it would be part of its name.
@@ -390,10 +391,13 @@ const markdown = ({ response, segments = [] }, cited) => {
 
 const LETTERS = /[^\s!-/:-@[-`{-~…]/g;
 
-/** Marks the part of a rendered quote that a part of its Markdown has become. @type {(root: Node, mark: string) => void} */
-export const emphasize = (root, mark) => {
-  const plain = render([{ text: mark, citations: [] }], () => '').textContent;
-  const wanted = (plain.match(LETTERS) ?? []).join('');
+/** @type {(text: string) => string} */
+const letters = text => (text.match(LETTERS) ?? []).join('');
+
+/** Marks the part of a rendered quote that the mark, a part of its Markdown, has become. @type {(root: Node, segment: Segment) => void} */
+export const emphasize = (root, segment) => {
+  const mark = `${segment.mark}`;
+  const wanted = letters(render([{ text: mark, citations: [] }], () => '').textContent);
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   /** @type {[Text, number][]} */
   const places = [];
@@ -405,8 +409,15 @@ export const emphasize = (root, mark) => {
       places.push([node, index]);
     }
   }
-  const at = text.indexOf(wanted);
-  if (!wanted || at < 0) return;
+  if (!wanted) return;
+  // The same letters may stand before it.
+  let at = text.indexOf(wanted);
+  for (let n = letters(segment.text.slice(0, Math.max(segment.text.indexOf(mark), 0))).split(wanted).length; n > 1; n--) {
+    const next = text.indexOf(wanted, at + 1);
+    if (next < 0) break;
+    at = next;
+  }
+  if (at < 0) return;
   const [first, start] = places[at];
   const [last, end] = places[at + wanted.length - 1];
   for (const node of new Set(places.slice(at, at + wanted.length).map(([node]) => node))) {

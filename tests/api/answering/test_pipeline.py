@@ -468,9 +468,14 @@ def test_events_are_logged_in_order_and_hold_no_word_of_the_reader(
     records = [json.loads(r.message) for r in caplog.records]
     assert [r["event"] for r in records] == [
         "query_received",
+        *["query_state"] * 3,
         "retrieval_performed",
         "results_ranked",
+        "results_filtered",
+        "context_prepared",
         "response_generated",
+        "response_summary",
+        "query_state",
         "response_sent",
     ]
     assert {(r["turn_id"], r["thread_id"]) for r in records} == {(answer.turn_id, "t-1")}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -118,8 +120,38 @@ def test_records_that_fail_fail_no_answer(settings: Settings, tmp_path: Path) ->
     broken = tmp_path / "broken"
     broken.write_bytes(b"no database" * 100)
     response = quill.ask(quill.service(replace(settings, records=f"sqlite:{broken}")), CACHE, thread_id="abc")
-    assert response.status in ("answered", "partial")
-    assert response.degraded_reason is None
+    assert response.status == "degraded"
+    assert response.sources_cited
+    assert response.degraded_reason == (
+        "The database of the conversations can't be reached: the answer was made without what it holds, and is not "
+        "kept."
+    )
+
+
+def test_a_missing_driver_costs_memory_and_no_answer(settings: Settings) -> None:
+    """In a process of its own, where psycopg can't be imported, as in the Lambda package."""
+    program = f"""
+import sys
+sys.modules["psycopg"] = None
+from chapterverse.settings import Settings
+from chapterverse_api.app import create_app
+from api.scripted import Client
+settings = Settings(store={settings.store!r}, records="postgresql://u:hunter2@127.0.0.1:1/db")
+client = Client(create_app(settings=settings))
+answer = client.post("/v1/chat", {{"query": {CACHE!r}}})
+status = client.get("/v1/status")
+forgotten = client.request("DELETE", "/v1/threads/abc")
+print(answer.status_code, status.status_code, forgotten.status_code)
+print(answer.json()["degraded_reason"])
+print(status.json()["degraded"])
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    codes, reason, degraded = done.stdout.splitlines()
+    assert codes == "200 200 503"
+    assert reason.startswith("The database of the conversations can't be reached")
+    assert degraded == "['records']"
+    assert "hunter2" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(("took", "left"), [(0.0, 5.0), (WHOLE_SECONDS - 2, 2.0), (WHOLE_SECONDS + 2, 0.0)])

@@ -25,7 +25,8 @@ def test_what_is_no_database_is_told_and_not_quoted(address: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         open_records(Settings(records=address))
     assert str(caught.value) == (
-        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH or postgresql://USER:PASSWORD@HOST/NAME."
+        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH, postgresql://USER:PASSWORD@HOST/NAME or "
+        "dynamodb:TABLE."
     )
 
 
@@ -66,17 +67,20 @@ def test_psycopg_is_loaded_only_for_postgres_and_told_where_it_is_missing() -> N
     program = """
 import sys
 sys.modules["psycopg"] = None
-from chapterverse.errors import ConfigurationError
+from chapterverse_api.records import RecordsFault
 from chapterverse.settings import Settings
 from chapterverse_api.conversation.threads import open_threads
 print(open_threads(Settings()), bool(open_threads(Settings(records="sqlite:x"))))
+threads = open_threads(Settings(records="postgresql://u:hunter2@host/db"))
+print(threads.works, threads.recall("t").turns)
 try:
-    open_threads(Settings(records="postgresql://u:hunter2@host/db"))
-except ConfigurationError as error:
+    threads.forget("t")
+except RecordsFault as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines() == [
         "None True",
+        "False ()",
         'Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".',
     ], done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,13 +12,18 @@ import pytest
 from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
 from chapterverse_api.records import TURNS, CitedSource, Records, StoredRating, StoredThread, StoredTurn, open_records
-from chapterverse_api.records.table import LONGEST, SWEPT, Table, postgres_database, sqlite_database
-from fakes import postgres
+from chapterverse_api.records.dynamodb import DynamoRecords
+from chapterverse_api.records.table import SWEPT, Table, postgres_database, sqlite_database
+from chapterverse_api.records.types import LONGEST
+from fakes import dynamodb_server, postgres
 
 DATABASES: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"sqlite:{folder / 'deep' / 'records.sqlite'}",
     "postgres": lambda folder: postgres.server().database(),
+    "dynamodb": lambda folder: f"dynamodb:{dynamodb_server.shared().table('pk', 'sk')}",
 }
+#: Where rows are looked at, and removed by whoever writes next; DynamoDB removes its items by itself.
+of_sql = pytest.mark.parametrize("address", ["sqlite", "postgres"], indirect=True)
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DAY = timedelta(days=1)
 COUNT = "SELECT count(*) FROM {table}"
@@ -33,15 +38,26 @@ class UtcClock:
 
 
 @pytest.fixture(params=DATABASES)
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return DATABASES[request.param](tmp_path)
+def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    if request.param == "dynamodb":
+        for name, value in dynamodb_server.shared().environment.items():
+            monkeypatch.setenv(name, value)
+    yield DATABASES[request.param](tmp_path)
+    if request.param == "dynamodb":
+        dynamodb_server.shared().reset()
+
+
+def opened(address: str) -> Records:
+    """Return the records at an address, as a process of its own opens them; patient, as this machine is busy."""
+    kind, _, place = address.partition(":")
+    records = open_records(Settings(records=address))
+    assert records is not None
+    return DynamoRecords(dynamodb_server.patient(), place, 30) if kind == "dynamodb" else records
 
 
 @pytest.fixture
 def records(address: str) -> Records:
-    opened = open_records(Settings(records=address))
-    assert opened is not None
-    return opened
+    return opened(address)
 
 
 @pytest.fixture
@@ -56,8 +72,12 @@ def clock() -> UtcClock:
 
 
 @pytest.fixture
-def table(database: Database, clock: UtcClock) -> Table:
-    return Table(database, 30, clock)
+def table(address: str, clock: UtcClock) -> Records:
+    """Records by a clock of the test's."""
+    kind, _, place = address.partition(":")
+    if kind == "dynamodb":
+        return DynamoRecords(dynamodb_server.patient(), place, 30, clock)
+    return Table(sqlite_database(Path(place)) if kind == "sqlite" else postgres_database(address), 30, clock)
 
 
 def turn(number: int = 1, **changes: object) -> StoredTurn:
@@ -113,8 +133,7 @@ def test_the_latest_turns_come_in_the_order_of_their_arrival(records: Records) -
 
 
 def test_what_one_process_keeps_another_finds(records: Records, address: str) -> None:
-    other = open_records(Settings(records=address))
-    assert other is not None
+    other = opened(address)
     assert other.thread("a") == StoredThread()
     records.append("a", turn(1))
     other.append("a", turn(2))
@@ -183,7 +202,8 @@ def test_forgetting_and_expiring_where_nothing_was_ever_kept(records: Records) -
     assert (records.forget("a"), records.expire(1)) == (False, 0)
 
 
-def test_what_is_too_old_is_neither_returned_nor_kept(table: Table, database: Database, clock: UtcClock) -> None:
+@of_sql
+def test_what_is_too_old_is_neither_returned_nor_kept(table: Records, database: Database, clock: UtcClock) -> None:
     table.append("a", turn(1))
     clock.now += 29 * DAY
     table.append("a", turn(2))
@@ -195,7 +215,7 @@ def test_what_is_too_old_is_neither_returned_nor_kept(table: Table, database: Da
     assert count(database) == 2
 
 
-def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Table, clock: UtcClock) -> None:
+def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Records, clock: UtcClock) -> None:
     table.append("a", turn(1))
     clock.now += 20 * DAY
     table.append("a", turn(2))
@@ -212,7 +232,8 @@ def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Table, clock: UtcCl
     assert table.thread("a").summary == "anew"
 
 
-def test_a_write_removes_only_so_many_old_rows(table: Table, database: Database, clock: UtcClock) -> None:
+@of_sql
+def test_a_write_removes_only_so_many_old_rows(table: Records, database: Database, clock: UtcClock) -> None:
     for number in range(SWEPT + 20):
         table.append(f"thread-{number}", turn(number))
     clock.now += 31 * DAY
@@ -222,7 +243,8 @@ def test_a_write_removes_only_so_many_old_rows(table: Table, database: Database,
     assert count(database) == 2
 
 
-def test_what_is_older_is_removed_on_demand(table: Table, database: Database, clock: UtcClock) -> None:
+@of_sql
+def test_what_is_older_is_removed_on_demand(table: Records, database: Database, clock: UtcClock) -> None:
     table.append("a", turn(1))
     clock.now += 10 * DAY
     table.append("b", turn(2))
@@ -234,7 +256,8 @@ def test_what_is_older_is_removed_on_demand(table: Table, database: Database, cl
     assert count(database) == 0
 
 
-def test_a_thread_that_goes_on_for_ever_keeps_its_latest_turns(table: Table, database: Database) -> None:
+@of_sql
+def test_a_thread_that_goes_on_for_ever_keeps_its_latest_turns(table: Records, database: Database) -> None:
     for number in range(LONGEST + 15):
         table.append("a", turn(number))
     table.append("b", turn(1))
@@ -242,14 +265,16 @@ def test_a_thread_that_goes_on_for_ever_keeps_its_latest_turns(table: Table, dat
     assert questions(table.thread("a"))[-1] == f"q{LONGEST + 14}?"
 
 
-def test_a_row_is_in_the_terms_of_a_chunk(table: Table, database: Database) -> None:
+@of_sql
+def test_a_row_is_in_the_terms_of_a_chunk(table: Records, database: Database) -> None:
     table.append("a", turn(1))
     columns = "type, text, scope, source, chunk_id, created_at, timestamp"
     rows = database.run(lambda db: db.rows(f"SELECT {columns} FROM conversations"))
     assert rows == [("turn", "a1.", "entity:a", "chat", "t1", *["2026-01-02T03:04:05.000000Z"] * 2)]
 
 
-def test_a_transaction_that_fails_leaves_nothing(database: Database, table: Table) -> None:
+@of_sql
+def test_a_transaction_that_fails_leaves_nothing(database: Database, table: Records) -> None:
     table.append("a", turn(1))
 
     def fails(db: Statements) -> None:
@@ -263,8 +288,7 @@ def test_a_transaction_that_fails_leaves_nothing(database: Database, table: Tabl
 
 def test_many_writers_at_once_lose_nothing(address: str) -> None:
     def write(name: int) -> None:
-        mine = open_records(Settings(records=address))
-        assert mine is not None
+        mine = opened(address)
         for number in range(10):
             mine.append("shared", turn(name * 100 + number))
             mine.append(f"own-{name}", turn(number))
@@ -274,8 +298,7 @@ def test_many_writers_at_once_lose_nothing(address: str) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    records = open_records(Settings(records=address))
-    assert records is not None
+    records = opened(address)
     assert all(questions(records.thread(f"own-{n}")) == [f"q{i}?" for i in range(10)] for n in range(4))
     kept = records.thread("shared").turns
     assert len(kept) == TURNS
@@ -285,7 +308,7 @@ def test_many_writers_at_once_lose_nothing(address: str) -> None:
 # What readers said
 
 
-def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Table, clock: UtcClock) -> None:
+def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Records, clock: UtcClock) -> None:
     odd = "'\"; DROP TABLE feedback; -- %s ? {} ünï 日本語 😀\n"
     kept = turn(1, cited=(CitedSource("Guide › Install", "https://x.example/#i"),))
     table.append("a", kept)
@@ -303,7 +326,7 @@ def test_a_rating_of_a_turn_that_is_not_kept_is_kept(records: Records) -> None:
     assert (found.rating, found.reason, found.comment, found.turn) == ("up", "", "c\ufffd\ufffd", None)
 
 
-def test_the_second_rating_of_a_turn_takes_the_place_of_the_first(table: Table, clock: UtcClock) -> None:
+def test_the_second_rating_of_a_turn_takes_the_place_of_the_first(table: Records, clock: UtcClock) -> None:
     for number, rated in enumerate(
         (StoredRating("t1", "down", "wrong", "No."), StoredRating("t2", "up"), StoredRating("t1", "up"))
     ):
@@ -317,7 +340,7 @@ def test_nothing_was_said_where_nothing_was_ever_kept(records: Records) -> None:
     assert records.rated(9) == []
 
 
-def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Table) -> None:
+def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Records) -> None:
     # A rating may be there before its turn is kept, and may not be of a turn that is kept at all.
     table.rate(StoredRating("t1", "up"))
     for name, number in (("a", 1), ("a", 2), ("b", 3)):
@@ -328,7 +351,8 @@ def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Table) -> N
     assert {r.turn_id for r in table.rated(9)} == {"t3", "t4"}
 
 
-def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Table, database: Database) -> None:
+@of_sql
+def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Records, database: Database) -> None:
     table.append("a", turn(1))
     table.rate(StoredRating("t1", "down", comment="Wrong."))
     for number in range(2, LONGEST + 3):
@@ -338,7 +362,8 @@ def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Table
     assert (table.rated(9), count(database, "feedback")) == ([], 0)
 
 
-def test_a_rating_is_as_old_as_its_turn(table: Table, database: Database, clock: UtcClock) -> None:
+@of_sql
+def test_a_rating_is_as_old_as_its_turn(table: Records, database: Database, clock: UtcClock) -> None:
     table.append("a", turn(1))
     clock.now += 29 * DAY
     for turn_id in ("t1", "alone"):
@@ -353,7 +378,8 @@ def test_a_rating_is_as_old_as_its_turn(table: Table, database: Database, clock:
     assert table.rated(9) == []
 
 
-def test_what_was_said_is_removed_on_demand(table: Table, database: Database, clock: UtcClock) -> None:
+@of_sql
+def test_what_was_said_is_removed_on_demand(table: Records, database: Database, clock: UtcClock) -> None:
     table.append("a", turn(1))
     table.rate(StoredRating("t1", "up"))
     clock.now += 10 * DAY
@@ -365,8 +391,7 @@ def test_what_was_said_is_removed_on_demand(table: Table, database: Database, cl
 
 def test_many_who_rate_one_turn_at_once_leave_one_row(address: str) -> None:
     def rate(name: int) -> None:
-        mine = open_records(Settings(records=address))
-        assert mine is not None
+        mine = opened(address)
         for number in range(10):
             mine.rate(StoredRating("t1", "up", comment=f"{name}-{number}"))
 
@@ -375,7 +400,96 @@ def test_many_who_rate_one_turn_at_once_leave_one_row(address: str) -> None:
         reader.start()
     for reader in readers:
         reader.join()
-    records = open_records(Settings(records=address))
-    assert records is not None
+    records = opened(address)
     (found,) = records.rated(9)
     assert found.comment.endswith("-9")
+
+
+# Numbers of turns and of summaries
+
+
+def test_turns_are_numbered_within_their_thread(records: Records) -> None:
+    for number in (1, 2):
+        records.append("a", turn(number))
+        records.append("b", turn(10 + number))
+    assert [turn.number for turn in records.thread("b").turns] == [1, 2]
+    messages = [(m.role, m.turn_index, m.text) for turn in records.thread("b").turns for m in turn.records]
+    assert messages == [("user", 0, "q11?"), ("assistant", 1, "a11."), ("user", 2, "q12?"), ("assistant", 3, "a12.")]
+
+
+def test_a_summary_says_which_one_it_is_and_what_it_covers(records: Records) -> None:
+    assert records.thread("a").turn_range is None
+    for index in range(3):
+        records.append("a", turn(index))
+        read = records.thread("a")
+        assert records.summarize("a", f"s{index}", read.turns[-1].number, read=read)
+        found = records.thread("a")
+        assert (found.summary, found.summary_index, found.turn_range) == (f"s{index}", index, (0, 2 * index + 1))
+
+
+def test_as_many_of_the_latest_turns_are_read_as_are_asked_for(records: Records) -> None:
+    for number in range(20):
+        records.append("a", turn(number))
+    read = records.thread("a")
+    records.summarize("a", "s", read.turns[-1].number, read=read)
+    for most in (1, 5, 60):
+        found = records.thread("a", most)
+        assert questions(found) == [f"q{n}?" for n in range(max(0, 20 - most), 20)]
+        assert found.summary == "s"
+
+
+def test_two_tabs_that_write_at_once_lose_nothing(address: str) -> None:
+    def write(name: int) -> None:
+        mine = opened(address)
+        for number in range(6):
+            mine.append("shared", turn(name * 100 + number))
+
+    tabs = [threading.Thread(target=write, args=(name,)) for name in range(2)]
+    for tab in tabs:
+        tab.start()
+    for tab in tabs:
+        tab.join()
+    turns = opened(address).thread("shared", 60).turns
+    assert [turn.number for turn in turns] == list(range(1, 13))
+    assert {turn.turn_id for turn in turns} == {f"t{name * 100 + number}" for name in range(2) for number in range(6)}
+
+
+def test_what_is_too_old_is_not_returned(table: Records, clock: UtcClock) -> None:
+    table.append("a", turn(1))
+    table.rate(StoredRating("t1", "up"))
+    clock.now += 20 * DAY
+    table.append("a", turn(2))
+    clock.now = START + 30 * DAY + timedelta(microseconds=1)
+    assert (questions(table.thread("a")), table.rated(9)) == (["q2?"], [])
+    table.append("a", turn(3))
+    assert questions(table.thread("a")) == ["q2?", "q3?"]
+
+
+def test_a_clock_that_goes_back_loses_nothing(table: Records, clock: UtcClock) -> None:
+    table.append("a", turn(1))
+    clock.now -= 40 * DAY
+    table.append("a", turn(2))
+    assert questions(table.thread("a")) == ["q1?", "q2?"]
+    clock.now = START
+    assert questions(table.thread("a")) == ["q1?"]
+
+
+@of_sql
+def test_tables_of_an_earlier_release_are_taken_over(records: Records, database: Database, address: str) -> None:
+    for number in range(3):
+        records.append("a", turn(number))
+    records.append("b", turn(9))
+    read = records.thread("a")
+    records.summarize("a", "old", read.turns[-1].number, read=read)
+
+    def undo(db: Statements) -> None:
+        db.change("UPDATE conversations SET chunk_index = 0 WHERE type = 'turn'")
+        db.change("ALTER TABLE conversations DROP COLUMN summary_index")
+
+    database.run(undo)
+    upgraded = opened(address)
+    assert [turn.number for turn in upgraded.thread("a").turns] == [1, 2, 3]
+    upgraded.append("a", turn(3))
+    found = upgraded.thread("a")
+    assert [(turn.number, turn.question) for turn in found.turns] == [(n + 1, f"q{n}?") for n in range(4)]
+    assert (found.summary, found.through) == ("", 0)

@@ -7,7 +7,17 @@ import pytest
 from chapterverse.calibration import Question
 from chapterverse.model import Chunk, SparseVector
 from chapterverse.text import lexical
-from chapterverse_api.retrieval.passages import BUDGET, MOST, SURE, WIDENED, WIDEST, chosen, passages, relevant
+from chapterverse_api.retrieval.passages import (
+    BUDGET,
+    MOST,
+    SURE,
+    WIDENED,
+    WIDEST,
+    chosen,
+    omissions,
+    passages,
+    relevant,
+)
 from chapterverse_api.retrieval.search import Candidate
 
 #: Bytes that count as 100 tokens.
@@ -99,3 +109,12 @@ def test_what_says_hardly_anything_of_the_question_is_left_out_behind_the_best()
     found = relevant(kept, passages(kept, lambda c: c.url, {"a.md": page}), Question(words, (1.0,) * len(words)))
     assert [c.chunk.chunk_index for c in found] == [*range(SURE), 6]
     assert relevant([], [], Question((), ())) == []
+
+
+def test_each_candidate_is_left_out_by_the_first_stage_that_it_does_not_pass() -> None:
+    first, second, third = (candidate(chunk(f"s{n}", n)) for n in range(3))
+    stages = (("evidence", [first, second]), ("section", [first]), ("budget", [first]))
+    assert omissions([first, second, third], *stages) == {
+        second.chunk.chunk_id: "section",
+        third.chunk.chunk_id: "evidence",
+    }

@@ -16,6 +16,7 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRequest
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page
+from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.scope import ScopedResults, chunk_of, search_in_scope
 from chapterverse_api.service import Service
 
@@ -67,9 +68,9 @@ def chat(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
 def results_for(service: Service, query: str, **fields: Any) -> ScopedResults:
     resources, question = service.resources, ChatQuery.model_validate({"query": query, **fields})
     snapshot = resources.index.snapshot(question.docs_version, question.page_url)
-    models = resources.models
+    models, progress = resources.models, QueryProgress("", logged=False)
     return search_in_scope(
-        question, "no", lambda: None, snapshot, resources.index, models.embedder, models.reranker, Deadline()
+        question, "no", lambda: None, snapshot, resources.index, models.embedder, models.reranker, Deadline(), progress
     )
 
 

@@ -57,24 +57,24 @@ class _ParsedRequest(Request):
         return self._value
 
 
-async def read(request: Request) -> bytes:
+async def read(request: Request, limit: int = LIMIT) -> bytes:
     """Return the body of a JSON request.
 
     Raises:
-        Rejection: 415 for another content type or an encoded body, 413 over `LIMIT` bytes.
+        Rejection: 415 for another content type or an encoded body, 413 over `limit` bytes.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":
         raise Rejection(415, "not_json", "Send the body as plain application/json.")
     declared = request.headers.get("content-length", "0")
-    if declared.isdecimal() and (len(declared) > 9 or int(declared) > LIMIT):
-        raise _too_large()
+    if declared.isdecimal() and (len(declared) > 9 or int(declared) > limit):
+        raise _too_large(limit)
     raw = bytearray()
     # Count while reading, because a chunked body declares no length and a client may lie.
     async for piece in request.stream():
         raw += piece
-        if len(raw) > LIMIT:
-            raise _too_large()
+        if len(raw) > limit:
+            raise _too_large(limit)
     return bytes(raw)
 
 
@@ -166,5 +166,5 @@ def _malformed(message: str) -> Rejection:
     return Rejection(400, "malformed", message)
 
 
-def _too_large() -> Rejection:
-    return Rejection(413, "too_large", f"The body is over {LIMIT // 1024} KB.")
+def _too_large(limit: int) -> Rejection:
+    return Rejection(413, "too_large", f"The body is over {limit // 1024} KB.")

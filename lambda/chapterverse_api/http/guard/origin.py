@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chapterverse.errors import ConfigurationError
-from chapterverse_api.rejections import Rejection
+from chapterverse_api.rejections import OPENAI_PATHS, Rejection
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = rf"{_LABEL}(?:\.{_LABEL})*"
@@ -26,6 +26,8 @@ _DEFAULT_PORT = re.compile(r"(?<=^http:)(.*):80$|(?<=^https:)(.*):443$")
 #: A `Host` header in lower case: a name or an address, optionally a port.
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9_.-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{0,5})?")
 
+#: Headers of a program in a browser that speaks the Model Context Protocol.
+_OF_MCP = ", mcp-protocol-version, mcp-method, mcp-name"
 #: Seconds for which browsers may cache a preflight; Chromium's maximum.
 PREFLIGHT_AGE = 7200
 
@@ -101,7 +103,7 @@ class OriginGuard:
         if len(origins) > 1 or not self._allowed.admits(origins[0], own):
             return Rejection(403, "origin_not_allowed", "This site may not ask this service.").response(), None
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            return _preflight(), origins[0]
+            return _preflight(scope["path"]), origins[0]
         return self._app, origins[0]
 
     def _is_ours(self, scope: Scope, hosts: Sequence[str]) -> bool:
@@ -173,12 +175,15 @@ def _without_default_port(origin: str) -> str:
     return _DEFAULT_PORT.sub(lambda match: match[1] or match[2], origin)
 
 
-def _preflight() -> Response:
+def _preflight(path: str) -> Response:
+    # OpenAI's clients send a key, and headers about themselves, which nothing reads.
+    headers = "*, authorization" if path in OPENAI_PATHS else "content-type, x-work"
+    headers += _OF_MCP if path == "/mcp" else ""
     return Response(
         status_code=204,
         headers={
             "access-control-allow-methods": "GET, POST, DELETE",
-            "access-control-allow-headers": "content-type, x-work",
+            "access-control-allow-headers": headers,
             "access-control-max-age": str(PREFLIGHT_AGE),
         },
     )

@@ -127,8 +127,8 @@ def test_all_routes_count_together_and_the_free_ones_do_not() -> None:
     rated = client.post("/v1/feedback", {"turn_id": TURN, "rating": "up"})
     found = client.post("/v1/retrieve", {"query": "a"})
     assert (rated.status_code, found.status_code, ask(client)) == (204, 200, [429])
-    free = ["/v1/health", "/v1/status", "/openapi.json", "/v1/nope"]
-    assert [client.get(path).status_code for path in free] == [200, 200, 200, 404]
+    free = ["/v1/health", "/v1/status", "/v1/schema", "/openapi.json", "/v1/nope"]
+    assert [client.get(path).status_code for path in free] == [200, 200, 200, 200, 404]
 
 
 def test_what_is_refused_for_another_reason_is_not_counted() -> None:

@@ -201,10 +201,12 @@ def test_text_is_compressed_unless_a_part_of_it_is_asked_for(tmp_path: Path) -> 
 
 def test_only_files_in_a_folder_that_names_their_content_are_cached_for_good(tmp_path: Path) -> None:
     stamped, plain = "assets/chapterverse/1.0.0-0123abcd/lang/en.js", "assets/chapterverse/1.0.0/panel.js"
-    for name in (stamped, plain):
+    built = "assets/chapterverse/1.0.0/0123abcd/launcher.js"
+    for name in (stamped, built, plain):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("export {};")
     client = Client(create_app(Scripted(), site_dir=tmp_path))
-    assert client.get(f"/{stamped}").headers["cache-control"] == "public, max-age=31536000, immutable"
+    for name in (stamped, built):
+        assert client.get(f"/{name}").headers["cache-control"] == "public, max-age=31536000, immutable"
     assert "immutable" not in client.get(f"/{plain}").headers.get("cache-control", "")
     assert "immutable" not in client.get(f"/{stamped}x").headers.get("cache-control", "")

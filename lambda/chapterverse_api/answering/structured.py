@@ -1,0 +1,86 @@
+"""Answers with data: a model fills a schema from the passages, and each value gets the citation that carries it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chapterverse.errors import ProviderError
+from chapterverse_api.answering.context import AnswerContext
+from chapterverse_api.answering.models import DATA_TRIES
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.generation import ChatMessage, Check, DataWriter, ResponseSchema, Span
+from chapterverse_api.generation.prompts import DATA_TOKENS, conversation, data_instructions, new_nonce
+from chapterverse_api.grounding import Verified, Weigh
+from chapterverse_api.grounding.links import Links
+from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaves, line, mirrored, read_data
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredAnswer:
+    """Data that fits its schema.
+
+    Attributes:
+        citations: the data with each value replaced by the id of the source that carries it, or None.
+        verified: the data as Markdown, a list item for each value.
+    """
+
+    data: dict[str, Any]
+    citations: dict[str, Any]
+    verified: Verified
+
+
+def structured_answer(
+    context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter, weigh: Weigh
+) -> StructuredAnswer | None:
+    """Return the data that a model finds in the passages; None if it failed, which is in the log.
+
+    Raises:
+        ClientDisconnected: the reader left.
+    """
+    try:
+        with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+            data = _data(context, turn, schema, writer)
+    except ProviderError as error:
+        turn.log_failure("generator", error)
+        return None
+    check = LeafCheck(context.task.passages, context.task.language, weigh)
+    cited: dict[tuple[str | int, ...], str] = {}
+    spans: list[Span] = []
+    for leaf in leaves(data):
+        carrier = check.carrier(leaf)
+        if carrier is not None:
+            cited[leaf.path] = carrier
+        if text := line(leaf):
+            outcome: Check = "confirmed" if carrier else "none" if isinstance(leaf.value, bool) else "unconfirmed"
+            spans.append(Span(text, (carrier,) if carrier else (), check=outcome))
+    claims = sum(span.check != "none" for span in spans)
+    verified = Verified(
+        tuple(spans), 0, len(cited) / claims if claims else 0.0, flagged=claims - len(cited), claims=claims
+    )
+    return StructuredAnswer(data, mirrored(data, cited), verified)
+
+
+def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
+    nonce = new_nonce()
+    instructions, messages = data_instructions(context.task, nonce, schema), conversation(context.task, nonce)
+    problem = ""
+    for _ in range(DATA_TRIES):
+        text = writer.write_data(
+            instructions, _asked(messages, problem), schema, tokens=DATA_TOKENS, deadline=turn.deadline
+        )
+        try:
+            data: dict[str, Any] = read_data(text, schema, Links(context.task.passages))
+        except DataProblem as error:
+            problem = str(error)
+        else:
+            return data
+    raise ProviderError("The model's data did not fit the schema, not even when it was asked once more.")
+
+
+def _asked(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
+    """Return the conversation, with what was wrong with the reply before."""
+    if not problem:
+        return messages
+    *earlier, last = messages
+    return (*earlier, ChatMessage(last.role, f"{last.content}\n\nYour reply before was rejected: {problem[:200]}."))

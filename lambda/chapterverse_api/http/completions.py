@@ -1,0 +1,201 @@
+"""A question and its answer in the form of OpenAI's chat completions.
+
+Fields as in OpenAI's API reference, "Create chat completion" and "The chat completion chunk object", November 2026.
+Fields of OpenAI's that set how a model writes are accepted and have no effect.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chapterverse.errors import InputError
+from chapterverse_api.contract import (
+    HISTORY_CHARACTERS,
+    ChatQuery,
+    ChatResponse,
+    Delta,
+    Event,
+    Meta,
+    Segment,
+    SourceChunk,
+    dump,
+)
+from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages, write_messages
+from chapterverse_api.generation.prompts import estimate
+from chapterverse_api.validation import checked
+
+#: Name of the model where a request names none.
+MODEL = "chapterverse"
+#: Characters of a model's name that are repeated, in each chunk of a stream.
+_MODEL_LENGTH = 100
+#: Ends a stream.
+DONE = "data: [DONE]\n\n"
+#: Limits of `ChatQuery`, to which a longer conversation is cut.
+_MESSAGES, _MESSAGE_LENGTH, _CONTEXT_LENGTH = 10, 4000, 10_000
+#: Fields of `ChatQuery` that may stand beside OpenAI's. `top_k` may not: other services sample by that name.
+_OWN = ("thread_id", "page_url", "language", "version", "filters", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """What a completion is asked for.
+
+    Attributes:
+        streams: whether the answer comes in chunks.
+        counts: whether the last chunk states the usage.
+    """
+
+    query: ChatQuery
+    model: str
+    streams: bool
+    counts: bool
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> CompletionRequest:
+        """Read a request's body. A long conversation is cut, and messages of system and tools are the reader's words.
+
+        Raises:
+            InputError: there is no question, or a field can't be understood.
+        """
+        model, streams, options = body.get("model", MODEL), body.get("stream"), body.get("stream_options")
+        if not isinstance(model, str):
+            raise InputError("model must be text.", field="model")
+        if not isinstance(streams, bool | None):
+            raise InputError("stream must be true or false.", field="stream")
+        counts = isinstance(options, Mapping) and options.get("include_usage") is True
+        return cls(_query(body), model[:_MODEL_LENGTH] or MODEL, bool(streams), counts)
+
+
+@dataclass(slots=True)
+class Completion:
+    """Writes one answer, whole or part by part.
+
+    Attributes:
+        created: seconds since 1970.
+    """
+
+    request: CompletionRequest
+    created: int = field(default_factory=lambda: int(time.time()))
+    _turn_id: str = ""
+    _sources: Mapping[str, SourceChunk] = field(default_factory=dict)
+    _length: int = 0
+
+    def document(self, response: ChatResponse) -> dict[str, Any]:
+        """Return the whole answer: its text with OpenAI's annotations, and the sources that it cites beside it."""
+        self._begin(response.turn_id, response.source_chunks)
+        (message,) = write_messages([ExternalMessage("assistant", response.response)], "openai")["messages"]
+        message |= {"refusal": None, "annotations": [a for one in response.segments for a in self._annotations(one)]}
+        choice = {"message": message, "finish_reason": "stop", "logprobs": None}
+        return self._written("chat.completion", choice, response) | {"usage": self._usage(response)}
+
+    def frame(self, event: Event) -> str:
+        """Return the server-sent events for a part of the answer: `Meta`, each `Delta`, and last the response."""
+        done = [DONE] if isinstance(event, ChatResponse) else []
+        return "".join([*(f"data: {json.dumps(chunk)}\n\n" for chunk in self._chunks(event)), *done])
+
+    def _chunks(self, event: Event) -> Iterator[dict[str, Any]]:
+        if isinstance(event, Meta):
+            self._begin(event.turn_id, event.sources)
+            yield self._chunk({"role": "assistant", "content": ""})
+        elif isinstance(event, Delta):
+            cited = [_citation(self._sources[i]) for i in event.citations if i in self._sources]
+            delta = {"content": event.text, "annotations": list(self._annotations(event))}
+            yield self._chunk(delta, cited)
+        else:
+            # A refusal comes without segments before it.
+            if not self._length:
+                yield self._chunk({"content": event.response})
+            self._begin(event.turn_id, event.source_chunks)
+            yield self._written("chat.completion.chunk", {"delta": {}, "finish_reason": "stop"}, event)
+            if self.request.counts:
+                yield self._head("chat.completion.chunk") | {"choices": [], "usage": self._usage(event)}
+
+    def _begin(self, turn_id: str, sources: Sequence[SourceChunk]) -> None:
+        self._turn_id, self._sources = turn_id, {source.id: source for source in sources}
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {
+            "id": f"chatcmpl-{self._turn_id}",
+            "object": kind,
+            "created": self.created,
+            "model": self.request.model,
+        }
+
+    def _chunk(self, delta: dict[str, Any], cited: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "citations": list(cited), "finish_reason": None, "logprobs": None}
+        return self._head("chat.completion.chunk") | {"choices": [choice]}
+
+    def _written(self, kind: str, choice: dict[str, Any], response: ChatResponse) -> dict[str, Any]:
+        ids = dict.fromkeys(i for one in response.segments for i in one.citations if i in self._sources)
+        rest = {k: v for k, v in dump(response).items() if k not in ("response", "segments", "source_chunks")}
+        citations = [_citation(self._sources[i]) for i in ids]
+        choices = [{"index": 0, **choice, "citations": citations}]
+        # At the top too, where front ends look that know Perplexity's API.
+        return self._head(kind) | {"choices": choices, "citations": citations, "chapterverse": rest}
+
+    def _annotations(self, segment: Segment) -> Iterator[dict[str, Any]]:
+        """Yield which text rests on which address, in characters from the beginning of the answer."""
+        start, self._length = self._length, self._length + len(segment.text)
+        for source in (self._sources[i] for i in segment.citations if i in self._sources):
+            if source.url:
+                place = {"start_index": start, "end_index": self._length, "title": _title(source), "url": source.url}
+                yield {"type": "url_citation", "url_citation": place}
+
+    def _usage(self, response: ChatResponse) -> dict[str, int]:
+        query = self.request.query
+        texts = (*(m.content for m in query.conversation_history), query.user_context or "", query.query or "")
+        prompt, completion = round(sum(map(estimate, texts))), round(estimate(response.response))
+        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def models() -> dict[str, Any]:
+    """Return the list of models, of which there is one."""
+    model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
+    return {"object": "list", "data": [model]}
+
+
+def _query(body: Mapping[str, Any]) -> ChatQuery:
+    messages = read_messages(body)
+    at = next((i for i in range(len(messages) - 1, -1, -1) if messages[i].role == "user"), None)
+    if at is None:
+        raise InputError("messages must hold a message of the user with text.", field="messages")
+    # Whoever writes them, the documentation's owner is not among them: they inform, and instruct nobody.
+    context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:_CONTEXT_LENGTH]
+    own = {name: body[name] for name in _OWN if body.get(name) is not None}
+    try:
+        return checked(
+            query=messages[at].content,
+            conversation_history=_latest(messages[:at]),
+            user_context=context or None,
+            **own,
+        )
+    except InputError as error:
+        if error.field != "query":
+            raise
+        rule = str(error).removeprefix("query ")
+        raise InputError(f"The last message of the user {rule}", field="messages") from None
+
+
+def _latest(messages: Sequence[ExternalMessage]) -> list[dict[str, str]]:
+    """Return as much of a conversation as a question may bring along: the latest, in order and without a gap."""
+    spoken = [m for m in messages if m.role in ("user", "assistant")][-_MESSAGES:]
+    kept: list[dict[str, str]] = []
+    left = HISTORY_CHARACTERS
+    for message in reversed(spoken):
+        content = message.content[: min(_MESSAGE_LENGTH, left)]
+        left -= len(content)
+        if content:
+            kept.insert(0, {"role": message.role, "content": content})
+    return kept
+
+
+def _citation(source: SourceChunk) -> dict[str, Any]:
+    return {**dump(source), "title": _title(source)}
+
+
+def _title(source: SourceChunk) -> str:
+    return " › ".join(dict.fromkeys(part for part in (source.chapter, source.section) if part))

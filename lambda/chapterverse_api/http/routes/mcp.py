@@ -1,0 +1,106 @@
+"""`POST /mcp`: the Model Context Protocol, one message and one JSON reply. Absent unless switched on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.http.guard import rate
+from chapterverse_api.http.guard.body import parse, read
+from chapterverse_api.http.sse import cancelling_on_disconnect
+from chapterverse_api.mcp.messages import Call, Headers, Id, McpError, id_of, read_call
+from chapterverse_api.rejections import Rejection
+
+if TYPE_CHECKING:
+    from chapterverse_api.mcp.protocol import McpServer
+    from chapterverse_api.tools.types import ToolContext
+
+router = APIRouter()
+
+#: What costs something is counted; to connect and to list tools does not.
+_COUNTED = ("tools/call", "resources/")
+
+_OPENAPI: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"type": "object", "description": "A JSON-RPC 2.0 message"}}},
+    }
+}
+_JSON: dict[str, Any] = {"content": {"application/json": {"schema": {"type": "object"}}}}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The reply, a JSON-RPC result or error", **_JSON},
+    202: {"description": "A notification was taken"},
+    **{status: {"description": "A JSON-RPC error", **_JSON} for status in (400, 403, 404, 413, 415, 429, 500, 503)},
+}
+
+
+@router.post("/mcp", response_class=JSONResponse, responses=_RESPONSES, openapi_extra=_OPENAPI)
+async def mcp(request: Request) -> Response:
+    """Answer a message of the Model Context Protocol."""
+    request_id: Id = None
+    headers: Headers = request.headers.items()
+    try:
+        raw = await read(request)
+        message = parse(raw)
+        request_id = id_of(message)
+        call = read_call(message, headers)
+        if call.id is None:
+            # Nothing is done for a notification: a client that leaves closes its connection.
+            return Response(status_code=202)
+        if call.method.startswith(_COUNTED):
+            await to_thread.run_sync(rate.check, request)
+    except Rejection as rejection:
+        return _error(McpError.of(rejection), request_id)
+    except McpError as error:
+        return _error(error, request_id)
+    return McpReply(call, request)
+
+
+class McpReply(Response):
+    """Answers a call in a worker thread. If the client disconnects, the work ends and nothing more is paid for."""
+
+    def __init__(self, call: Call, request: Request) -> None:
+        super().__init__()
+        self._call = call
+        self._request = request
+        self._deadline = Deadline.under(request.scope.get("aws.context"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
+
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await to_thread.run_sync(self._answered)
+        await response(scope, receive, send)
+
+    def _answered(self) -> Response:
+        try:
+            return JSONResponse(_server().answer(self._call, self._context()))
+        except McpError as error:
+            return _error(error, self._call.id)
+
+    def _context(self) -> ToolContext:
+        from chapterverse_api.tools.types import ToolContext
+
+        request = self._request
+        origins = (request.headers.get("origin", ""), str(request.base_url))
+        return ToolContext(request.app.state.service(), self._deadline, origins)
+
+
+@cache
+def _server() -> McpServer:
+    # The tools are most of this; a cold start must not pay for them before the first call.
+    from chapterverse_api.mcp.protocol import McpServer
+
+    return McpServer()
+
+
+def _error(error: McpError, request_id: Id) -> Response:
+    headers: Mapping[str, str] = error.headers
+    return JSONResponse(error.reply(request_id), error.status, dict(headers))

@@ -1,0 +1,208 @@
+"""Reads a JSON-RPC message of the Model Context Protocol, of both eras, and writes its replies.
+
+Since revision 2026-07-28 each request says in `_meta` which revision it speaks, and over HTTP some headers repeat what
+the body says. Before, a client said so once, by `initialize`; such a client is served without a session.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from chapterverse_api.rejections import Rejection
+
+#: The revisions that are spoken: those with metadata in each request, and those that begin with `initialize`.
+MODERN = ("2026-07-28",)
+LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
+#: Before 2026-07-28.
+RESOURCE_NOT_FOUND = -32002
+#: HTTP statuses of errors where a request carries its own metadata; of others, and before, 200.
+_STATUS = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    UNSUPPORTED_VERSION: 400,
+    METHOD_NOT_FOUND: 404,
+}
+
+_META = "io.modelcontextprotocol/"
+VERSION_KEY, CAPABILITIES_KEY, SERVER_KEY = (
+    f"{_META}protocolVersion",
+    f"{_META}clientCapabilities",
+    f"{_META}serverInfo",
+)
+_VERSION, _METHOD, _NAME = "mcp-protocol-version", "mcp-method", "mcp-name"
+#: Headers that browsers may send besides.
+HEADERS = (_VERSION, _METHOD, _NAME)
+#: The parameter that the header `Mcp-Name` repeats.
+_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_BASE64 = ("=?base64?", "?=")
+#: Characters of a request's id; it is sent back.
+_LONGEST_ID = 256
+
+#: The headers of a request, lower-case names first, each as often as it was sent.
+Headers: TypeAlias = Sequence[tuple[str, str]]
+Id: TypeAlias = str | int | None
+
+
+class McpError(Exception):
+    """A request that gets an error of the protocol.
+
+    Attributes:
+        message: one sentence, which repeats nothing of the request.
+        status: over HTTP.
+        headers: further ones over HTTP.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+        self.status = _STATUS.get(code, 200) if status is None else status
+        self.headers = dict(headers or {})
+
+    @classmethod
+    def of(cls, rejection: Rejection) -> McpError:
+        """Return the error for a request that the service rejects."""
+        # Codes outside of the range that JSON-RPC reserves are free: that of HTTP says it best.
+        code = {400: PARSE_ERROR, 413: INVALID_REQUEST, 415: INVALID_REQUEST, 422: INVALID_REQUEST}.get(
+            rejection.status, INTERNAL_ERROR if rejection.status >= 500 else rejection.status
+        )
+        status = 400 if rejection.status == 422 else rejection.status
+        sent = rejection.response().headers
+        headers = {name: sent[name] for name in ("retry-after", "x-work") if name in sent}
+        return cls(code, rejection.message, {"code": rejection.code}, status=status, headers=headers)
+
+    def reply(self, request: Id) -> dict[str, Any]:
+        """Return the error as a message."""
+        data = {} if self.data is None else {"data": dict(self.data)}
+        return {"jsonrpc": "2.0", "id": request, "error": {"code": self.code, "message": self.message, **data}}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request, or a notification where it has no id.
+
+    Attributes:
+        version: the revision that it speaks; that of clients which say none where it is left out.
+    """
+
+    id: Id
+    method: str
+    params: Mapping[str, Any]
+    version: str
+
+    @property
+    def modern(self) -> bool:
+        return self.version in MODERN
+
+
+def id_of(message: object) -> Id:
+    """Return the id by which an error can be told, None where there is none that could be one."""
+    given = message.get("id") if isinstance(message, Mapping) else None
+    if isinstance(given, str) and len(given) <= _LONGEST_ID:
+        return given
+    return given if type(given) is int else None
+
+
+def read_call(message: object, headers: Headers | None) -> Call:
+    """Return the call that a parsed message is.
+
+    Args:
+        headers: of the HTTP request; None where there are none, as on standard input.
+
+    Raises:
+        McpError: it is none, or contradicts its headers, or speaks another revision.
+    """
+    if not isinstance(message, Mapping):
+        raise McpError(INVALID_REQUEST, "Send one JSON-RPC request, and no batch.")
+    method, params = message.get("method"), message.get("params", {})
+    identified = "id" not in message or id_of(message) is not None
+    if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not identified:
+        raise McpError(INVALID_REQUEST, "This is no JSON-RPC 2.0 request: it needs jsonrpc, id and method.")
+    if not isinstance(params, Mapping):
+        raise McpError(INVALID_PARAMS, "params must be an object.")
+    given = _Headers(headers or ())
+    version = _version(method, params, given, over_http=headers is not None, notifies="id" not in message)
+    call = Call(id_of(message), method, params, version)
+    if call.modern and headers is not None and "id" in message:
+        _check_headers(call, given)
+    return call
+
+
+class _Headers:
+    """The headers that repeat the body, by name."""
+
+    def __init__(self, headers: Headers) -> None:
+        self._values: dict[str, str] = {}
+        for name, value in headers:
+            if name in HEADERS and name in self._values:
+                # Whoever reads the first one and whoever reads the last would disagree.
+                raise McpError(HEADER_MISMATCH, f"The header {name} stands twice.")
+            self._values[name] = value
+
+    def __call__(self, name: str) -> str | None:
+        return self._values.get(name)
+
+
+def _version(method: str, params: Mapping[str, Any], given: _Headers, *, over_http: bool, notifies: bool) -> str:
+    """Return the revision that a request speaks."""
+    header, meta = given(_VERSION), params.get("_meta")
+    own = meta.get(VERSION_KEY) if isinstance(meta, Mapping) else None
+    if own is None and (header in LEGACY or header is None or method == "initialize"):
+        return header if header in LEGACY else LEGACY[-1]
+    if header not in (*MODERN, *LEGACY, None) and own in (None, header):
+        raise _unsupported(header)
+    if notifies:
+        return MODERN[0]
+    if not isinstance(meta, Mapping) or not isinstance(own, str) or not isinstance(meta.get(CAPABILITIES_KEY), Mapping):
+        raise McpError(INVALID_PARAMS, f"params._meta must hold {VERSION_KEY} and {CAPABILITIES_KEY}.")
+    if over_http and header != own:
+        raise _mismatch(_VERSION)
+    if own not in MODERN:
+        raise _unsupported(own)
+    return own
+
+
+def _check_headers(call: Call, given: _Headers) -> None:
+    if given(_METHOD) != call.method:
+        raise _mismatch(_METHOD)
+    if parameter := _NAMED.get(call.method):
+        name = call.params.get(parameter)
+        if name is not None and _decoded(given(_NAME)) != name:
+            raise _mismatch(_NAME)
+
+
+def _decoded(value: str | None) -> str | None:
+    """Return a header's value, which may be written in base64; None where it is no such text."""
+    if value is None or not (value.startswith(_BASE64[0]) and value.endswith(_BASE64[1])):
+        return value
+    try:
+        return base64.b64decode(value[len(_BASE64[0]) : -len(_BASE64[1])], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return None
+
+
+def _mismatch(header: str) -> McpError:
+    return McpError(HEADER_MISMATCH, f"The header {header} is missing, or the body says otherwise.")
+
+
+def _unsupported(requested: object) -> McpError:
+    # The client's own word comes back to it alone, as the protocol asks for, and as data.
+    asked = requested[:_LONGEST_ID] if isinstance(requested, str) else ""
+    data = {"supported": [*MODERN, *LEGACY], "requested": asked}
+    return McpError(UNSUPPORTED_VERSION, "Unsupported protocol version.", data)

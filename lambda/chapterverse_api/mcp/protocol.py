@@ -1,0 +1,191 @@
+"""Answers calls of the Model Context Protocol, each by itself: there is no session, and no stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from chapterverse import __version__
+from chapterverse.errors import ChapterVerseError, InputError
+from chapterverse_api import rejections
+from chapterverse_api.deadline import ClientDisconnected
+from chapterverse_api.mcp import resources
+from chapterverse_api.mcp.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    LEGACY,
+    METHOD_NOT_FOUND,
+    MODERN,
+    RESOURCE_NOT_FOUND,
+    SERVER_KEY,
+    Call,
+    McpError,
+)
+from chapterverse_api.observability import log
+from chapterverse_api.tools.documentation import registry
+from chapterverse_api.tools.types import ToolContext, ToolRegistry, UnknownTool
+
+Result: TypeAlias = dict[str, Any]
+_Handler: TypeAlias = Callable[[Call, ToolContext], Result]
+
+#: Milliseconds for which a client may keep what only a deployment changes, and what a new index changes.
+_LONG, _SHORT = 3_600_000, 60_000
+_HINTS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+_INSTRUCTIONS = (
+    "Search, read and ask the official documentation{place}. Cite the url of what you use. Before you state something "
+    "about the product that you have not read there, check it by verify_claim."
+)
+
+
+class McpServer:
+    """Answers calls. Holds no state of its clients. Thread-safe."""
+
+    def __init__(self, tools: ToolRegistry | None = None) -> None:
+        self._tools = tools or registry()
+        self._methods: Mapping[str, _Handler] = {
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "resources/list": _list_resources,
+            "resources/templates/list": _list_templates,
+            "resources/read": _read_resource,
+        }
+
+    def answer(self, call: Call, context: ToolContext) -> Result:
+        """Return the message that answers a request. Blocks.
+
+        Raises:
+            McpError: the request gets an error.
+            ClientDisconnected: nobody waits for the answer any more.
+        """
+        own: Mapping[str, _Handler] = {"server/discover": _discover} if call.modern else _LEGACY_METHODS
+        handler = self._methods.get(call.method) or own.get(call.method)
+        if handler is None:
+            raise McpError(METHOD_NOT_FOUND, "This server has no such method.", status=None if call.modern else 200)
+        try:
+            result = handler(call, context)
+        except McpError as error:
+            error.status = error.status if call.modern else 200
+            raise
+        except ClientDisconnected:
+            raise
+        except Exception as error:
+            raise McpError.of(rejections.report(error, site=context.service.site)) from error
+        return {"jsonrpc": "2.0", "id": call.id, "result": _framed(result, call)}
+
+    def _list_tools(self, _: Call, __: ToolContext) -> Result:
+        tools = [
+            {
+                "name": tool.name,
+                "title": tool.title,
+                "description": tool.description,
+                "inputSchema": tool.arguments,
+                "outputSchema": tool.result,
+                "annotations": {"title": tool.title, **_HINTS},
+            }
+            for tool in self._tools
+        ]
+        return {"tools": tools, **_cached(_LONG)}
+
+    def _call_tool(self, call: Call, context: ToolContext) -> Result:
+        name, arguments = call.params.get("name"), call.params.get("arguments") or {}
+        if not isinstance(name, str) or not isinstance(arguments, Mapping):
+            raise McpError(INVALID_PARAMS, "tools/call needs a name, and an object of arguments.")
+        deadline = context.deadline
+        try:
+            result = self._tools.call(name, arguments, context)
+        except UnknownTool:
+            raise McpError(INVALID_PARAMS, "This server has no such tool.") from None
+        except (ChapterVerseError, rejections.Rejection) as error:
+            deadline.check()
+            # What a model can read it may mend by itself; an error of the protocol it may never see.
+            rejection = rejections.report(error, site=context.service.site)
+            log.event("tool_called", turn_id=None, tool=name, ok=False)
+            return {"content": [_text(rejection.message)], "isError": True}
+        log.event("tool_called", turn_id=None, tool=name, ok=True)
+        written = json.dumps(result, ensure_ascii=False)
+        return {"content": [_text(written)], "structuredContent": result, "isError": False}
+
+
+def _framed(result: Result, call: Call) -> Result:
+    """Return a result with what the revision of the call has in each, and without what it doesn't know."""
+    if call.modern:
+        return {**result, "resultType": "complete", "_meta": {SERVER_KEY: _server()}}
+    return {key: value for key, value in result.items() if key not in ("ttlMs", "cacheScope")}
+
+
+def _server() -> dict[str, str]:
+    return {"name": "chapterverse", "title": "Chapter & Verse", "version": __version__}
+
+
+def _capabilities() -> Result:
+    return {"tools": {}, "resources": {}}
+
+
+def _instructions(context: ToolContext) -> str:
+    place = context.service.settings.base_url or context.service.site
+    return _INSTRUCTIONS.format(place=f" at {place}" if place else "")
+
+
+def _cached(milliseconds: int) -> Result:
+    # The documentation is the same for all readers.
+    return {"ttlMs": milliseconds, "cacheScope": "public"}
+
+
+def _text(text: str) -> Result:
+    return {"type": "text", "text": text}
+
+
+def _discover(_: Call, context: ToolContext) -> Result:
+    return {
+        "supportedVersions": [*MODERN, *LEGACY],
+        "capabilities": _capabilities(),
+        "instructions": _instructions(context),
+        **_cached(_LONG),
+    }
+
+
+def _initialize(call: Call, context: ToolContext) -> Result:
+    asked = call.params.get("protocolVersion")
+    if not isinstance(asked, str):
+        raise McpError(INVALID_PARAMS, "initialize needs a protocolVersion.")
+    return {
+        "protocolVersion": asked if asked in LEGACY else LEGACY[0],
+        "capabilities": _capabilities(),
+        "serverInfo": _server(),
+        "instructions": _instructions(context),
+    }
+
+
+def _ping(_: Call, __: ToolContext) -> Result:
+    return {}
+
+
+_LEGACY_METHODS: Mapping[str, _Handler] = {"initialize": _initialize, "ping": _ping}
+
+
+def _list_resources(call: Call, context: ToolContext) -> Result:
+    try:
+        return {**resources.page_list(call.params.get("cursor"), context.service.resources.index), **_cached(_SHORT)}
+    except InputError as error:
+        raise McpError(INVALID_PARAMS, str(error)) from None
+
+
+def _list_templates(_: Call, __: ToolContext) -> Result:
+    return {"resourceTemplates": [], **_cached(_LONG)}
+
+
+def _read_resource(call: Call, context: ToolContext) -> Result:
+    uri = call.params.get("uri")
+    if not isinstance(uri, str):
+        raise McpError(INVALID_PARAMS, "resources/read needs a uri.")
+    try:
+        content = resources.page_content(uri, context.service.resources.index)
+    except InputError:
+        code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
+        # The uri is the client's own, and comes back as data alone.
+        raise McpError(code, "This documentation has no such page.", {"uri": uri[:2048]}) from None
+    return {"contents": [content], **_cached(_SHORT)}
+
+
+__all__ = ["INTERNAL_ERROR", "McpServer", "Result"]

@@ -1,0 +1,95 @@
+"""The states of one question, each logged as the event `query_state`.
+
+    created → embedding → searching → completed
+                 ↑ ↓          ↓
+                failed ←──────┘
+
+Each failed attempt to embed a question ends in `failed`, and the next attempt goes back to `embedding`. The last one
+is by words alone: it needs no model, so a question fails only where no index can be read or an argument is invalid. A
+question that needs no search goes from `created` to `completed`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from chapterverse.model import utc_now
+from chapterverse_api.observability import log
+
+QueryState: TypeAlias = Literal["created", "embedding", "searching", "completed", "failed"]
+
+#: The states that may follow each. A second search for the same question does not go back.
+_FOLLOWING: dict[QueryState, tuple[QueryState, ...]] = {
+    "created": ("embedding", "searching", "completed", "failed"),
+    "embedding": ("searching", "failed"),
+    "searching": ("completed", "failed"),
+    "failed": ("embedding",),
+    "completed": (),
+}
+
+
+@dataclass(slots=True)
+class QueryProgress:
+    """Where one question is.
+
+    Attributes:
+        id: `query_id`, 32 hexadecimal digits; that of the turn where the question gets an answer.
+        turn_id: None where there is no turn, as for `/v1/retrieve`.
+        created_at: ISO 8601, UTC, milliseconds.
+        processed_at: the same; None until the question is completed or failed for good.
+        model: the model that embedded the question; None where words alone were searched.
+        attempts: how often it was tried to embed the question: 1 where nothing failed, 0 where nothing was searched.
+        history: every state with the seconds since the creation.
+        logged: whether the log is told; a search of the owner's own is not a reader's question.
+    """
+
+    id: str
+    turn_id: str | None = None
+    thread_id: str | None = None
+    created_at: str = field(default_factory=lambda: utc_now("milliseconds"))
+    processed_at: str | None = None
+    model: str | None = None
+    attempts: int = 0
+    state: QueryState = "created"
+    history: list[tuple[QueryState, float]] = field(default_factory=lambda: [("created", 0.0)])
+    logged: bool = True
+    _started: float = field(default_factory=time.perf_counter)
+
+    def log_created(self) -> None:
+        self._log(None)
+
+    def enter(self, state: QueryState) -> None:
+        """Go on to a state and log it; nothing happens where the question is past it."""
+        if state not in _FOLLOWING[self.state]:
+            return
+        previous, self.state = self.state, state
+        if state == "embedding":
+            self.attempts += 1
+        self.processed_at = utc_now("milliseconds") if state in ("completed", "failed") else None
+        self.history.append((state, self.seconds))
+        self._log(previous)
+
+    def retry(self) -> None:
+        """Note a failed attempt, and begin the next one."""
+        self.enter("failed")
+        self.enter("embedding")
+
+    @property
+    def seconds(self) -> float:
+        return round(time.perf_counter() - self._started, 6)
+
+    def _log(self, previous: QueryState | None) -> None:
+        if self.logged:
+            log.event(
+                "query_state",
+                turn_id=self.turn_id,
+                thread_id=self.thread_id,
+                execution_time=self.seconds,
+                query_id=self.id,
+                state=self.state,
+                previous=previous,
+                attempts=self.attempts,
+                model=self.model,
+            )

@@ -1,0 +1,167 @@
+"""Reads the data of a model's reply, and finds the source of each value in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from chapterverse.text import lexical
+from chapterverse_api.generation import Passage
+from chapterverse_api.generation.types import ResponseSchema
+from chapterverse_api.grounding import Claim, Source, Weigh, judge
+from chapterverse_api.grounding.links import Links
+from chapterverse_api.grounding.model import trained
+from chapterverse_api.grounding.verdict import quotes
+from chapterverse_api.structured_output.schema import problem
+
+#: Values of one answer, each of which is checked, and how deep they may be nested.
+MOST_LEAVES, _DEPTH = 200, 32
+#: Integers must fit 64 bits, as in every database and language.
+_INTEGER = range(-(2**63), 2**63)
+#: A text whose words, by idf, a passage holds to a lesser share is not compared with it.
+_ASKED = 0.45
+_COMPARED = 3
+
+Scalar: TypeAlias = str | int | float | bool | None
+Path: TypeAlias = tuple[str | int, ...]
+
+_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
+_WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
+
+
+class DataProblem(Exception):
+    """A reply is not the data that was asked for; the message says why, for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that holds no others.
+
+    Attributes:
+        path: names of members, and positions of items from 0, from the top down.
+        beside: the other texts of the same object.
+    """
+
+    path: Path
+    value: Scalar
+    beside: tuple[str, ...] = ()
+
+
+def read_data(text: str, schema: ResponseSchema, links: Links) -> Any:
+    """Return the data of a reply, without foreign addresses.
+
+    Raises:
+        DataProblem: it does not fit the schema.
+    """
+    fenced = _FENCED.fullmatch(text)
+    try:
+        data = _cleaned(json.loads(fenced[1] if fenced else text, parse_constant=_no_constant), links, 0)
+    except (ValueError, RecursionError):
+        raise DataProblem("it was no JSON") from None
+    if reason := problem(data, schema.document):
+        raise DataProblem(reason)
+    if sum(1 for _ in leaves(data)) > MOST_LEAVES:
+        raise DataProblem(f"it held more than {MOST_LEAVES} values")
+    return data
+
+
+def leaves(data: Any, path: Path = (), beside: tuple[str, ...] = ()) -> Iterator[Leaf]:
+    """Yield the values of data in order."""
+    if isinstance(data, dict):
+        texts = {name: value for name, value in data.items() if isinstance(value, str)}
+        for name, value in data.items():
+            others = tuple(text for other, text in texts.items() if other != name)
+            yield from leaves(value, (*path, name), others)
+    elif isinstance(data, list):
+        for i, value in enumerate(data):
+            yield from leaves(value, (*path, i), beside)
+    else:
+        yield Leaf(path, data, beside)
+
+
+def mirrored(data: Any, cited: Mapping[Path, str], path: Path = ()) -> Any:
+    """Return data with each value replaced by the id of the source that carries it, None where none does."""
+    if isinstance(data, dict):
+        return {name: mirrored(value, cited, (*path, name)) for name, value in data.items()}
+    if isinstance(data, list):
+        return [mirrored(value, cited, (*path, i)) for i, value in enumerate(data)]
+    return cited.get(path)
+
+
+def line(leaf: Leaf) -> str:
+    """Return a value as a list item of Markdown; empty where there is none."""
+    if leaf.value is None or leaf.value == "":
+        return ""
+    value = " ".join(leaf.value.split()) if isinstance(leaf.value, str) else json.dumps(leaf.value)
+    name = " › ".join(str(part + 1 if isinstance(part, int) else part) for part in leaf.path)
+    return f"- {name}: {value}\n"
+
+
+class LeafCheck:
+    """Finds the passage that carries a value, by the same judgement as that of sentences.
+
+    A text is carried by a passage that holds it to the letter, or that supports it. A number stands in most passages,
+    so the sentence that holds it must also share a word with the names above it or with the texts beside it.
+    """
+
+    def __init__(self, passages: Sequence[Passage], language: str, weigh: Weigh) -> None:
+        self._sources = [Source(passage, language) for passage in passages]
+        self._language, self._weigh, self._model = language, weigh, trained()
+
+    def carrier(self, leaf: Leaf) -> str | None:
+        """Return the id of a passage that carries a value; None where none does."""
+        if isinstance(leaf.value, bool) or leaf.value is None:
+            return None
+        if isinstance(leaf.value, str) and not re.fullmatch(r"\s*-?\d+(?:\.\d+)?\s*", leaf.value):
+            return self._of_text(leaf.value)
+        return self._of_number(leaf)
+
+    def _of_text(self, text: str) -> str | None:
+        claim = Claim(text, "prose", self._language, self._weigh(text))
+        if not (claim.content or claim.literals):
+            return None
+        held = next((source.id for source in self._sources if quotes(source, claim.flat)), None)
+        if held is not None:
+            return held
+        shares = sorted(((claim.share(s.terms), -n, s) for n, s in enumerate(self._sources)), key=lambda one: one[:2])
+        for share, n, source in reversed(shares[-_COMPARED:]):
+            others = self._sources[:-n] + self._sources[1 - n :]
+            if share >= _ASKED and judge(claim, [source], others, self._model, claimed=False).supports:
+                return source.id
+        return None
+
+    def _of_number(self, leaf: Leaf) -> str | None:
+        number = str(leaf.value).strip().removeprefix("-").removesuffix(".0")
+        names = [word for part in leaf.path if isinstance(part, str) for word in _WORDS.findall(part)]
+        words = lexical.words(" ".join([*names, *leaf.beside]), self._language)
+        context = {term for word in words for term in word.terms}
+        for source in self._sources:
+            if any(number in unit.digits and not context.isdisjoint(unit.all) for unit in source.units):
+                return source.id
+        return None
+
+
+def _cleaned(value: Any, links: Links, depth: int) -> Any:
+    if depth > _DEPTH:
+        raise ValueError("nested too deep")
+    if isinstance(value, dict):
+        if any(links.without_foreign(name) != name for name in value):
+            raise ValueError("a name holds an address")
+        return {name: _cleaned(member, links, depth + 1) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item, links, depth + 1) for item in value]
+    if isinstance(value, str):
+        return links.without_foreign(value.encode(errors="replace").decode())
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("no number of JSON")
+    if type(value) is int and value not in _INTEGER:
+        raise ValueError("too large")
+    return value
+
+
+def _no_constant(_: str) -> None:
+    raise ValueError("NaN is no number of JSON")

@@ -1,0 +1,117 @@
+"""Reads pages and sections of the index as Markdown, in parts of a size that fits a budget of tokens."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from pydantic import BaseModel
+
+from chapterverse.errors import InputError
+from chapterverse.model import PERSONA, Chunk
+from chapterverse.store import Snapshot
+from chapterverse_api.index import addresses
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.ranking import section
+
+#: ASCII characters of a token, fewer than the 3.6 of prose, since JSON and code have shorter ones.
+_ASCII = 3.0
+#: Tokens of any other character, as of Chinese; those of Cyrillic are fewer.
+_OTHER = 1.25
+#: Where a text may be cut, best first.
+_SEAMS = ("\n\n", "\n", ". ", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """A section of a page.
+
+    Attributes:
+        url: as readers have it, with the anchor.
+        text: Markdown, without the heading.
+        first: a chunk of it, for what else is known of it.
+    """
+
+    url: str
+    text: str
+    first: Chunk
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many cl100k tokens a text has, rather too many; counting would take longer than a search."""
+    ascii_length = len(text.encode("ascii", "ignore"))
+    return math.ceil(ascii_length / _ASCII + (len(text) - ascii_length) * _OTHER)
+
+
+def json_tokens(value: BaseModel) -> int:
+    """Return about how many tokens a value has as JSON."""
+    return tokens_of(json.dumps(value.model_dump(mode="json"), ensure_ascii=False))
+
+
+def cut_to(text: str, most: int) -> str:
+    """Return the beginning of a text with about so many tokens at most, up to the end of a paragraph, line or word."""
+    if tokens_of(text) <= most:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if tokens_of(text[:middle]) <= most else (low, middle - 1)
+    for seam in _SEAMS:
+        end = text.rfind(seam, 0, low)
+        # A seam near the beginning would leave most of the budget unused.
+        if end > low // 2:
+            return text[: end + len(seam)].rstrip()
+    return text[:low]
+
+
+def find_page(url: str, index: SiteIndex) -> tuple[Snapshot, list[SectionText]]:
+    """Return the sections at an address in order: those of a page, or the one that its anchor names.
+
+    Args:
+        url: of a page or a section, as in a citation.
+
+    Raises:
+        InputError: the index has no such page, or the page no such section.
+        IndexFault: no index can be read.
+    """
+    snapshot = index.snapshot(None, url)
+    published = index.published_url(url, snapshot.head)
+    page = [chunk for chunk in _chunks(published, snapshot) if chunk.type != PERSONA]
+    if not page:
+        raise InputError("This documentation has no page at that url: take one from search_docs.", field="url")
+    anchor = unquote(published.partition("#")[2])
+    chosen = [chunk for chunk in page if not anchor or unquote(chunk.url.partition("#")[2]) == anchor]
+    if not chosen:
+        raise InputError("The page has no such section: leave out the part of url behind #.", field="url")
+    return snapshot, list(_sections(chosen, index, snapshot))
+
+
+def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
+    held = addresses.on_page(published, snapshot)
+    first = snapshot.page(held[0], "url") if held else []
+    return snapshot.page(first[0].source_file_path) if first else []
+
+
+def _sections(chunks: Sequence[Chunk], index: SiteIndex, snapshot: Snapshot) -> Iterator[SectionText]:
+    groups: dict[object, list[Chunk]] = {}
+    for chunk in chunks:
+        groups.setdefault(section(chunk), []).append(chunk)
+    for own in groups.values():
+        text = "\n\n".join(chunk.text for chunk in own)
+        yield SectionText(index.public_url(own[0], snapshot.head), text, own[0])
+
+
+def markdown(sections: Iterable[SectionText]) -> str:
+    """Return a page as one Markdown text, with all headings that lead to its sections."""
+    lines, above = list[str](), tuple[str, ...]()
+    for part in sections:
+        path = part.first.heading_path
+        common = next((n for n, pair in enumerate(zip(path, above, strict=False)) if pair[0] != pair[1]), None)
+        known = min(len(path), len(above)) if common is None else common
+        lines += [f"{'#' * min(6, depth)} {path[depth - 1]}" for depth in range(known + 1, len(path) + 1)]
+        lines.append(part.text)
+        above = path
+    return "\n\n".join(lines) + "\n"

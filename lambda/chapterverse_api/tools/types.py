@@ -1,0 +1,129 @@
+"""What a tool is, and the registry that lists and calls tools. No tool and no protocol is known here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from chapterverse.errors import InputError
+from chapterverse_api import validation
+from chapterverse_api.contract import dump
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.service import Service
+
+#: A JSON Schema, or a value that one describes.
+Json: TypeAlias = Mapping[str, Any]
+
+_Arguments = TypeVar("_Arguments", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a call may use.
+
+    Attributes:
+        origins: further addresses that a reader's page may be on, besides the site's own.
+    """
+
+    service: Service
+    deadline: Deadline = field(default_factory=Deadline)
+    origins: Collection[str] = ()
+
+
+#: Runs a tool: its arguments in, its result out, both as JSON. Blocks. Raises `InputError` for arguments that it can't
+#: use, and other errors of `chapterverse.errors`.
+Run: TypeAlias = Callable[[Json, ToolContext], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that reads and changes nothing.
+
+    Attributes:
+        title: its name for people.
+        description: what it does and when to call it, for a model.
+        arguments: JSON Schema (2020-12) of its arguments, an object.
+        result: JSON Schema of its result, an object.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: Json
+    result: Json
+    run: Run
+
+
+class UnknownTool(Exception):
+    """No tool of this registry has that name."""
+
+
+class ToolRegistry:
+    """Tools by name, in the order in which they are listed."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def call(self, name: str, arguments: Json, context: ToolContext) -> Json:
+        """Return a tool's result.
+
+        Raises:
+            UnknownTool: there is no such tool.
+            InputError: the arguments can't be used.
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            raise UnknownTool
+        return tool.run(arguments, context)
+
+
+def tool_of(
+    name: str,
+    title: str,
+    function: Callable[[_Arguments, ToolContext], BaseModel],
+    arguments: type[_Arguments],
+    result: type[BaseModel],
+) -> Tool:
+    """Return a function over models as a tool; its docstring is the description."""
+
+    def run(given: Json, context: ToolContext) -> Json:
+        try:
+            asked = arguments.model_validate(given)
+        except ValidationError as error:
+            problems = [{**problem, "loc": ("arguments", *problem["loc"])} for problem in error.errors()]
+            rejected = validation.rejection(problems, {*arguments.model_fields}, whole="The object of arguments")
+            raise InputError(rejected.message, field=rejected.field) from None
+        return dump(function(asked, context))
+
+    description = " ".join((function.__doc__ or "").split())
+    return Tool(name, title, description, schema_of(arguments), schema_of(result, "serialization"), run)
+
+
+def schema_of(model: type[BaseModel], mode: Any = "validation") -> Json:
+    """Return a model's JSON Schema without references, and without titles, which only repeat the names.
+
+    Not every client resolves references.
+    """
+    schema = model.model_json_schema(mode=mode)
+    definitions = schema.pop("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            node = {**definitions[node["$ref"].rpartition("/")[2]], **{k: v for k, v in node.items() if k != "$ref"}}
+        properties = {name: plain(value) for name, value in node.get("properties", {}).items()}
+        rest = {k: plain(v) for k, v in node.items() if k not in ("title", "properties", "description")}
+        # A model's docstring is for readers of the code.
+        own = {"description": node["description"]} if "description" in node and "properties" not in node else {}
+        return {**own, **rest, **({"properties": properties} if properties else {})}
+
+    return dict(plain(schema))

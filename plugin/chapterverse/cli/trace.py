@@ -1,0 +1,126 @@
+"""Command `trace`: shows how one question was answered. It loads the service when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chapterverse import entry_points
+from chapterverse.cli.ask import conversation_from, name_of
+from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from
+
+#: Why a candidate is no source, by the stage that left it out.
+_OMISSIONS = {
+    "verdict": "the docs hold no answer",
+    "evidence": "too little evidence",
+    "unsure": "only the best of an unsure answer are sources",
+    "section": "a better one is of the same section, or has the same text",
+    "limit": "there are enough sources",
+    "relevance": "its section says hardly anything of the question",
+    "budget": "the passages before it fill the budget",
+}
+#: Candidates that are shown after the last source.
+_FURTHER = 5
+#: Characters that a sentence is shown by.
+_SENTENCE = 100
+
+
+def trace(
+    question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
+    page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the reader is on.")] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
+        ),
+    ] = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+    embedder: Embedder = None,
+) -> None:
+    """Show how a question is answered.
+
+    What was searched, what each candidate's rank is made of, what was left out and why, and what the check says of each
+    sentence. The question is answered as by `ask`.
+    """
+    service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
+    earlier = conversation_from(history) if history else None
+    traced = service.trace(query=question, page_url=page_url, conversation_history=earlier)
+    if as_json:
+        print_json(traced)
+        return
+    for line in (*_question(traced), *_search(traced), *_sentences(traced)):
+        typer.echo(line)
+
+
+def _question(traced: Mapping[str, Any]) -> Iterator[str]:
+    response, retrieval = traced["response"], traced["retrieval"]
+    yield _row("question", traced["question"])
+    if searched := response["searched_as"]:
+        yield _row("follows up on" if searched["reason"] == "follow_up" else "corrected to", searched["query"])
+    steps = " → ".join(step["state"] for step in traced["states"])
+    yield _row("states", f"{steps}, attempts: {traced['attempts']}, seconds: {traced['states'][-1]['seconds']:.3f}")
+    yield _row("models", f"embedder {traced['model'] or 'none'}, generator {traced['generator']}")
+    if retrieval:
+        yield _row("algorithm", retrieval["algorithm"])
+        figures = ", ".join(f"{name} {retrieval[name]:.2f}" for name in ("answerability", "evidence", "floor"))
+        yield _row("answerable", f"{retrieval['verdict']}: {figures}")
+        for part, error in retrieval["failures"].items():
+            yield _row(f"{part} failed", error)
+    yield _row("answer", f"{response['status']}, confidence {response['grounding_confidence']:.2f}")
+    if response["degraded_reason"]:
+        yield _row("degraded", response["degraded_reason"])
+
+
+def _search(traced: Mapping[str, Any]) -> Iterator[str]:
+    retrieval = traced["retrieval"]
+    if not retrieval:
+        yield "\nNothing was searched."
+        return
+    found = retrieval["candidates"]
+    shown = 1 + max((at for at, one in enumerate(found) if one["source"]), default=-1) + _FURTHER
+    yield f"\n{retrieval['total']} candidates, {sum(bool(one['source']) for one in found)} sources\n"
+    yield "  #  rank  evidence  source  section"
+    for place, one in enumerate(found[:shown], 1):
+        source = f"[{one['source']}]" if one["source"] else "-"
+        yield f"{place:3}  {one['rank']:.2f}  {one['evidence']:8.2f}  {source:6}  {name_of(one)}"
+        yield f"                             {_parts(one)}"
+        if one["omitted"]:
+            yield f"                             left out: {_OMISSIONS[one['omitted']]}"
+    if found[shown:]:
+        yield f"{len(found) - shown} more are in --json."
+
+
+def _parts(candidate: Mapping[str, Any]) -> str:
+    """Return what a rank is made of."""
+    components = candidate["components"]
+    if "rerank" in components:
+        return f"rerank {components['rerank']:.2f}"
+    parts = [f"{name} {value:+.2f}" for name, value in candidate["contributions"].items()]
+    parts += [f"{name} {components[name]:.2f}" for name in ("importance", "recency") if name in components]
+    return ", ".join(parts) or "nothing"
+
+
+def _sentences(traced: Mapping[str, Any]) -> Iterator[str]:
+    if not traced["sentences"]:
+        yield "\nNo sentence was checked."
+        return
+    yield "\ncheck        probability  citations  sentence"
+    for one in traced["sentences"]:
+        probability = "-" if one["probability"] is None else f"{one['probability']:.2f}"
+        citations = " ".join(f"[{i}]" for i in one["citations"]) or "-"
+        dropped = " ".join(f"[{i}]" for i in one["claimed"] if i not in one["citations"])
+        text = " ".join(one["text"].split())
+        short = text if len(text) <= _SENTENCE else f"{text[: _SENTENCE - 1]}…"
+        yield f"{one['check']:12} {probability:11}  {citations:9}  {short}"
+        if dropped:
+            yield f"{'':37}dropped: {dropped}, sources: {one['outcome']}"
+
+
+def _row(name: str, text: str) -> str:
+    return f"{name:16} {text}"

@@ -1,0 +1,168 @@
+"""Finds the documents beside the pages (persona, FAQ, memory) and hashes them; each is read when it changed."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urljoin
+
+from chapterverse.errors import ConfigurationError, UnreadablePage
+from chapterverse.knowledge.persona_lookup import find_persona, no_pages, persona_source
+from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source
+from chapterverse.settings import Settings
+
+#: Default name of the folder below the documentation's sources, and its folders.
+NAME = "knowledge"
+KINDS = (PERSONA, FAQ, MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The files of a site that are indexed beside its pages: its persona, and the folder of FAQ and memory files.
+
+    Attributes:
+        docs: the folder of the documentation's sources, if available; paths are relative to it.
+    """
+
+    persona: Path | None = None
+    folder: Path | None = None
+    docs: Path | None = None
+
+    @classmethod
+    def of(cls, settings: Settings, docs: Path | None, beside: Path) -> Documents:
+        """Return the files that settings name, or those at the usual places.
+
+        Args:
+            beside: the folder of the site's configuration, or the working directory.
+
+        Raises:
+            ConfigurationError: a setting names a missing file or folder, or there are two personas.
+        """
+        folder = _folder(settings.knowledge, docs)
+        personas = [folder / PERSONA / name for name in _files(folder, PERSONA)] if folder else []
+        return cls(find_persona(settings.persona, docs, beside, personas), folder, docs)
+
+    @property
+    def entries(self) -> frozenset[str]:
+        """The paths of the FAQ and memory files, as the index has them."""
+        if self.folder is None:
+            return frozenset()
+        return frozenset(self._path(kind, name) for kind in (FAQ, MEMORY) for name in _files(self.folder, kind))
+
+    @property
+    def no_pages(self) -> frozenset[str]:
+        """The paths below `docs` that are not pages: all of these files, and `persona.md` in any case."""
+        return self.hidden(None)
+
+    def hidden(self, nav: object) -> frozenset[str]:
+        """Return the paths of `no_pages` that are not published either.
+
+        Args:
+            nav: the site's navigation, a tree of lists, mappings and texts. It may name FAQ and memory files.
+        """
+        persona = no_pages(self.persona, self.docs) if self.docs else frozenset[str]()
+        return persona | (self.entries - _navigation(nav))
+
+    def sources(self, pages: Iterable[Source], base_url: str) -> tuple[list[Source], list[str]]:
+        """Return the files as sources of the index, and a warning for each that names an unknown page.
+
+        Args:
+            pages: of the site; a document may name one of them, and most of them set its language.
+
+        Raises:
+            InputError: a folder can't be listed.
+            UnsafePath: a file is a link out of its folder, a pipe or a device.
+        """
+        sources = [persona_source(self.persona, base_url, self.docs)] if self.persona else []
+        warnings: list[str] = []
+        if self.folder is None:
+            return sources, warnings
+        own = [page for page in pages if page.type == PAGE]
+        languages = Counter(page.language for page in own if page.language)
+        language = languages.most_common(1)[0][0] if languages else "en"
+        addresses = {page.file_path: page.url for page in own if page.url}
+        for kind in (FAQ, MEMORY):
+            for name in _files(self.folder, kind):
+                path = self._path(kind, name)
+                content_hash, reference = _hash_and_page(self.folder / kind, name, path)
+                url = _address(reference, addresses, base_url) if reference else ""
+                if reference and not url:
+                    warnings.append(
+                        f"{path} names the page {reference[:100]!a}, which the site does not have: it is shown without "
+                        "a link."
+                    )
+                read = functools.partial(_read, self.folder / kind, name, kind, content_hash, path, url, language)
+                sources.append(Source(path, content_hash, json.dumps([kind, url, language]), read, kind))
+        return sources, warnings
+
+    def _path(self, kind: str, name: str) -> str:
+        """Return a file's path relative to `docs`; outside it the folder's own name hides this machine's folders."""
+        real, root = (self.folder or Path()).resolve(), self.docs.resolve() if self.docs else None
+        inside = real.relative_to(root).as_posix() if root and real.is_relative_to(root) else real.name
+        return f"{inside}/{kind}/{name}"
+
+
+def _navigation(nav: object) -> set[str]:
+    if isinstance(nav, str):
+        return {nav}
+    parts = nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ()
+    return {path for part in parts for path in _navigation(part)}
+
+
+def _folder(named: str, docs: Path | None) -> Path | None:
+    if named:
+        if not Path(named).is_dir():
+            raise ConfigurationError(f"There is no folder {named} with knowledge: name one that is there, or none.")
+        return Path(named)
+    folder = docs / NAME if docs else None
+    return folder if folder and any((folder / kind).is_dir() for kind in KINDS) else None
+
+
+def _files(folder: Path, kind: str) -> list[str]:
+    from chapterverse.readers.folder import list_files
+
+    return list_files(folder / kind, (".md",)).files if (folder / kind).is_dir() else []
+
+
+def _hash_and_page(folder: Path, name: str, path: str) -> tuple[str, str]:
+    """Return a file's SHA-256 and the page that its front matter names; reading it raises its errors later."""
+    from chapterverse.readers.folder import decode, read_page
+    from chapterverse.readers.front_matter import split_values
+
+    try:
+        content = read_page(folder, name)
+    except UnreadablePage:
+        return "", ""
+    content_hash = hashlib.sha256(content).hexdigest()
+    try:
+        values, _ = split_values(decode(path, content), path)
+    except UnreadablePage:
+        values = None
+    reference = (values or {}).get("page")
+    return content_hash, reference if isinstance(reference, str) else ""
+
+
+def _address(reference: str, addresses: Mapping[str, str], base_url: str) -> str:
+    """Return the address of the page that a path or an address names, with its anchor; "" if the site has none."""
+    place, sharp, anchor = reference.partition("#")
+    base = f"{base_url.rstrip('/')}/"
+    bare = place.removeprefix("/").removesuffix(".md")
+    folder = bare.removesuffix("index").removesuffix("README")
+    candidates = [addresses.get(place.removeprefix("/")), place, urljoin(base, place.removeprefix("/"))]
+    # A path of a source whose built page was indexed.
+    candidates += [f"{base}{bare}/", f"{base}{bare}.html", f"{base}{folder}"]
+    known = {url.rstrip("/"): url for url in addresses.values()}
+    found = next((known[c.rstrip("/")] for c in candidates if c and c.rstrip("/") in known), "")
+    return f"{found}{sharp}{anchor}" if found else ""
+
+
+def _read(folder: Path, name: str, kind: str, content_hash: str, path: str, url: str, language: str) -> Page:
+    # Imported here: a build without changes needs no models.
+    from chapterverse.knowledge.documents import read_document
+
+    return read_document(folder, name, kind, content_hash, path, url, language)

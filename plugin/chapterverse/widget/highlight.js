@@ -1,0 +1,70 @@
+// @ts-check
+// Colors the code of answers as the page colors its own code. The colors are read from a hidden probe with the classes of
+// Pygments and Chroma, highlight.js and Prism; one expression finds the tokens of all languages. No node changes: the
+// browser paints ranges. Without such styles, or in a browser that cannot paint ranges, code stays as it is.
+
+const CLASSES = {
+  comment: 'c1 hljs-comment token comment',
+  string: 's2 hljs-string token string',
+  number: 'mi hljs-number token number',
+  keyword: 'k hljs-keyword token keyword',
+};
+const KINDS = /** @type {(keyof typeof CLASSES)[]} */ (Object.keys(CLASSES));
+
+/** Languages whose comments begin with a number sign; in others they begin with slashes. */
+const HASHED = /-(py|(ba|z|power)?sh|console|ya?ml|toml|ini|conf|rb|ruby|perl|r$|docker|make|env|nix|elixir)/;
+const PLAIN = /-(text|txt|plain|md|markdown)$/;
+const KEYWORDS = `abstract and as assert async await bool boolean break case catch char class const continue def default defer
+  del do elif else enum except export extends false False finally float fn for foreach from func function go if impl implements
+  import in instanceof int interface is lambda let match mod module mut namespace new nil None nonlocal not null of or package
+  pass private protected pub public raise return self static string struct super switch then this throw trait true True try
+  type typeof use using var void where while with yield`;
+// What is not closed ends with the text, so that each character is read once.
+const REST = String.raw`\/\*[^]*?(?:\*\/|$)|<!--[^]*?(?:-->|$))|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\`[^\`]*\`)`
+  + String.raw`|(?<![\w.-])(\d[\d._]*)(?![\w-])|(?<![\w.$-])(${KEYWORDS.trim().replace(/\s+/g, '|')})(?![\w-])`;
+
+/** @type {(hashed: boolean) => RegExp} */
+const tokens = hashed => new RegExp(`((?<!\\S)${hashed ? '#(?![\\w{[])' : '\\/\\/'}.*|${REST}`, 'g');
+
+const sheet = new CSSStyleSheet();
+
+/** Paints all code of the conversation anew. @type {(root: ShadowRoot) => void} */
+export const highlight = root => {
+  if (!globalThis.Highlight) return;
+  const ranges = KINDS.map(() => new Highlight());
+  for (const code of root.querySelectorAll('.code code')) {
+    const { className, firstChild } = code;
+    if (PLAIN.test(className) || !(firstChild instanceof Text)) continue;
+    for (const found of firstChild.data.matchAll(tokens(HASHED.test(className)))) {
+      const range = new Range();
+      range.setStart(firstChild, found.index);
+      range.setEnd(firstChild, found.index + found[0].length);
+      ranges[found.findIndex((group, at) => at && group) - 1].add(range);
+    }
+  }
+  KINDS.forEach((kind, at) => CSS.highlights.set(`chapterverse-${kind}`, ranges[at]));
+  if (!root.adoptedStyleSheets.includes(sheet)) {
+    root.adoptedStyleSheets.push(sheet);
+    // A switch between light and dark.
+    new MutationObserver(paint).observe(document.documentElement, { attributes: true });
+    new MutationObserver(paint).observe(document.body, { attributes: true });
+  }
+  paint();
+};
+
+/** Reads the page's colors. */
+const paint = () => {
+  const probe = document.createElement('div');
+  probe.className = 'highlight';
+  probe.hidden = true;
+  const code = document.createElement('code');
+  code.className = 'hljs language-js';
+  const spans = ['', ...Object.values(CLASSES)].map(className => Object.assign(document.createElement('span'), { className }));
+  code.append(...spans);
+  probe.appendChild(document.createElement('pre')).append(code);
+  (document.querySelector('main,article') ?? document.body).append(probe);
+  const [own, ...colors] = spans.map(span => getComputedStyle(span).color);
+  probe.remove();
+  sheet.replaceSync(KINDS.map((kind, at) => (
+    colors[at] === own ? '' : `::highlight(chapterverse-${kind}){color:${colors[at]}}`)).join(''));
+};

@@ -1,0 +1,232 @@
+"""FAQ and memory files: their entries, their mistakes, and how the index follows them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from api import quill
+from chapterverse.cli import app
+from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.indexing import maintenance, sync, transfer
+from chapterverse.indexing.diff import Report
+from chapterverse.indexing.status import derive
+from chapterverse.indexing.target import Target
+from chapterverse.knowledge.documents import read_questions, without_comments
+from chapterverse.knowledge.folder import Documents
+from chapterverse.ledger import open_ledger
+from chapterverse.model import FAQ, MEMORY, Chunk
+from chapterverse.settings import Settings
+from chapterverse.store import open_store
+from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.service import Service
+
+QUESTIONS = """---
+topic: Orders
+_version: 2
+page: install.md
+---
+# About orders
+
+## How do I `undo` an order? {#undo}
+
+Write to *us*.
+
+```sh
+quill undo  # <!-- kept -->
+```
+
+## Who ships it?
+
+- The press.<!-- secret -->
+- Nobody else.
+"""
+FACT = "---\nimportance: 5\ntags: [ink]\nentity: enterprise\nscope: entity:enterprise\n---\nInk is free.\n"
+FILES = {"faq/orders.md": QUESTIONS, "memory/ink.md": FACT}
+PAGES = {"cache.md": quill.CACHE, "install.md": quill.INSTALL}
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        file = root / "docs/knowledge" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def target(root: Path) -> Target:
+    settings = Settings(store=f"edge:{root / 'index'}")
+    return Target(quill.SCOPE, open_store(settings), open_ledger(settings), base_url=quill.BASE)
+
+
+def index(root: Path) -> tuple[Report, list[str]]:
+    docs = root / "docs"
+    docs.mkdir(exist_ok=True)
+    pages = [quill.source(path, text) for path, text in PAGES.items()]
+    others, warnings = Documents.of(Settings(), docs, root).sources(pages, quill.BASE)
+    return sync.index([*pages, *others], target(root)), warnings
+
+
+def chunks(root: Path, kind: str) -> list[Chunk]:
+    return target(root).store.snapshot(quill.SCOPE).page(kind, "type")
+
+
+def test_an_entry_is_a_chunk_word_for_word(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    report, warnings = index(tmp_path)
+    assert (len(report.files.new), warnings, report.warnings) == (2, [], ())
+    undo, ships = chunks(tmp_path, FAQ)
+    assert undo.text == "Write to *us*.\n\n```sh\nquill undo  # <!-- kept -->\n```"
+    assert ships.text == "- The press.\n- Nobody else."
+    assert undo.heading_path == ("About orders", "How do I undo an order?")
+    assert (undo.topic, undo.revision, undo.content_type, undo.language) == ("Orders", "2", "faq", "en")
+    assert undo.source_file_path == "knowledge/faq/orders.md"
+    [fact] = chunks(tmp_path, MEMORY)
+    assert (fact.text, fact.importance, fact.tags, fact.entity) == ("Ink is free.", 5, ("ink",), "enterprise")
+    assert (fact.scope, fact.source, fact.url) == ("entity:enterprise", "kb", "")
+    head = target(tmp_path).head()
+    assert head is not None
+    assert (head.pages, head.languages) == (2, ("en",))
+
+
+def test_files_are_edited_renamed_and_deleted_like_pages(tmp_path: Path) -> None:
+    index(tmp_path)
+    before = list(transfer.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True))
+    write(tmp_path, FILES)
+    index(tmp_path)
+    assert index(tmp_path)[0].diff.empty
+    folder = tmp_path / "docs/knowledge"
+    write(tmp_path, {"faq/orders.md": QUESTIONS.replace("Nobody", "No one")})
+    (folder / "memory/ink.md").rename(folder / "memory/free.md")
+    report, _ = index(tmp_path)
+    assert (len(report.diff.write), len(report.diff.embed)) == (2, 2)
+    assert chunks(tmp_path, FAQ)[1].text.endswith("No one else.")
+    assert [c.source_file_path for c in chunks(tmp_path, MEMORY)] == ["knowledge/memory/free.md"]
+    for path in ("faq/orders.md", "memory/free.md"):
+        (folder / path).unlink()
+    index(tmp_path)
+    assert list(transfer.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True)) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "sentence"),
+    [
+        ("faq/a.md", "", "knowledge/faq/a.md holds no question: write each as a heading, and its answer below it."),
+        (
+            "faq/a.md",
+            "# A?\n\n# B?\n\nYes.",
+            "knowledge/faq/a.md: the question “A?” has no answer: write one below it.",
+        ),
+        ("faq/a.md", "Hi.\n\n# A?\n\nYes.", "knowledge/faq/a.md: the text above the first heading answers no question"),
+        ("faq/a.md", "---\n[\n---\n# A?\n\nYes.", "The front matter of knowledge/faq/a.md is not valid YAML."),
+        ("faq/a.md", "---\nimportance: 1\n---\n# A?\n\nYes.", "knowledge/faq/a.md: 'importance' is no field of a faq"),
+        ("faq/a.md", "# A?\n\n" + "word " * 600, "knowledge/faq/a.md: the answer to “A?” is longer than 512 tokens"),
+        ("memory/a.md", " \n", "knowledge/memory/a.md holds no fact: write one, or remove the file."),
+        ("memory/a.md", "x" * 100_000, "knowledge/memory/a.md is longer than 512 tokens: write one fact a file."),
+        (
+            "memory/a.md",
+            "---\nimportance: 10\n---\nA.",
+            "knowledge/memory/a.md: importance must be a whole number from 1 to 5.",
+        ),
+        ("memory/a.md", "---\nentity: a/b\n---\nA.", "knowledge/memory/a.md: entity must be 1 to 64 letters"),
+    ],
+)
+def test_a_bad_file_fails_alone_and_keeps_its_last_good_chunks(
+    tmp_path: Path, path: str, text: str, sentence: str
+) -> None:
+    good = {**FILES, path: "# A?\n\nYes." if path.startswith("faq") else "A good fact."}
+    write(tmp_path, good)
+    index(tmp_path)
+    before = [chunks(tmp_path, FAQ), chunks(tmp_path, MEMORY)]
+    write(tmp_path, {path: text})
+    report, _ = index(tmp_path)
+    assert [w.startswith(sentence) for w in report.warnings] == [True], report.warnings
+    assert [chunks(tmp_path, FAQ), chunks(tmp_path, MEMORY)] == before
+
+
+def test_the_page_that_a_document_names(tmp_path: Path) -> None:
+    pages = [quill.source(path, text) for path, text in PAGES.items()]
+    for named, url in {
+        "install.md": f"{quill.BASE}install/",
+        "/install/#on-linux": f"{quill.BASE}install/#on-linux",
+        f"{quill.BASE}install": f"{quill.BASE}install/",
+        "gone.md": "",
+        "https://elsewhere.example/install/": "",
+    }.items():
+        write(tmp_path, {"faq/a.md": f"---\npage: {named}\n---\n# A?\n\nYes."})
+        sources, warnings = Documents.of(Settings(), tmp_path / "docs", tmp_path).sources(pages, quill.BASE)
+        assert sources[0].read().url == url
+        assert bool(warnings) == (url == "")
+        assert not warnings or f"names the page {named!r}, which the site does not have" in warnings[0]
+
+
+def test_two_entries_with_one_question_are_one_warning(tmp_path: Path) -> None:
+    write(tmp_path, {"faq/a.md": "# Who ships it?\n\nWe.", "faq/b.md": "# who ships it\n\nThey."})
+    report, _ = index(tmp_path)
+    assert report.warnings == (
+        "knowledge/faq/a.md and knowledge/faq/b.md both answer the question “who ships it”: keep one.",
+    )
+
+
+def test_an_imported_document_stays(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    index(tmp_path)
+    rows = [json.loads(row) for row in transfer.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=False)]
+    for row in rows[1:]:
+        row["source"] = "import" if row["type"] == MEMORY else row["source"]
+    maintenance.fill(transfer.read([json.dumps(row) for row in rows], "x"), target(tmp_path))
+    for path in FILES:
+        (tmp_path / "docs/knowledge" / path).unlink()
+    index(tmp_path)
+    assert [c.text for c in chunks(tmp_path, MEMORY)] == ["Ink is free."]
+    assert chunks(tmp_path, FAQ) == []
+    assert index(tmp_path)[0].diff.empty
+    states = derive(target(tmp_path).store, target(tmp_path).ledger, quill.SCOPE, [])
+    assert {file.file_path: file.state for file in states.files}["knowledge/memory/ink.md"] == "Indexed"
+
+
+def test_the_persona_may_stand_with_the_others(tmp_path: Path) -> None:
+    write(tmp_path, {"persona/voice.md": "---\nname: Inky\ntopic: tone\nversion: 1.2\n---\nBe brief."})
+    index(tmp_path)
+    [persona] = chunks(tmp_path, "persona")
+    assert (persona.source_file_path, persona.topic, persona.revision) == ("knowledge/persona/voice.md", "tone", "1.2")
+    (tmp_path / "docs/persona.md").write_text("Be loud.", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="are both a persona: keep one"):
+        index(tmp_path)
+
+
+def test_a_folder_of_markdown_keeps_its_documents_apart(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    (tmp_path / "docs/index.md").write_text("# Home\n\nWelcome.", encoding="utf-8")
+    (tmp_path / "docs/knowledge/base.md").write_text("# Base\n\nA page.", encoding="utf-8")
+    arguments = ["index", str(tmp_path / "docs"), "--source", "--base-url", quill.BASE, "--json"]
+    done = CliRunner().invoke(app, [*arguments, "--store", f"edge:{tmp_path / 'i'}", "--site", "quill"])
+    report = json.loads(done.stdout)
+    assert (report["pages"]["new"], report["chunks"]["total"]) == (2, 5)
+    assert "names the page 'install.md', which the site does not have" in report["warnings"][0]
+    with pytest.raises(ConfigurationError, match=r"There is no folder .* with knowledge"):
+        Documents.of(Settings(knowledge=str(tmp_path / "none")), None, tmp_path)
+
+
+def test_the_chat_searches_answers_and_links_none_that_has_no_page(tmp_path: Path) -> None:
+    entry = "# Who ships ordered zeppelins?\n\nZeppelins are shipped by the harbour office."
+    write(tmp_path, {"faq/a.md": entry, "memory/a.md": "Zeppelins are shipped by nobody."})
+    index(tmp_path)
+    service = Service.open(Settings(store=f"edge:{tmp_path / 'index'}"))
+    *_, answer = service.chat(ChatQuery(query="Who ships ordered zeppelins?"))
+    assert isinstance(answer, ChatResponse)
+    assert "harbour office" in answer.response
+    assert "nobody" not in answer.response
+    assert (answer.source_chunks[0].url, answer.sources_cited) == (None, [])
+
+
+def test_a_title_is_no_question() -> None:
+    assert read_questions("# T\n\n## A\n\nB", "x.md", "X")[0] == "T"
+    with pytest.raises(InputError, match="the question “D” has no answer"):
+        read_questions("# T\n\n## A\n\nB\n\n# D", "x.md", "X")
+
+
+def test_a_comment_in_code_stays() -> None:
+    assert without_comments("a<!-- b -->c\n\n```\n<!-- d -->\n```\n<!-- e") == "ac\n\n```\n<!-- d -->\n```\n"
