@@ -589,6 +589,22 @@ def test_a_page_that_does_not_show_its_text_is_not_indexed(site: Site) -> None:
     assert "dead_citation" not in site.check().counts
 
 
+def test_agents_get_files_of_the_pages_that_are_indexed_and_a_second_build_makes_the_same(site: Site) -> None:
+    site.write({"draft.md": "---\nsearch:\n  exclude: true\n---\n# Draft\n\nNot yet.\n"})
+    site.build("--strict")
+    out = site.root / "site"
+    made = {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*") if p.suffix in (".md", ".txt")}
+    lists = {"llms.txt", "llms-full.txt", ".well-known/agent-skills/tea-pot-docs/SKILL.md"}
+    assert made.keys() == {"index.md", "guide/brew/index.md", "guide/clean/index.md", *lists}
+    assert 'type="text/markdown" href="index.md"' in (out / "guide/brew/index.html").read_text("utf-8")
+    assert "text/markdown" not in (out / "draft/index.html").read_text("utf-8")
+    site.build("--strict")
+    assert {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*") if p.suffix in (".md", ".txt")} == made
+    site.configure({"agents": False})
+    site.build("--strict")
+    assert not [p for p in out.rglob("*") if p.suffix == ".md" or p.name.startswith("llms")]
+
+
 def test_patterns_name_sources_or_pages(site: Site) -> None:
     site.configure({"exclude": ["guide/*/index.html", "!guide/brew.md"]})
     site.build()

@@ -187,6 +187,19 @@ def test_a_build_may_leave_the_index_alone(project: Project, options: dict[str, 
     assert (project.root / "site/_static/chapterverse").exists() is options.get("enabled", True)
 
 
+def test_agents_get_files_of_the_pages_and_a_second_build_makes_the_same(project: Project) -> None:
+    project.write({"draft.rst": ":orphan:\n:nosearch:\n\nDraft\n=====\n\nNot yet.\n"})
+    project.build("-W")
+    out = project.root / "site"
+    made = {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*.md")}
+    skill = ".well-known/agent-skills/tea-pot-docs/SKILL.md"
+    assert made.keys() == {"index.md", "guide/brew.md", "guide/clean.md", skill}
+    assert 'type="text/markdown" href="brew.md"' in (out / "guide/brew.html").read_text("utf-8")
+    assert "Draft" not in (out / "llms-full.txt").read_text("utf-8")
+    project.build("-W")
+    assert {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*.md")} == made
+
+
 def test_a_persona_is_indexed(project: Project) -> None:
     project.write({"persona.md": "Be loud, says the owner.\n"})
     project.build("-W")

@@ -11,7 +11,7 @@ import html
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from mkdocs.config import config_options as c
 from mkdocs.config.base import Config, ConfigErrors, ConfigWarnings, ValidationError
@@ -19,17 +19,17 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
-from mkdocs.structure.pages import Page as BuiltPage
+from mkdocs.structure.pages import Page as MkDocsPage
 
+from chapterverse.entry_points import Preview
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Source
+from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import FOLDER, build_folder
+from chapterverse.site.markdown_page import BuiltPage
 from chapterverse.widget import assets
-
-if TYPE_CHECKING:
-    from chapterverse.entry_points import Preview
 
 log = get_plugin_logger(__name__)
 
@@ -61,6 +61,8 @@ class ChapterVerseConfig(Config):
     """Pages not to index, as patterns in the style of .gitignore on paths below `docs_dir`."""
     include = c.ListOfItems(c.Type(str), default=[])
     """Listings, archives and search pages to index all the same, as patterns like those of `exclude`."""
+    agents = c.Type((bool, dict), default=True)
+    """Files for agents: all, none, or a switch for each, see `site.agent_files.AgentOptions`."""
     widget = c.Type(dict, default={})
     """Options of the chat, see `widget.options.WidgetOptions`."""
 
@@ -80,8 +82,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     _preview: Preview | None = None
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
-        self._serving = command == "serve"
-        self._dirty = dirty
+        self._serving, self._dirty = command == "serve", dirty
 
     def on_config(self, config: MkDocsConfig) -> None:
         if not self.config.enabled:
@@ -92,15 +93,14 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
         if config is not self._build:
             self._build = config
-            self._pages = plugin_api.PageCollection.of(
-                self.config.exclude, self.config.include, self._documents.entries
-            )
+            globs = self.config.exclude, self.config.include
+            self._pages = plugin_api.PageCollection.of(*globs, self._documents.entries)
+            about = config.site_name, config.site_url or "", config.site_description or ""
+            self._agents = AgentFiles.open(config.site_dir, self._agent_options, self._settings, *about)
             # Now, because `--strict` counts warnings until the site is written.
             for problem in [] if self._serving else plugin_api.problems(self._settings, config.site_url):
                 log.warning(problem)
         if self._serving and self._preview is None:
-            from chapterverse.entry_points import Preview
-
             self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
 
     # After static-i18n, which fails on a file without a source.
@@ -128,29 +128,28 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
 
     # Before the search plugins of MkDocs and Material: the latter strips `data-search-exclude` from the content.
     @event_priority(100)
-    def on_page_context(self, context: object, *, page: BuiltPage, config: MkDocsConfig, nav: object) -> None:
+    def on_page_context(self, context: object, *, page: MkDocsPage, config: MkDocsConfig, nav: object) -> None:
         if not self.config.enabled:
             return
         file, content, read = page.file, page.content or "", ""
         if not file.inclusion.is_excluded() and self._pages.takes(file.src_uri, file.dest_uri, page.meta, content):
             read = self._pages.add(_source(page, config))
         # After the indexed content, and inside the element that a theme's instant navigation replaces.
-        page.content = plugin_api.marked(content, read)
-        try:
-            page.content += plugin_api.starters(page.meta)
-        except ConfigurationError as error:
-            log.warning(f"{file.src_uri}: {error}")
+        page.content = plugin_api.page_content(content, read, page.meta, file.src_uri, log)
 
     # After a plugin that encrypts the page.
     @event_priority(-100)
-    def on_post_page(self, output: str, *, page: BuiltPage, config: MkDocsConfig) -> None:
-        if self.config.enabled:
-            self._pages.confirm(page.file.src_uri, page.content or "", output)
+    def on_post_page(self, output: str, *, page: MkDocsPage, config: MkDocsConfig) -> str | None:
+        shown = self.config.enabled and self._pages.confirm(page.file.src_uri, page.content or "", output)
+        return self._agents.add_page(output, _built_page(page, config)) if shown else None
 
     # After a plugin that builds further languages in this event.
     @event_priority(-100)
     def on_post_build(self, config: MkDocsConfig) -> None:
         self._whole = True
+        # A dirty build has only the pages that changed.
+        if self.config.enabled and not self._dirty:
+            self._agents.finish().log(log)
         if self.config.enabled and self._preview is not None:
             # In the background, because a writer wants the page at once.
             self._preview.submit(partial(self._index, self._pages, config))
@@ -176,24 +175,25 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             self._settings = plugin_api.settings(root, config.site_name, version, preview=self._serving, **chosen)
             self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
             self._widget = plugin_api.widget(self.config.widget)
+            self._agent_options = AgentOptions.of(self.config.agents)
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error
 
     def _index(self, pages: plugin_api.PageCollection, config: MkDocsConfig) -> None:
-        try:
-            site = self._settings, config.site_url, self.config.chunk_tokens
-            plugin_api.update_index(pages, *site, self._documents, log)
-        # The docs are built already, so a failure to index fails the build only with `strict`.
-        except Exception as error:
-            if self.config.strict and not self._serving:
-                raise PluginError(f"chapterverse: {plugin_api.explained(error)}") from error
-            log.warning(f"The index was not updated: {plugin_api.explained(error)}")
-            log.debug("The index was not updated", exc_info=True)
+        site = self._settings, config.site_url, self.config.chunk_tokens
+        update = partial(plugin_api.update_index, pages, *site, self._documents, log)
+        if problem := plugin_api.index_problem(update, log, self.config.strict and not self._serving):
+            raise PluginError(f"chapterverse: {problem}")
 
 
-def _source(page: BuiltPage, config: MkDocsConfig) -> Source:
-    file, content = page.file, page.content or ""
+def _source(page: MkDocsPage, config: MkDocsConfig) -> Source:
+    built = _built_page(page, config)
+    stated = plugin_api.stated(page.meta, config.theme, built.path, built.html)
+    return plugin_api.source(page.file.src_uri, built.url, built.title, built.html, **stated)
+
+
+def _built_page(page: MkDocsPage, config: MkDocsConfig) -> BuiltPage:
     # MkDocs takes titles from headings as HTML, and from the navigation as text.
-    title = html.unescape(str(page.title or file.name))
-    stated = plugin_api.stated(page.meta, config.theme, file.dest_uri, content)
-    return plugin_api.source(file.src_uri, page.canonical_url or "", title, content, **stated)
+    url, title = page.canonical_url or "", html.unescape(str(page.title or page.file.name))
+    language, about = plugin_api.language(config.theme), str(page.meta.get("description") or "")
+    return BuiltPage(page.file.dest_uri, url, title, language, page.content or "", description=about)

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse import __version__
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.indexing import plugin_api
 from chapterverse.indexing.plugin_options import Options
 from chapterverse.knowledge.folder import Documents
 from chapterverse.settings import Settings
+from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.widget import assets
 
@@ -27,6 +28,8 @@ from chapterverse.widget import assets
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
+
+    from chapterverse.readers import Reading
 
 #: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
@@ -41,6 +44,7 @@ class _Extension:
 
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
+    agent_options: AgentOptions = field(default_factory=AgentOptions)
 
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
@@ -48,6 +52,7 @@ class _Extension:
             version = os.environ.get("READTHEDOCS_VERSION")
             self.settings = self.options.settings(Path(app.confdir), config.project, version)
             self.options.widget_options()
+            self.agent_options = AgentOptions.of(self.options.agents)
         except ConfigurationError as error:
             raise _failure(error) from None
 
@@ -62,11 +67,17 @@ class _Extension:
         deliver(Path(app.outdir) / _FOLDER, files)
         app.add_js_file(f"{_FOLDER.removeprefix('_static/')}/launcher.js", type="module")
 
-    def index(self, app: Sphinx, failure: Exception | None) -> None:
-        """Make the index hold exactly the built pages."""
+    def finish(self, app: Sphinx, failure: Exception | None) -> None:
+        """Write the files for agents, and make the index hold exactly the built pages."""
         if failure is not None or not self._is_active(app):
             return
         base_url = _base_url(app.config)
+        if base_url and self.agent_options.any:
+            try:
+                self._write_agent_files(app, base_url)
+            # The docs are built already.
+            except ChapterVerseError as error:
+                _log().warning("chapterverse: No files for agents were written: %s", error)
         if not self.settings.may_publish:
             if self.settings.publish is not False:
                 _log().info("chapterverse: Nothing was indexed: %s", plugin_api.withheld(self.settings))
@@ -81,15 +92,25 @@ class _Extension:
                 raise _failure(error) from None
             _log().warning("chapterverse: The index was not updated: %s", plugin_api.explained(error))
 
-    def _index(self, app: Sphinx, base_url: str) -> None:
+    def _write_agent_files(self, app: Sphinx, base_url: str) -> None:
+        reading, out = self._reading(app, base_url), Path(app.outdir)
+        files = AgentFiles.open(out, self.agent_options, self.settings, app.config.project, reading.base_url)
+        files.add_built_pages(reading)
+        files.finish().log(_log(), "chapterverse: ")
+
+    def _reading(self, app: Sphinx, base_url: str) -> Reading:
         from chapterverse.readers import read_site
 
+        documents = Documents.of(self.settings, Path(app.srcdir), Path(app.confdir))
+        exclude = [*self.options.exclude, *self._left_out(app, documents.no_pages)]
+        return read_site(Path(app.outdir), base_url, self._including(app), exclude)
+
+    def _index(self, app: Sphinx, base_url: str) -> None:
         if not base_url:
             raise ConfigurationError(plugin_api.no_address("html_baseurl"))
         docs = Path(app.srcdir)
         documents = Documents.of(self.settings, docs, Path(app.confdir))
-        exclude = [*self.options.exclude, *self._left_out(app, documents.no_pages)]
-        reading = read_site(Path(app.outdir), base_url, self._including(app), exclude)
+        reading = self._reading(app, base_url)
         plugin_api.index_reading(reading, self.settings, self.options.chunk_tokens, documents, _log())
 
     def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
@@ -118,7 +139,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", extension.configure)
     app.connect("builder-inited", extension.add_widget)
     # Last, after extensions that change the built pages.
-    app.connect("build-finished", extension.index, priority=900)
+    app.connect("build-finished", extension.finish, priority=900)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
 
 

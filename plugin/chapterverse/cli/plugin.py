@@ -20,12 +20,14 @@ import yaml
 from chapterverse import __version__, entry_points
 from chapterverse.cli.index import site_scope
 from chapterverse.cli.options import Version, with_secrets
+from chapterverse.cli.site import agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.indexing import plugin_api
 from chapterverse.indexing.plugin_options import Options
 from chapterverse.knowledge.folder import Documents
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.settings import Settings
+from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
 from chapterverse.widget import assets
@@ -41,6 +43,9 @@ class _Log:
 
     def warning(self, message: object) -> None:
         typer.echo(f"Warning: {message}", err=True)
+
+    def debug(self, message: object, *, exc_info: bool) -> None:
+        """Leave out what only the log of a generator written in Python has room for."""
 
 
 def publish(
@@ -69,8 +74,8 @@ def publish(
     settings = with_secrets(options.settings(Path.cwd(), "", docs_version))
     # Without a name the index has that of the site's address, as with `index`.
     settings = settings.override(site=options.site or Settings.from_environment().site)
-    _put_chat(site_dir, options, settings)
     address = base_url or settings.base_url or None
+    _put_chat(site_dir, options, settings.override(base_url=address))
     unplaced = bool(address_setting) and not address
     for problem in plugin_api.problems(settings, None if unplaced else "stated", address_setting):
         if options.strict:
@@ -179,8 +184,11 @@ def _mapping(config: str) -> dict[str, Any]:
 
 def _put_chat(site_dir: Path, options: Options, settings: Settings) -> None:
     chosen = {"endpoint": settings.endpoint or None, **options.widget_options()}
-    result = inject(site_dir, assets({**chosen, "version": settings.docs_version}))
-    for warning in result.warnings:
+    agents = AgentOptions.of(options.agents)
+    writer, addresses, problem = agent_files(site_dir, agents, settings, options.exclude, options.include)
+    files = assets({**chosen, "version": settings.docs_version})
+    result = inject(site_dir, files, agents=writer, addresses=addresses)
+    for warning in filter(None, (*result.warnings, problem)):
         _Log().warning(warning)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,9 @@ import typer
 from chapterverse import progress
 from chapterverse.cli.options import Exclude, Include, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.readers import read_site
 from chapterverse.settings import Settings
+from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
 from chapterverse.site.check import check as check_site
 from chapterverse.site.delivery import deliver, widget_files
 from chapterverse.site.inject import inject as inject_into
@@ -25,6 +28,7 @@ Config = Annotated[
     typer.Option("--config", help="Options of the chat, as YAML or JSON.", metavar="FILE", exists=True, dir_okay=False),
 ]
 About = Annotated[str | None, typer.Option("--docs-version", help="Docs version that questions are about.")]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")]
 Built = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
 
 
@@ -57,16 +61,31 @@ def inject(
     endpoint: Endpoint = None,
     title: Title = None,
     config: Config = None,
+    base_url: BaseUrl = None,
+    exclude: Exclude = None,
+    include: Include = None,
+    markdown: Annotated[bool, typer.Option(help="Write the Markdown of each page, for agents.")] = True,
+    llms_txt: Annotated[bool, typer.Option(help="Write the list of pages, for agents.")] = True,
+    llms_full_txt: Annotated[bool, typer.Option(help="Write all pages as one file, for agents.")] = True,
+    skill: Annotated[bool, typer.Option(help="Write a skill for agents and its index.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace your own files of these names.")] = False,
     as_json: Json = False,
     docs_version: About = None,
 ) -> None:
-    """Put the chat into every page of a built site.
+    """Put the chat into every page of a built site, and write files for agents beside the pages.
 
     One script tag before </body>; a second time changes nothing. Run it after each build.
     """
     files = _files(endpoint, title, config, docs_version)
+    options = AgentOptions(
+        markdown=markdown, llms_txt=llms_txt, llms_full_txt=llms_full_txt, skill=skill, overwrite=overwrite
+    )
+    settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
+    agents, addresses, problem = agent_files(site_dir, options, settings, exclude, include)
     with progress.bar() as report:
-        result = inject_into(site_dir, files, report)
+        result = inject_into(site_dir, files, report, agents, addresses)
+    if problem:
+        result = replace(result, warnings=(*result.warnings, problem))
     for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     if as_json:
@@ -77,9 +96,7 @@ def inject(
 
 def check(
     site_dir: Built,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
-    ] = None,
+    base_url: BaseUrl = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Look at the site alone and not at its index.")] = False,
     exclude: Exclude = None,
     include: Include = None,
@@ -105,6 +122,21 @@ def check(
             typer.echo(line)
     if findings.ranks()["error"]:
         raise typer.Exit(3)
+
+
+def agent_files(
+    site: Path, options: AgentOptions, settings: Settings, exclude: list[str] | None, include: list[str] | None
+) -> tuple[AgentFiles | None, dict[str, str], str]:
+    """Return what writes the files for agents, the addresses of their pages, and a sentence if there are none."""
+    try:
+        reading = read_site(site, settings.base_url or None, include or (), exclude or ())
+    except InputError as error:
+        return None, {}, f"No files for agents were written: {error}" if options.any else ""
+    addresses = {source.file_path: source.url for source in reading.sources if source.url}
+    home = built_page(site, "index.html", reading.base_url)
+    name = home.name if home and home.name else reading.site
+    about = home.description if home else ""
+    return AgentFiles.open(site, options, settings, name, reading.base_url, about), addresses, ""
 
 
 def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,6 +41,7 @@ class Log(Protocol):
 
     def info(self, message: str, /) -> None: ...
     def warning(self, message: str, /) -> None: ...
+    def debug(self, message: str, /, *, exc_info: bool) -> None: ...
 
 
 def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] = (), **about: str | None) -> Source:
@@ -115,17 +116,20 @@ class PageCollection:
         # The fallback of an untranslated page comes once for each language; the first one counts.
         return source.content_hash if self.sources.setdefault(source.file_path, source) is source else ""
 
-    def confirm(self, path: str, content: str, page: str) -> None:
-        """Give a page up if it doesn't show its content: a template leaves it out, or a plugin encrypts it.
+    def confirm(self, path: str, content: str, page: str) -> bool:
+        """Return whether a page is indexed. Give it up if it doesn't show its content, which a plugin may encrypt.
 
         Args:
             content: of the page, as `marked` returns it.
             page: HTML of the whole page.
         """
         source = self.sources.get(path)
-        if source and source.content_hash in content and source.content_hash not in page:
+        if not source or source.content_hash not in content:
+            return False
+        if source.content_hash not in page:
             del self.sources[path]
             self.left_out[path] = "its page doesn't show its text"
+        return path in self.sources
 
 
 def stated(meta: Mapping[str, Any], theme: Mapping[str, Any], address: str, html: str) -> dict[str, Any]:
@@ -183,6 +187,16 @@ def marked(html: str, content_hash: str) -> str:
     """
     kept = _EXCLUDED.sub(r"\1data-chapterverse-exclude \2", html) if "data-search-exclude" in html else html
     return f'{kept}<div hidden {READ_MARK}="{content_hash}"></div>'
+
+
+def page_content(html: str, content_hash: str, meta: Mapping[str, Any], path: str, log: Log) -> str:
+    """Return a page's content with our marks (see `marked`) and its starter questions; warn of a wrong `meta`."""
+    content = marked(html, content_hash)
+    try:
+        content += starters(meta)
+    except ConfigurationError as error:
+        log.warning(f"{path}: {error}")
+    return content
 
 
 def starters(meta: Mapping[str, Any]) -> str:
@@ -295,6 +309,21 @@ def update_index(
     for line in done.listing_lines():
         log.info(line)
     log.info(f"Indexed {done}")
+
+
+def index_problem(update: Callable[[], None], log: Log, strict: bool) -> str:
+    """Update the index, and return why that failed, "" if it didn't.
+
+    The docs are built already, so a failure to index fails the build only if `strict`; else it is logged.
+    """
+    try:
+        update()
+    except Exception as error:
+        if strict:
+            return explained(error)
+        log.warning(f"The index was not updated: {explained(error)}")
+        log.debug("The index was not updated", exc_info=True)
+    return ""
 
 
 def index(sources: Iterable[Source], settings: Settings, base_url: str | None, chunk_tokens: int) -> Report:

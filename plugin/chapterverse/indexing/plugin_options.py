@@ -28,6 +28,7 @@ class Options:
     chunk_tokens: int = 256
     exclude: list[str] = field(default_factory=list)
     include: list[str] = field(default_factory=list)
+    agents: bool | dict[str, bool] = True
     widget: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -64,6 +65,6 @@ class Options:
 _NONE = type(None)
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,), "list": (list, tuple),
-    "dict": (dict,),
+    "dict": (dict,), "bool | dict": (bool, dict),
 }  # fmt: skip
 _NAMES = {bool: "True or False", str: "a text", int: "a number", list: "a list of patterns", dict: "a dict"}

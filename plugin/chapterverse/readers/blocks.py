@@ -14,6 +14,7 @@ from chapterverse.readers.containers import definition, footnote, list_item, quo
 from chapterverse.readers.dom import HEADINGS, Child, Node, is_excluded
 from chapterverse.readers.footnotes import is_pile
 from chapterverse.readers.inline import Inline, footnote_label, is_edit_link, is_permalink, target
+from chapterverse.readers.linked import LinkedInline
 from chapterverse.readers.outline import Border, Heading, Item, Note
 from chapterverse.readers.tabs import is_tab_set, tabs
 
@@ -36,6 +37,7 @@ class BlockReader:
         footnotes: the element of each footnote by id (see `find_footnotes`).
         anchors: whether the page has an id.
         wordings: of its paragraphs, where they are known (see `wording`).
+        base: address that relative links start from: links keep their addresses (see `linked`); "" for the index.
     """
 
     def __init__(
@@ -44,10 +46,11 @@ class BlockReader:
         footnotes: Mapping[str, Node],
         anchors: Callable[[str], bool],
         wordings: Sequence[str] = (),
+        base: str = "",
     ) -> None:
         self._footnotes = footnotes
         self._anchors = anchors
-        self._inline = Inline(self._footnotes, wordings)
+        self._inline = LinkedInline(self._footnotes, base) if base else Inline(self._footnotes, wordings)
         self._labels = _labels(root, self._footnotes)
         self._nesting = 0
         self._code_title = ""
@@ -168,6 +171,12 @@ class BlockReader:
             out.append(Heading(self._inline.heading(term.children), 0, term.get("id")))
         else:
             self._paragraph(term.children, out)
+
+    def _link(self, node: Node, out: list[Item], lang: str) -> None:
+        """Append the content of a link around blocks, such as a card, and then its address."""
+        self._group(node, out, lang)
+        if isinstance(self._inline, LinkedInline) and (address := self._inline.address(node)):
+            out.append(Block(BlockKind.PARAGRAPH, f"<{address}>"))
 
     # Elements that mean something by their class
 
@@ -347,6 +356,7 @@ _BY_NAME: dict[str, Callable[[BlockReader, Node, list[Item], str], None]] = {
     **dict.fromkeys(HEADINGS, BlockReader._heading),
     **dict.fromkeys(("section", "article"), BlockReader._section),
     **dict.fromkeys(("ul", "ol", "menu", "dir"), BlockReader._list),
+    "a": BlockReader._link,
     "blockquote": BlockReader._quote,
     "dl": BlockReader._definitions,
     "pre": BlockReader._pre,

@@ -26,6 +26,7 @@ class Envelope:
         marks: words by which its generator says what it is: classes of `<html>` and `<body>`, the generator's name.
         content_type: as `<meta name="chapterverse:content_type">` has it.
         source: path of the file that the page was written in, as `<meta name="chapterverse:source">` has it.
+        description: of the page in a sentence, as its author wrote it.
     """
 
     title: str = ""
@@ -40,6 +41,7 @@ class Envelope:
     marks: str = ""
     content_type: str = ""
     source: str = ""
+    description: str = ""
 
 
 # Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
@@ -163,6 +165,8 @@ def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
         envelope.content_type = envelope.content_type or content.strip()
     elif name == "chapterverse:source":
         envelope.source = envelope.source or (content if _SOURCE.fullmatch(content) and content.isprintable() else "")
+    elif name == "description":
+        envelope.description = envelope.description or collapse(strip_invisible(content))[:_MAX_TITLE]
     elif name == "article:published_time":
         envelope.created_at = envelope.created_at or stated_date(content.strip())
     elif name == "article:tag" and len(envelope.tags) < _MAX_TAGS:

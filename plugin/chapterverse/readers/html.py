@@ -53,6 +53,19 @@ def read_fragment(html: str, title: str, wordings: Sequence[str] = ()) -> tuple[
     return build_sections(reader.items, title, reader.notes)
 
 
+def read_linked(html: str, title: str, base: str) -> tuple[Section, ...]:
+    """Return the sections of an article's inner HTML as Markdown for other programs (see `linked`).
+
+    Never fails; takes time linear in the length of `html`.
+
+    Args:
+        title: of the page; "" takes its first-level heading.
+        base: the absolute address that relative links start from.
+    """
+    reader = _read(html, base=base)
+    return build_sections(reader.items, title, reader.notes)
+
+
 def read_document(html: str) -> HtmlPage:
     """Return the sections and facts of a built page, read from its content root (see `envelope`). Never fails."""
     envelope = open_envelope(html)
@@ -72,11 +85,10 @@ def read_document(html: str) -> HtmlPage:
     )
 
 
-def _read(html: str, wordings: Sequence[str] = ()) -> BlockReader:
+def _read(html: str, wordings: Sequence[str] = (), base: str = "") -> BlockReader:
     tree = parse(html)
-    return BlockReader(
-        tree, find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}, _anchor_test(html), wordings
-    )
+    footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
+    return BlockReader(tree, footnotes, _anchor_test(html), wordings, base)
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:

@@ -218,10 +218,10 @@ def is_edit_link(node: Node) -> bool:
 
 def _image(node: Node) -> str:
     alt = strip_invisible(collapse(node.get("alt") or ""))
-    return "" if not alt or _is_decoration(node, alt) else alt
+    return "" if not alt or is_decoration(node, alt) else alt
 
 
-def _is_decoration(node: Node, alt: str) -> bool:
+def is_decoration(node: Node, alt: str) -> bool:
     """Return whether an image is a badge, an icon or an emoji, or says nothing by its alternative text."""
     return (
         _EMPTY_ALT.fullmatch(alt) is not None

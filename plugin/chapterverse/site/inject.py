@@ -14,9 +14,12 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from chapterverse.site.agent_files import AgentFiles, Outcome, built_page
+from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import FOLDER, deliver, replace, stamp
 from chapterverse.site.script_tag import Frame, open_frame, put
 from chapterverse.errors import InputError, UnreadablePage
@@ -37,6 +40,7 @@ class Injection:
     Attributes:
         folder: of the widget's files, relative to the site.
         warnings: one for each reason why pages were skipped.
+        agents: what became of the files for agents, None if there are none.
     """
 
     folder: str
@@ -44,19 +48,31 @@ class Injection:
     unchanged: int = 0
     skipped: int = 0
     warnings: tuple[str, ...] = ()
+    agents: Outcome | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `inject --json` prints."""
         total = self.changed + self.unchanged + self.skipped
         pages = {"seen": total, "changed": self.changed, "unchanged": self.unchanged, "skipped": self.skipped}
-        return {"pages": pages, "folder": self.folder, "warnings": list(self.warnings)}
+        agents = {"agents": {"written": self.agents.written, "removed": self.agents.removed}} if self.agents else {}
+        return {"pages": pages, "folder": self.folder, **agents, "warnings": list(self.warnings)}
 
 
-def inject(site: Path, files: Mapping[str, bytes], progress: Progress = lambda *_: None) -> Injection:
-    """Put the widget into every page of a built site. A second run changes nothing.
+def inject(
+    site: Path,
+    files: Mapping[str, bytes],
+    progress: Progress = lambda *_: None,
+    agents: AgentFiles | None = None,
+    addresses: Mapping[str, str] = MappingProxyType({}),
+) -> Injection:
+    """Put the widget into every page of a built site, and write files for agents. A second run changes nothing.
 
     Files for another endpoint or release replace those of earlier runs. Pages that load a widget in another way, for
-    example by the plugin, stay as they are.
+    example by the plugin, stay as they are, and so do their files for agents.
+
+    Args:
+        agents: writes the files for agents.
+        addresses: of the pages that get a file for agents, by path.
 
     Raises:
         InputError: there is no folder, or no page in it.
@@ -65,7 +81,7 @@ def inject(site: Path, files: Mapping[str, bytes], progress: Progress = lambda *
     listing = list_files(site, (".html", ".htm"))
     if not listing.files:
         raise InputError(f"{site} holds no HTML page to change: is it the folder that the build writes?")
-    work = _Work(site, f"{FOLDER}/{stamp(files)}", _root(site, listing.files), list(listing.warnings))
+    work = _Work(site, f"{FOLDER}/{stamp(files)}", _root(site, listing.files), list(listing.warnings), agents, addresses)
     real_path(site, FOLDER)
     for done, path in enumerate(listing.files):
         progress("Changing pages", done, len(listing.files))
@@ -88,6 +104,8 @@ class _Work:
     folder: str
     root: str | None
     warnings: list[str]
+    agents: AgentFiles | None
+    addresses: Mapping[str, str]
     changed: int = 0
     unchanged: int = 0
     skipped: int = 0
@@ -121,7 +139,7 @@ class _Work:
             # Before the first page that loads them, and not at all if no page does.
             deliver(self.site / self.folder, files)
             self.delivered = True
-        after = put(html, frame, src).encode(codec, "surrogatepass")
+        after = self._linked(path, put(html, frame, src), src).encode(codec, "surrogatepass")
         if after != before:
             replace(self.site / path, after)
         if src is not None:
@@ -132,7 +150,18 @@ class _Work:
         if self.others:
             others = f" and {self.others - 1} more" if self.others > 1 else ""
             self.warnings.append(f"{self.first_other}{others}: the widget is there already by another way, so it was left.")
-        return Injection(self.folder, self.changed, self.unchanged, self.skipped, tuple(self.warnings))
+        # The plugin of a generator may have written files into the same folder.
+        agents = self.agents.finish(remove=not self.others) if self.agents and self.delivered else None
+        warnings = (*self.warnings, *(agents.warnings + agents.notes if agents else ()))
+        return Injection(self.folder, self.changed, self.unchanged, self.skipped, warnings, agents)
+
+    def _linked(self, path: str, html: str, src: str | None) -> str:
+        """Write the Markdown of a page and return the page with the link to it; None leaves another way's page."""
+        if self.agents is None or src is None:
+            return html
+        url = self.addresses.get(path)
+        page = built_page(self.site, path, url) if url else None
+        return self.agents.add_page(html, page) if page else put_link(html, "")
 
     def _read(self, path: str) -> bytes:
         content = read_page(self.site, path)

@@ -66,7 +66,7 @@ def open_frame(page: str) -> Frame:
     launchers: list[Launcher] = []
     ends: dict[str, int] = {}
     base, whole, end = None, bool(_DOCTYPE.match(page)), len(page)
-    for start, behind, name, raw, after in _tags(page):
+    for start, behind, name, raw, after in tags(page):
         if raw is None:
             ends[name] = start
         elif name == "script":
@@ -130,7 +130,7 @@ def _is_data(kind: str) -> bool:
     return bool(kind) and not re.fullmatch(r"\s*(?:module|(?:text|application)/(?:java|ecma)script)\s*", kind)
 
 
-def _tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
+def tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
     """Yield start, end, name and attributes of each tag, and the end of its element if that contains raw text.
 
     Attributes are None for an end tag. An unclosed comment, script or tag comes last and has no name.

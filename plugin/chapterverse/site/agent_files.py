@@ -1,0 +1,296 @@
+"""Writes what agents read of a built site: the Markdown of pages, `llms.txt`, `llms-full.txt`, a skill and its index.
+
+A file is written if it changed, and never over one that isn't ours. A file of an earlier run that this one doesn't make
+again is removed, so a page that is excluded now leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urljoin
+
+from chapterverse.errors import ConfigurationError, UnreadablePage, UnsafePath
+from chapterverse.readers import Reading
+from chapterverse.readers.addresses import SAFE, clean_base
+from chapterverse.readers.envelope import open_envelope
+from chapterverse.readers.folder import decode, read_page, real_path
+from chapterverse.site import llms_text, skill
+from chapterverse.settings import Settings
+from chapterverse.site.alternate_link import put_link
+from chapterverse.site.delivery import replace
+from chapterverse.site.llms_text import SiteFacts, page_groups
+from chapterverse.site.markdown_page import MARK, BuiltPage, MarkdownPage, markdown_page, markdown_path
+from chapterverse.site.script_tag import open_frame, put
+from chapterverse.site.secret_scan import Scanner, walk
+
+#: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
+_MAX_KEPT = 16 * llms_text.MAX_FULL
+#: A mark is in so many bytes at the start or at the end of a file.
+_MARKED = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """What is written; each can be switched off.
+
+    Attributes:
+        markdown: the Markdown of each page, and a link to it in the page's head.
+        overwrite: whether files of these names that are not ours are replaced.
+    """
+
+    markdown: bool = True
+    llms_txt: bool = True
+    llms_full_txt: bool = True
+    skill: bool = True
+    overwrite: bool = False
+
+    @classmethod
+    def of(cls, given: object) -> AgentOptions:
+        """Return the options of a site's configuration: a mapping, or true or false for all of them.
+
+        Raises:
+            ConfigurationError: there is no such option, or its value is neither true nor false.
+        """
+        names = [option.name for option in fields(cls)]
+        if isinstance(given, bool):
+            return cls(**dict.fromkeys(names[:-1], given))
+        if not isinstance(given, Mapping):
+            raise ConfigurationError(f"agents must be true, false, or a mapping of {', '.join(names)}.")
+        for name, value in given.items():
+            if name not in names:
+                raise ConfigurationError(f"There is no option agents.{str(name)[:60]!s}: it may be {', '.join(names)}.")
+            if not isinstance(value, bool):
+                raise ConfigurationError(f"agents.{name} must be true or false.")
+        return cls(**given)
+
+    @property
+    def any(self) -> bool:
+        return self.markdown or self.llms_txt or self.llms_full_txt or self.skill
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a run.
+
+    Attributes:
+        written: number of files that changed, and `removed` of those that were removed.
+        warnings: a sentence for each page that got no file though it should have.
+        notes: a sentence about files that were left because they are not ours.
+    """
+
+    written: int
+    removed: int
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def log(self, log: logging.Logger | logging.LoggerAdapter[logging.Logger], prefix: str = "") -> None:
+        for warning in self.warnings:
+            log.warning("%s%s", prefix, warning)
+        for note in self.notes:
+            log.info("%s%s", prefix, note)
+
+
+@dataclass(slots=True)
+class AgentFiles:
+    """The files of one build: `add` each page, then `finish`.
+
+    Make it before the build removes the files of the last one: a page that didn't change is not parsed again.
+    """
+
+    site: Path
+    options: AgentOptions
+    facts: SiteFacts
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    _scanner: Scanner = field(init=False)
+    _before: dict[str, str] = field(init=False)
+    _pages: dict[str, MarkdownPage] = field(default_factory=dict)
+    _made: set[str] = field(default_factory=set)
+    _foreign: list[str] = field(default_factory=list)
+    _warnings: list[str] = field(default_factory=list)
+    _kept: int = 0
+    _written: int = 0
+
+    @classmethod
+    def open(
+        cls, site: str | Path, options: AgentOptions, settings: Settings, name: str, base_url: str, description: str = ""
+    ) -> AgentFiles:
+        """Return the files of a build by its settings.
+
+        Args:
+            base_url: address of the site; without one nothing is written.
+        """
+        facts = SiteFacts(name, clean_base(base_url) or "", description, settings.docs_version or "", settings.endpoint)
+        return cls(Path(site), options, facts, settings.secrets)
+
+    def __post_init__(self) -> None:
+        self._scanner = Scanner(None, self.secrets)
+        self._before = dict(_earlier_files(self.site))
+
+    def add(self, page: BuiltPage) -> str:
+        """Write the Markdown of a page and return the address for its link, "" if it has none."""
+        if not (self.options.any and self.facts.base_url):
+            return ""
+        path = markdown_path(page.path, self._pages)
+        if path in self._pages:
+            self._warnings.append(f"{page.path} got no Markdown: {path} is the name of another page's.")
+            return ""
+        made = markdown_page(page, path, self.facts.version, self._before.get(path, ""))
+        if self._scanner.scrubbed(made.text) != made.text:
+            self._warnings.append(f"{page.path} got no Markdown, because it holds a secret: see `chapterverse check`.")
+            return ""
+        self._kept += len(made.body)
+        kept = made if self.options.llms_full_txt and self._kept <= _MAX_KEPT else made.without_text()
+        self._pages[path] = kept
+        if not self.options.markdown or not self._write(path, made.text):
+            return ""
+        return quote(posixpath.basename(path), safe=SAFE.replace("%", "").replace("/", ""))
+
+    def add_page(self, html: str, page: BuiltPage) -> str:
+        """Write the Markdown of a page and return the page's HTML with the link to it."""
+        return put_link(html, self.add(page))
+
+    def add_built_pages(self, reading: Reading) -> None:
+        """Write the Markdown of the pages of a built site, and the links into the pages."""
+        for source in reading.sources:
+            # One that can't be read has no address, and the reader said so.
+            page = built_page(self.site, source.file_path, source.url) if source.url else None
+            if page is None:
+                continue
+            file = self.site / page.path
+            before = file.read_bytes()
+            # In every encoding of the web tags are ASCII.
+            after = self.add_page(before.decode("latin-1"), page).encode("latin-1")
+            if after != before:
+                replace(file, after)
+
+    def finish(self, *, remove: bool = True) -> Outcome:
+        """Write the files about all pages, and remove those of earlier runs that were not made again.
+
+        Args:
+            remove: false if other builds write into the same folder.
+        """
+        groups = page_groups(self._pages.values())
+        options = self.options
+        for group in groups:
+            others = [other for other in groups if other is not group]
+            if options.llms_txt:
+                text = llms_text.llms_txt(
+                    self.facts, group, others, markdown=options.markdown, full=options.llms_full_txt
+                )
+                self._write(group.list_path, text)
+            if options.llms_full_txt:
+                self._write(group.full_path, llms_text.llms_full_txt(self.facts, group))
+        if options.skill and groups:
+            made = skill.skill_files(
+                self.facts,
+                groups,
+                markdown=options.markdown,
+                llms_txt=options.llms_txt,
+                llms_full_txt=options.llms_full_txt,
+            )
+            if all(self._write(path, text) for path, text in made.items() if path != skill.INDEX):
+                self._write(skill.INDEX, made[skill.INDEX])
+        # The index first: it is known by the skill that it names.
+        gone = sorted(self._before.keys() - self._made, key=lambda path: path != skill.INDEX)
+        removed = sum(map(self._remove, gone)) if remove else 0
+        return Outcome(self._written, removed, tuple(self._warnings), tuple(_left(self._foreign)))
+
+    def _write(self, path: str, text: str) -> bool:
+        """Write a file of the site, and return whether it is ours."""
+        file, content = self.site / path, text.encode("utf-8", "replace")
+        try:
+            real_path(self.site, posixpath.dirname(path))
+        except UnsafePath as error:
+            self._warnings.append(str(error))
+            return False
+        if file.is_dir() or (os.path.lexists(file) and not self.options.overwrite and not _is_ours(self.site, path)):
+            self._foreign.append(path)
+            return False
+        if file.is_symlink() or not file.is_file() or file.read_bytes() != content:
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError:
+                # A file has the name of the folder.
+                self._foreign.append(path)
+                return False
+            replace(file, content)
+            self._written += 1
+        self._made.add(path)
+        return True
+
+    def _remove(self, path: str) -> bool:
+        if ours := _is_ours(self.site, path):
+            (self.site / path).unlink()
+        return ours
+
+
+def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
+    """Return a page of a built site, None if it can't be read."""
+    try:
+        page = decode(path, read_page(site, path))
+    except (UnreadablePage, UnsafePath):
+        return None
+    # Without the tag of an earlier run, so that a second one changes nothing.
+    page = put(page, open_frame(page), None)
+    envelope = open_envelope(page)
+    content = page[envelope.start : envelope.end]
+    base = urljoin(url, envelope.base) if envelope.base else ""
+    return BuiltPage(path, url, "", envelope.language, content, envelope.title, base, envelope.description)
+
+
+def _earlier_files(site: Path) -> Iterator[tuple[str, str]]:
+    """Yield path and text of the files that an earlier run wrote; of a large site only the first texts."""
+    size = 0
+    for path in walk(site) if site.is_dir() else ():
+        name = path.rpartition("/")[2]
+        may_be_ours = name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt"))
+        if (may_be_ours or path == skill.INDEX) and _is_ours(site, path):
+            text = (site / path).read_bytes().decode("utf-8", "replace") if size <= _MAX_KEPT else ""
+            size += len(text)
+            yield path, text
+
+
+def _is_ours(site: Path, path: str) -> bool:
+    """Whether an earlier run wrote a file; a link is not ours."""
+    file = site / path
+    if file.is_symlink() or not file.is_file():
+        return False
+    if path == skill.INDEX:
+        return _is_our_index(site)
+    with file.open("rb") as opened:
+        start = opened.read(_MARKED)
+        opened.seek(max(0, file.stat().st_size - _MARKED))
+        end = opened.read()
+    if path.endswith(".txt"):
+        return end.rstrip().endswith(llms_text.MARK.encode())
+    head = start.partition(b"\n---\n")[0].split(b"\n")
+    return head[0] == b"---" and MARK.encode() in (line.strip() for line in head)
+
+
+def _is_our_index(site: Path) -> bool:
+    """Whether each skill of the index is ours: the format has no room for a mark."""
+    try:
+        skills: list[dict[str, Any]] = json.loads((site / skill.INDEX).read_bytes())["skills"]
+        names = [str(entry["name"]) for entry in skills]
+    except (ValueError, KeyError, TypeError):
+        return False
+    return bool(names) and all(
+        "/" not in name and _is_ours(site, f"{skill.FOLDER}/{name}/SKILL.md") for name in names
+    )
+
+
+def _left(paths: list[str]) -> Iterator[str]:
+    if paths:
+        more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+        are, them = ("are", "they") if more else ("is", "it")
+        yield (
+            f"{paths[0]}{more} {are} there already and not made by Chapter & Verse, so {them} stayed: set `overwrite` to "
+            f"replace what is there."
+        )

@@ -1,0 +1,54 @@
+"""The link in the head of a page that names the page's Markdown."""
+
+from __future__ import annotations
+
+import html
+
+from chapterverse.readers.markup import parse_attributes
+from chapterverse.site.script_tag import MARK, tags
+
+TYPE = "text/markdown"
+_IN_HEAD = frozenset("html head base link meta noscript script style template title".split())
+
+
+def link_for(href: str) -> str:
+    """Return the link as we write it."""
+    return f'<link rel="alternate" type="{TYPE}" href="{html.escape(href)}" {MARK}>'
+
+
+def put_link(page: str, href: str) -> str:
+    """Return a page with a link to `href` at the end of its head, instead of one that we wrote before.
+
+    A page that has such a link of its own keeps it alone. A page without a head or a body gets none.
+
+    Args:
+        href: "" only removes our link.
+    """
+    place, ours = _place(page)
+    if place is None:
+        return page
+    new = link_for(href) if href else ""
+    if [page[start:end] for start, end in ours] == [new] * bool(new):
+        return page
+    for start, end, text in sorted([(place, place, new), *((start, end, "") for start, end in ours)], reverse=True):
+        page = page[:start] + text + page[end:]
+    return page
+
+
+def _place(page: str) -> tuple[int | None, list[tuple[int, int]]]:
+    """Return where the head ends and where our links are; None if there is no place for a link."""
+    ours: list[tuple[int, int]] = []
+    for start, end, name, raw, _ in tags(page):
+        if raw is None:
+            if name == "head":
+                return start, ours
+        elif name == "link":
+            attributes = parse_attributes(raw)
+            rel, kind = attributes.get("rel", "").lower().split(), attributes.get("type", "").strip().lower()
+            if "alternate" in rel and kind == TYPE:
+                if MARK not in attributes:
+                    return None, []
+                ours.append((start, end))
+        elif name not in _IN_HEAD:
+            return (start if name else None), ours
+    return None, []

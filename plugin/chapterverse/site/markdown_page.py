@@ -1,0 +1,182 @@
+"""One page of a site as a Markdown file for agents: front matter, then what a reader sees, with absolute links."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection
+from dataclasses import astuple, dataclass, replace
+
+from chapterverse import __version__
+from chapterverse.model import BlockKind, join_blocks
+from chapterverse.readers.visible import collapse, strip_invisible
+
+#: The line of the front matter by which a later run knows a file of ours.
+MARK = "generator: chapterverse"
+
+#: Raise it when the same page gives another file.
+_FORMAT = 1
+#: Characters of a description that is taken from the text.
+_MIN_DESCRIPTION, _MAX_DESCRIPTION = 40, 200
+_DIGEST = re.compile(r"^digest: (\w+)\n", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
+#: A first paragraph that is none: a list, a table, code, a quote, an image, a title of a box.
+_NO_PROSE = re.compile(r"[-*+|>#`~:]|\d+[.)] |!\[|<|\[\^|\\?\|")
+_LINK = re.compile(r"!?\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^<>]*>|[^()\s]*)\)")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPage:
+    """A page as a build has it.
+
+    Attributes:
+        path: of its file, relative to the site.
+        url: its absolute address.
+        title: "" takes its first-level heading, and without one `name`.
+        html: of its content, without the theme.
+        base: where its relative links start; "" is `url`.
+        description: of its author, in one sentence; "" takes the first sentences of its text.
+    """
+
+    path: str
+    url: str
+    title: str
+    language: str
+    html: str
+    name: str = ""
+    base: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownPage:
+    """A page as a file for agents.
+
+    Attributes:
+        path: of the file, relative to the site.
+        text: the whole file.
+        body: the text behind the front matter.
+    """
+
+    path: str
+    url: str
+    title: str
+    language: str
+    description: str
+    body: str
+    text: str
+
+    def without_text(self) -> MarkdownPage:
+        return replace(self, body="", text="")
+
+
+def markdown_path(path: str, taken: Collection[str] = ()) -> str:
+    """Return the path of a page's Markdown: `a/index.md` beside `a/index.html`, `b.htm.md` beside `b.htm`.
+
+    Args:
+        taken: paths of other pages' files; one whose short name is among them gets the long one.
+    """
+    stem, _, ending = path.rpartition(".")
+    short = f"{stem}.md"
+    return f"{path}.md" if ending.lower() != "html" or short in taken else short
+
+
+def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") -> MarkdownPage:
+    """Return the Markdown of a page.
+
+    Args:
+        path: of the file, see `markdown_path`.
+        version: of the docs, "" if they have none.
+        before: the file that an earlier run wrote; if the page is the same, it is the file, and nothing is parsed.
+    """
+    source = hashlib.sha256(json.dumps([_FORMAT, __version__, version, *astuple(page)]).encode()).hexdigest()
+    stated = _DIGEST.search(before)
+    if stated and stated[1] == _digest(source, before.replace(stated[0], "", 1)):
+        return _parsed(page, path, before)
+    title, body = _read(page)
+    description = collapse(strip_invisible(page.description)) or _lead(body)
+    facts = {
+        "title": title,
+        "url": page.url,
+        "version": version,
+        "language": page.language,
+        "description": description,
+    }
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items() if value]
+    # The mark first, so that it is near the start however long a title is.
+    text = f"---\n{MARK}\n{''.join(lines)}---\n\n{body}"
+    stamped = text.replace(f"{MARK}\n", f"{MARK}\ndigest: {_digest(source, text)}\n", 1)
+    return MarkdownPage(path, page.url, title, page.language, description, body, stamped)
+
+
+def front_matter(text: str) -> dict[str, str]:
+    """Return the front matter of a file of ours, {} if it isn't ours."""
+    head, behind, _ = text.removeprefix("---\n").partition("\n---\n")
+    lines = head.split("\n")
+    if not text.startswith("---\n") or not behind or MARK not in lines:
+        return {}
+    pairs = (line.partition(": ") for line in lines)
+    return {name: _value(value) for name, colon, value in pairs if colon}
+
+
+def _value(value: str) -> str:
+    try:
+        return str(json.loads(value))
+    except ValueError:
+        return value
+
+
+def _digest(source: str, text: str) -> str:
+    """Return the digest of a page and of the file without it: an edited file doesn't pass for a file of ours."""
+    return hashlib.sha256(f"{source}\n{text}".encode()).hexdigest()[:32]
+
+
+def _parsed(page: BuiltPage, path: str, text: str) -> MarkdownPage:
+    facts = front_matter(text)
+    body = text.partition("\n---\n\n")[2]
+    return MarkdownPage(path, page.url, facts["title"], page.language, facts.get("description", ""), body, text)
+
+
+def _read(page: BuiltPage) -> tuple[str, str]:
+    """Return the title and the text of a page."""
+    # Loaded only if a page changed.
+    from chapterverse.readers.html import read_linked
+    from chapterverse.readers.linked import escape
+
+    sections = read_linked(page.html, page.title, page.base or page.url)
+    heading = next((s.heading for s in sections if s.level == 1 and s.heading), None)
+    title = collapse(strip_invisible(page.title)) or (_plain(heading) if heading else page.name) or page.url
+    parts = [] if heading else [f"# {escape(title)}"]
+    notes: dict[str, None] = {}
+    for section in sections:
+        if section.level:
+            parts.append(f"{'#' * section.level} {section.heading}")
+        # A footnote belongs to each section that refers to it, and to a file once.
+        notes |= dict.fromkeys(block.text for block in section.blocks if block.kind is BlockKind.FOOTNOTE)
+        parts.append(join_blocks([block for block in section.blocks if block.kind is not BlockKind.FOOTNOTE]))
+    return title, "\n\n".join(filter(None, [*parts, *notes])) + "\n"
+
+
+def _plain(markdown: str) -> str:
+    """Return the words of a line of our Markdown."""
+    line = _LINK.sub(r"\1", _LINK.sub(r"\1", markdown))
+    return collapse(_ESCAPE.sub(r"\1", re.sub(r"(?<!\\)[*`]|~~", "", line)))
+
+
+def _lead(body: str) -> str:
+    """Return the first sentences of a page's lead, "" if it begins with anything but prose."""
+    for paragraph in body.split("\n\n"):
+        if paragraph.startswith("##"):
+            return ""
+        if not paragraph or _NO_PROSE.match(paragraph):
+            continue
+        lead = ""
+        for sentence in _SENTENCE_END.split(_plain(paragraph)):
+            lead = f"{lead} {sentence}".strip()
+            if len(lead) >= _MIN_DESCRIPTION:
+                break
+        cut = lead[:_MAX_DESCRIPTION].rpartition(" ")[0] or lead[:_MAX_DESCRIPTION]
+        return lead if len(lead) <= _MAX_DESCRIPTION else f"{cut} …"
+    return ""
