@@ -10,7 +10,7 @@ DATA and FOLDER as for `understanding.py`.
 
 `cut in silence` counts lists, tables, code and announcements of which a part is left out without saying so, `repeated`
 lines that stand twice; both must be 0. The limits were chosen on httpx, hugo and vitepress, the room for quotes on all
-nine sites that the weights were fitted to: these and the six of `questions/`. A language model wrote those questions:
+nine sites that the weights were fitted to: these and the six of `questions/`. A language model wrote those questions;
 it read their docs alone and knew nothing of this project. `--sources` prints where these docs are, to be indexed under
 the same names.
 """
