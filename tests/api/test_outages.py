@@ -141,6 +141,7 @@ def test_one_failure_among_good_answers_leaves_it_asked(server: QdrantServer, cl
         assert found(index) == [prose("a")]
 
 
+@pytest.mark.slow
 def test_a_store_that_hangs_from_the_start_is_waited_for_once(server: QdrantServer, clock: Clock) -> None:
     publish(store_on(server), [point("a", prose("a"))])
     index = index_of(server, clock)
@@ -223,6 +224,7 @@ def bucket(tmp_path: Path) -> Iterator[Bucket]:
         yield Bucket.open(f"s3://{entered.bucket()}/index")
 
 
+@pytest.mark.slow
 def test_a_bucket_that_hangs_is_waited_for_once(
     bucket: Bucket, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

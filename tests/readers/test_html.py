@@ -115,6 +115,7 @@ def test_a_page_nested_ten_thousand_deep() -> None:
     assert sections[0].blocks[0].text.endswith("text")
 
 
+@pytest.mark.slow
 def test_five_megabytes_in_a_few_seconds() -> None:
     page = (
         '<h2 id="s{0}">Section {0}<a class="headerlink" href="#s{0}">¶</a></h2><p>Some <code>code</code> and '
