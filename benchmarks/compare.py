@@ -62,11 +62,13 @@ _SERVED = {"RATES": "off", "DAILY_BUDGET_USD": "off", "ALLOWED_ORIGINS": ORIGIN,
 
 #: Fields whose values are new in every run.
 _NEW = frozenset(
-    "turn_id thread_id timestamp execution_time signature published_at last_indexed_at seconds timings created_at "
-    "processed_at query_id date content-length x-request-id".split()
+    "turn_id thread_id timestamp execution_time signature published_at last_indexed_at seconds timings created "
+    "created_at processed_at query_id date content-length x-request-id".split()
 )
-#: What else is: the port of an address on loopback, and the mark that is drawn for each prompt.
-_DRAWN = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=cv-source-)[0-9a-f]{16}|(?<=cv-sources-)[0-9a-f]{16}")
+#: What else is: the port of an address on loopback, the mark that is drawn for each prompt, and the id of a completion.
+_DRAWN = re.compile(
+    r"(?<=127\.0\.0\.1:)\d+|(?<=cv-source-)[0-9a-f]{16}|(?<=cv-sources-)[0-9a-f]{16}|(?<=chatcmpl-)[0-9a-f]{32}"
+)
 _ABSENT = "(nothing)"
 #: Suggestions end where they take over 0.1 s, so on a busy machine one list may be the beginning of the other: that is
 #: no difference, unless so many of them are gone.
