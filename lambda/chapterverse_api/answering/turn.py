@@ -63,7 +63,7 @@ class Turn:
         if threads and not self.thread_id:
             self.thread_id = new_thread_id()
         self.conversation = Conversation.of(self.query, self.resources.signer, thread)
-        self.progress = QueryProgress(self.id, self.id, self.thread_id)
+        self.progress = QueryProgress(self.id, self.id, self.thread_id, started=self.started)
 
     @property
     def degraded(self) -> str | None:

@@ -42,6 +42,7 @@ class QueryProgress:
         model: the model that embedded the question; None where words alone were searched.
         attempts: how often it was tried to embed the question: 1 where nothing failed, 0 where nothing was searched.
         history: every state with the seconds since the creation.
+        started: when the question came, by `time.perf_counter`.
         logged: whether the log is told; a search of the owner's own is not a reader's question.
     """
 
@@ -55,7 +56,7 @@ class QueryProgress:
     state: QueryState = "created"
     history: list[tuple[QueryState, float]] = field(default_factory=lambda: [("created", 0.0)])
     logged: bool = True
-    _started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=time.perf_counter)
 
     def log_created(self) -> None:
         self._log(None)
@@ -78,7 +79,7 @@ class QueryProgress:
 
     @property
     def seconds(self) -> float:
-        return round(time.perf_counter() - self._started, 6)
+        return round(time.perf_counter() - self.started, 6)
 
     def _log(self, previous: QueryState | None) -> None:
         if self.logged:
