@@ -105,6 +105,7 @@ def fails_at_once(ask: Callable[[], Any], count: int = 1) -> None:
             fails(ask)
 
 
+@pytest.mark.slow
 def test_questions_to_a_store_that_hangs_are_refused_at_once_after_the_first(
     server: QdrantServer, clock: Clock
 ) -> None:
@@ -132,6 +133,7 @@ def test_questions_to_a_store_that_hangs_are_refused_at_once_after_the_first(
     assert index.trouble is None
 
 
+@pytest.mark.slow
 def test_one_failure_among_good_answers_leaves_it_asked(server: QdrantServer, clock: Clock) -> None:
     publish(store_on(server), [point("a", prose("a"))])
     index = index_of(server, clock)
@@ -184,6 +186,7 @@ def service(server: QdrantServer, tmp_path: Path) -> Service:
     return quill.service(settings, store=reading(server))
 
 
+@pytest.mark.slow
 def test_a_selection_is_answered_while_the_index_is_out_of_reach(server: QdrantServer, service: Service) -> None:
     def ask() -> Any:
         return quill.ask(service, "How do I clear the cache?")

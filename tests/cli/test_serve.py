@@ -167,6 +167,7 @@ def test_its_log_names_the_part_that_failed(indexed: Shell) -> None:
             assert (error["code"], error["part"]) == ("provider_unavailable", "generator")
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_reads_stops_no_answer(indexed: Shell) -> None:
     process = subprocess.Popen(
         command("serve", "--port", "0"),
@@ -194,6 +195,7 @@ def test_a_log_that_nobody_reads_stops_no_answer(indexed: Shell) -> None:
         process.stderr.close()
 
 
+@pytest.mark.slow
 def test_silent_connections_stop_no_answer_and_fill_no_log(indexed: Shell) -> None:
     with served(indexed, files=200, CHAPTERVERSE_RATES="off") as running, ExitStack() as stack:
         url = httpx.URL(running.address)

@@ -197,6 +197,7 @@ def _is_open(connection: socket.socket) -> bool:
     return bool(piece)
 
 
+@pytest.mark.slow
 def test_nobody_who_is_being_answered_makes_room() -> None:
     few = Bounds(connections=4, head=60, body=60, idle=60, read=60)
     service = Slow(3.0)
@@ -283,6 +284,7 @@ def flooded(tmp_path: Path) -> Iterator[tuple[str, Path, subprocess.Popen[str]]]
         process.stdout.close()
 
 
+@pytest.mark.slow
 def test_without_a_descriptor_left_it_waits_and_says_so_once(tmp_path: Path) -> None:
     with flooded(tmp_path) as (address, log, process), ExitStack() as stack:
         for _ in range(100):
