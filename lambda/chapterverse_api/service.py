@@ -6,10 +6,9 @@ import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Self
-from uuid import uuid4
 
 from chapterverse.errors import ChapterVerseError
-from chapterverse.filters import readdressed, version_of
+from chapterverse.filters import all_of, readdressed, version_of
 from chapterverse.model import Head
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
@@ -32,8 +31,9 @@ from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.observability.query_state import QueryProgress, search_progress
 from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.scope import global_scope
 from chapterverse_api.retrieval.search import rerank, retrieve
 
 
@@ -82,18 +82,14 @@ class Service:
             InputError: there is no such version, or the embedding has another size.
             IndexFault: no index can be read.
         """
-        progress = QueryProgress(uuid4().hex)
-        progress.log_created()
-        try:
+        with search_progress() as progress:
             return self._retrieved(request, progress)
-        except Exception:
-            progress.enter("failed")
-            raise
 
     def _retrieved(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
         resources, index = self.resources, self.resources.index
         snapshot = index.snapshot(version_of(request.filters))
-        where = readdressed(request.filters, lambda url: index.published_url(url, snapshot.head))
+        filters = all_of(request.filters, *global_scope(request.filters, snapshot))
+        where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
         with resources.budget.setting_aside(max_search_cost(request.query or "", resources.models.prices)) as budget:
             models = TurnModels.of(resources.models, budget)
             retrieval = retrieve(

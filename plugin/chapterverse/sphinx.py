@@ -45,6 +45,7 @@ class _Extension:
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
     agent_options: AgentOptions = field(default_factory=AgentOptions)
+    reading: Reading | None = None
 
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
@@ -99,11 +100,15 @@ class _Extension:
         files.finish().log(_log(), "chapterverse: ")
 
     def _reading(self, app: Sphinx, base_url: str) -> Reading:
+        """Return the built pages: read once, as links to files for agents change no content."""
         from chapterverse.readers import read_site
 
+        if self.reading is not None:
+            return self.reading
         documents = Documents.of(self.settings, Path(app.srcdir), Path(app.confdir))
         exclude = [*self.options.exclude, *self._left_out(app, documents.no_pages)]
-        return read_site(Path(app.outdir), base_url, self._including(app), exclude)
+        self.reading = read_site(Path(app.outdir), base_url, self._including(app), exclude)
+        return self.reading
 
     def _index(self, app: Sphinx, base_url: str) -> None:
         if not base_url:

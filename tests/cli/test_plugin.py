@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from chapterverse import __version__
 from chapterverse.indexing.plugin_options import Options
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
@@ -128,3 +129,19 @@ def test_the_options_are_those_of_the_mkdocs_plugin_and_of_the_npm_packages() ->
     declared = (Path(__file__).parents[2] / "npm/chapterverse/index.d.ts").read_text("utf-8")
     _, _, options = declared.partition("export interface Options {")
     assert [line.split("?:")[0].strip() for line in options.partition("\n}")[0].splitlines() if "?:" in line] == names
+
+
+def test_the_npm_packages_have_the_version_of_this_one() -> None:
+    for file in sorted((Path(__file__).parents[2] / "npm").glob("*/package.json")):
+        package = json.loads(file.read_text("utf-8"))
+        needs = package.get("dependencies", {}).get("chapterverse", __version__)
+        assert (package["version"], needs) == (__version__, __version__), file.parent.name
+
+
+def test_publish_writes_the_files_for_agents_unless_they_are_off(shell: Shell) -> None:
+    address = ("--base-url", "https://tea.example.com/")
+    shell.run("publish", "site", "--config", *configure(shell, agents={"llms_txt": False}), *address)
+    assert (shell.root / "site/index.md").exists()
+    assert not (shell.root / "site/llms.txt").exists()
+    shell.run("publish", "site", "--config", *configure(shell, agents=False), *address)
+    assert not (shell.root / "site/index.md").exists()

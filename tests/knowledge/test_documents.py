@@ -21,8 +21,11 @@ from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
+from chapterverse_api.mcp.resources import page_list
 from chapterverse_api.service import Service
+from chapterverse_api.tools.documentation import registry
+from chapterverse_api.tools.types import ToolContext
 
 QUESTIONS = """---
 topic: Orders
@@ -230,3 +233,25 @@ def test_a_title_is_no_question() -> None:
 
 def test_a_comment_in_code_stays() -> None:
     assert without_comments("a<!-- b -->c\n\n```\n<!-- d -->\n```\n<!-- e") == "ac\n\n```\n<!-- d -->\n```\n"
+
+
+def test_tools_read_pages_and_neither_the_entries_beside_them_nor_facts(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    index(tmp_path)
+    service = quill.service(Settings(store=f"edge:{tmp_path / 'index'}"))
+    (page,) = {str(r["uri"]) for r in page_list(None, service.resources.index)["resources"]} - {f"{quill.BASE}cache/"}
+    assert page == f"{quill.BASE}install/"
+    read = registry().call("read_section", {"url": page, "max_tokens": 20_000}, ToolContext(service))
+    texts = "\n".join(section["quote"] for section in read["sections"])
+    assert read["chapter"] == "Installing Quill"
+    assert "quill undo" not in texts
+
+
+def test_a_document_of_one_entity_is_searched_only_by_its_scope(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    index(tmp_path)
+    service = quill.service(Settings(store=f"edge:{tmp_path / 'index'}"))
+    for filters, found in (({}, False), ({"scope": "entity:enterprise"}, True)):
+        request = RetrievalRequest.model_validate({"query": "Is ink free?", "filters": filters})
+        texts = [chunk.text for chunk in service.retrieve(request).retrieved_chunks]
+        assert any("Ink is free." in text for text in texts) is found

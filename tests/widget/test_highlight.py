@@ -20,7 +20,7 @@ STYLES = {
     "highlight.js": ".hljs-keyword{color:#a00000}code.hljs .hljs-comment{color:#00a000}",
     "prism": ".token.keyword{color:#a00000}.token.comment{color:#00a000}",
 }
-DARK = "[data-theme=dark] .k{color:#0000a0!important}"
+DARK = "[data-theme=dark]{color:#eee}[data-theme=dark] .k{color:#0000a0!important}"
 CODE = "```python\n# import nothing\nimport tea  # now\nreturn 'if' // 2\n```\n"
 
 PAINTED = """kind => [...CSS.highlights.get(`chapterverse-${kind}`) ?? []].map(String)"""

@@ -23,11 +23,10 @@ from weakref import WeakKeyDictionary
 from chapterverse.calibration import Matching, Question
 from chapterverse.errors import IndexFault
 from chapterverse.filters import In
-from chapterverse.model import Chunk
+from chapterverse.model import MEMORY, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api.conversation.follow_ups import back_reference
-from chapterverse_api.retrieval.memories import MEMORY
 from chapterverse_api.retrieval.passages import chosen
 from chapterverse_api.retrieval.ranking import Section, section
 

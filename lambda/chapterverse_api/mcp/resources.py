@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chapterverse.errors import InputError
-from chapterverse.model import PERSONA, Chunk
+from chapterverse.model import PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.tools.sections import find_page, markdown
@@ -42,7 +42,8 @@ def _start(cursor: object, most: int) -> int:
 
 
 def _first_chunk(place: str, snapshot: Snapshot) -> Chunk | None:
-    return next((chunk for chunk in snapshot.page(place) if chunk.type != PERSONA), None)
+    # The persona, FAQ entries and memories have no page of their own.
+    return next((chunk for chunk in snapshot.page(place) if chunk.type == PAGE), None)
 
 
 def _resource(chunk: Chunk, snapshot: Snapshot, index: SiteIndex) -> dict[str, Any]:

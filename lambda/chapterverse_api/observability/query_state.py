@@ -12,8 +12,11 @@ question that needs no search goes from `created` to `completed`.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+from uuid import uuid4
 
 from chapterverse.model import utc_now
 from chapterverse_api.observability import log
@@ -94,3 +97,16 @@ class QueryProgress:
                 attempts=self.attempts,
                 model=self.model,
             )
+
+
+@contextmanager
+def search_progress() -> Iterator[QueryProgress]:
+    """Log the states of a search that is no part of an answer: it is completed at the end, and failed by an error."""
+    progress = QueryProgress(uuid4().hex)
+    progress.log_created()
+    try:
+        yield progress
+    except Exception:
+        progress.enter("failed")
+        raise
+    progress.enter("completed")

@@ -10,10 +10,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from chapterverse.model import MEMORY
+
 if TYPE_CHECKING:
     from chapterverse_api.retrieval.candidates import Candidate
 
-MEMORY = "memory"
 #: A memory that ranks lower than this share of the best page is not shown at all.
 GATE = 0.6
 #: The most that importance adds to a rank, and recency.

@@ -6,7 +6,7 @@ answer, and the answer says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from chapterverse.embedding import Embedder
@@ -70,7 +70,10 @@ def search_in_scope(
     language = query.language or _language_of(question, page, snapshot)
     # An explicit language filter wins.
     languages = () if "language" in fields(query.filters) else _read_by(language, snapshot)
-    wide = all_of(query.filters, *_of_documents(query.filters, snapshot))
+    kinds = snapshot.values("type")
+    # A memory informs, and is never cited.
+    pages = (In("type", tuple(kind for kind in kinds if kind != MEMORY)),) if MEMORY in kinds else ()
+    wide = all_of(query.filters, *pages, *global_scope(query.filters, snapshot))
     narrow = all_of(wide, In("language", languages)) if languages else wide
     elsewhere: set[str] = set()
 
@@ -95,13 +98,9 @@ def search_in_scope(
     return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
 
 
-def _of_documents(filters: Asked | None, snapshot: Snapshot) -> Iterator[In]:
-    """Yield filters that leave out memories, and documents of one entity unless a filter names their scope."""
-    kinds, scopes = snapshot.values("type"), snapshot.values("scope")
-    if MEMORY in kinds:
-        yield In("type", tuple(kind for kind in kinds if kind != MEMORY))
-    if len(scopes) > 1 and "scope" not in fields(filters):
-        yield In("scope", ("global",))
+def global_scope(filters: Asked | None, snapshot: Snapshot) -> tuple[In, ...]:
+    """Return the filter that leaves out documents of one entity; none where a filter names their scope, or none is."""
+    return (In("scope", ("global",)),) if len(snapshot.values("scope")) > 1 and "scope" not in fields(filters) else ()
 
 
 def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:

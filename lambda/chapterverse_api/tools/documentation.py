@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
-from uuid import uuid4
 
 from pydantic import Field, StringConstraints
 
@@ -21,7 +20,7 @@ from chapterverse_api.generation import Passage
 from chapterverse_api.grounding import SourceVerdict, Verifier
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import chosen, passages
 from chapterverse_api.retrieval.scope import ScopedResults, search_in_scope
@@ -440,26 +439,11 @@ def _search(query: ChatQuery, context: ToolContext) -> tuple[ScopedResults, Snap
     snapshot = resources.index.snapshot(query.docs_version)
     with resources.budget.setting_aside(max_search_cost(query.query or "", resources.models.prices)) as turn_budget:
         models = TurnModels.of(resources.models, turn_budget)
-        progress = QueryProgress(uuid4().hex)
-        progress.log_created()
-        try:
-            results = search_in_scope(
-                query,
-                "no",
-                lambda: None,
-                snapshot,
-                resources.index,
-                models.embedder,
-                models.reranker,
-                context.deadline,
-                progress,
-            )
-        except Exception:
-            progress.enter("failed")
-            raise
-    for part, error in results.found.failures.items():
-        rejections.report(error, part=part)
-    progress.enter("completed")
+        parts = models.embedder, models.reranker, context.deadline
+        with search_progress() as progress:
+            results = search_in_scope(query, "no", lambda: None, snapshot, resources.index, *parts, progress)
+            for part, error in results.found.failures.items():
+                rejections.report(error, part=part, query_id=progress.id)
     return results, snapshot
 
 

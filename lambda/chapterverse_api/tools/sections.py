@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pydantic import BaseModel
 
 from chapterverse.errors import InputError
-from chapterverse.model import PERSONA, Chunk
+from chapterverse.model import PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
@@ -79,7 +79,7 @@ def find_page(url: str, index: SiteIndex) -> tuple[Snapshot, list[SectionText]]:
     """
     snapshot = index.snapshot(None, url)
     published = index.published_url(url, snapshot.head)
-    page = [chunk for chunk in _chunks(published, snapshot) if chunk.type != PERSONA]
+    page = _chunks(published, snapshot)
     if not page:
         raise InputError("This documentation has no page at that url: take one from search_docs.", field="url")
     anchor = unquote(published.partition("#")[2])
@@ -90,9 +90,10 @@ def find_page(url: str, index: SiteIndex) -> tuple[Snapshot, list[SectionText]]:
 
 
 def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
-    held = addresses.on_page(published, snapshot)
-    first = snapshot.page(held[0], "url") if held else []
-    return snapshot.page(first[0].source_file_path) if first else []
+    # FAQ entries may have the address of a page, and are no part of it.
+    held = (chunk for at in addresses.on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
+    first = next((chunk for chunk in held if chunk.type == PAGE), None)
+    return snapshot.page(first.source_file_path) if first else []
 
 
 def _sections(chunks: Sequence[Chunk], index: SiteIndex, snapshot: Snapshot) -> Iterator[SectionText]:

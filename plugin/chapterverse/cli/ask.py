@@ -11,7 +11,17 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse import entry_points
-from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from, with_secrets
+from chapterverse.cli.options import (
+    Embedder,
+    History,
+    Json,
+    Site,
+    Store,
+    Version,
+    print_json,
+    settings_from,
+    with_secrets,
+)
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.evaluation.questions import QuestionRow, read_questions
 from chapterverse.session import Session
@@ -63,12 +73,7 @@ def ask(
         str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
     ] = None,
     page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the text was selected on.")] = None,
-    history: Annotated[
-        Path | None,
-        typer.Option(
-            "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
-        ),
-    ] = None,
+    history: History = None,
     schema: Annotated[
         str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
     ] = None,

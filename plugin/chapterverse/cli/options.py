@@ -44,6 +44,12 @@ Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row
 AskedSite = Annotated[
     str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
 ]
+History = Annotated[
+    Path | None,
+    typer.Option(
+        "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from chapterverse import entry_points
 from chapterverse.cli.ask import conversation_from, name_of
-from chapterverse.cli.options import Embedder, Json, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import Embedder, History, Json, Site, Store, Version, print_json, settings_from
 
 #: Why a candidate is no source, by the stage that left it out.
 _OMISSIONS = {
@@ -31,12 +30,7 @@ _SENTENCE = 100
 def trace(
     question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
     page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the reader is on.")] = None,
-    history: Annotated[
-        Path | None,
-        typer.Option(
-            "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
-        ),
-    ] = None,
+    history: History = None,
     as_json: Json = False,
     store: Store = None,
     site: Site = None,

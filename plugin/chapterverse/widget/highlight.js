@@ -46,14 +46,19 @@ export const highlight = root => {
   if (!root.adoptedStyleSheets.includes(sheet)) {
     root.adoptedStyleSheets.push(sheet);
     // A switch between light and dark.
-    new MutationObserver(paint).observe(document.documentElement, { attributes: true });
-    new MutationObserver(paint).observe(document.body, { attributes: true });
+    for (const node of [document.documentElement, document.body]) new MutationObserver(paint).observe(node, { attributes: true });
   }
   paint();
 };
 
-/** Reads the page's colors. */
+/** The colors of the page when those of its code were read. */
+let scheme = '';
+
+/** Reads the colors of the page's code, unless its own are the same. */
 const paint = () => {
+  // Themes change attributes at each scroll.
+  const { color, backgroundColor } = getComputedStyle(document.body);
+  if (scheme === (scheme = color + backgroundColor)) return;
   const probe = document.createElement('div');
   probe.className = 'highlight';
   probe.hidden = true;
