@@ -10,9 +10,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chapterverse.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from chapterverse.external_entries import Entry
 
 #: Default place of the embedded index; by convention MkDocs plugins use `.cache/plugin/<name>`.
 DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
@@ -76,6 +79,7 @@ class Settings:
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
         allow_private: servers of a private network that may be fetched from, plain HTTP included, as
             "host:port,host:port"; every other fetch is over HTTPS and from a public address.
+        also: sources beyond the site that its index holds as well (see `external_entries`).
         mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
     """
 
@@ -114,6 +118,7 @@ class Settings:
     qdrant_url: str = _setting("", "QDRANT_URL")
     qdrant_api_key: str = _secret("QDRANT_API_KEY")
     preview_store: str = _setting("", "CHAPTERVERSE_PREVIEW_STORE")
+    also: tuple[Entry, ...] = ()
     pull_request: bool = False
     preview_of: str = ""
 

@@ -21,7 +21,7 @@ from chapterverse.errors import IndexFault, InputError
 from chapterverse.indexing import tuning
 from chapterverse.indexing.diff import Diff, FileDiff, Report
 from chapterverse.indexing.publish_lease import publishing, renewing
-from chapterverse.indexing.reading import PageChunker, SourceSet, cut_all
+from chapterverse.indexing.reading import Keep, PageChunker, SourceSet, cut_all, keep_none
 from chapterverse.indexing.target import Target, row_pipeline
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, estimate
 from chapterverse.knowledge.questions import repeated_questions
@@ -49,7 +49,9 @@ _WRITE_BATCH = 1000
 _SHORTEST = 64
 
 
-def compare(sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pipeline: str) -> FileDiff:
+def compare(
+    sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pipeline: str, keep: Keep = keep_none
+) -> FileDiff:
     """Sort files into new, changed, unchanged and removed by their ledger rows. Pure."""
     unchanged = {
         path
@@ -62,7 +64,9 @@ def compare(sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pip
         new=tuple(sorted(sources.keys() - records.keys())),
         changed=tuple(sorted((sources.keys() & records.keys()) - unchanged)),
         unchanged=tuple(sorted(unchanged)),
-        removed=tuple(sorted(p for p in records.keys() - sources.keys() if records[p].content_hash != IMPORTED)),
+        removed=tuple(
+            sorted(p for p in records.keys() - sources.keys() if records[p].content_hash != IMPORTED and not keep(p))
+        ),
     )
 
 
@@ -90,8 +94,13 @@ def plan(chunks: Iterable[Chunk], stored: Iterable[Chunk], seen: Collection[str]
     )
 
 
-def index(sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None) -> Report:
+def index(
+    sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None, keep: Keep = keep_none
+) -> Report:
     """Make the index hold exactly these sources. Of two sources with one path the first counts.
+
+    Args:
+        keep: whether a file of the index that is none of these sources stays.
 
     Raises:
         InputError: there is no page, or none can be read; the index stays as it is.
@@ -99,7 +108,7 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
         ProviderError: the embedder failed; nothing was changed.
     """
     started = time.perf_counter()
-    source_set = SourceSet.of(sources)
+    source_set = SourceSet.of(sources, keep)
     damaged = not target.store.intact(target.scope)
     report = None if damaged else _nothing_to_do(source_set, target)
     if report is None:
@@ -122,10 +131,12 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
     return replace(report, seconds=time.perf_counter() - started)
 
 
-def preview(sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None) -> Report:
+def preview(
+    sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None, keep: Keep = keep_none
+) -> Report:
     """Return the report that `index` would return: read the same files, write nothing."""
     started = time.perf_counter()
-    source_set = SourceSet.of(sources)
+    source_set = SourceSet.of(sources, keep)
     report = _nothing_to_do(source_set, target)
     if report is None:
         head = target.head()
@@ -149,7 +160,7 @@ def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     records = target.records(head) if head and target.described_by(head) else None
     if head is None or records is None:
         return None
-    files = compare(source_set.sources, records, target.pipeline)
+    files = compare(source_set.sources, records, target.pipeline, source_set.keep)
     if files.touched or files.removed:
         return None
     skipped = len(source_set.warnings)
@@ -249,7 +260,7 @@ class _Changes:
 
 def _changes(source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress) -> _Changes:
     records = _records(target, live)
-    files = compare(source_set.sources, records, target.pipeline)
+    files = compare(source_set.sources, records, target.pipeline, source_set.keep)
     chunks: dict[str, list[Chunk]] = {}
     failed: dict[str, str] = {}
     chunker = PageChunker(target.scope, target.card.fingerprint, target.budget)
@@ -290,7 +301,9 @@ def unread(live: Snapshot) -> dict[str, LedgerRow]:
     for point in live.points():
         path = point.chunk.source_file_path
         counts[path] += 1
-        hashes[path] = IMPORTED if point.chunk.source == "import" else UNREAD
+        # A page from beyond the site has a source, which is offered again; an imported document has none.
+        is_document = point.chunk.source == "import" and point.chunk.type != PAGE
+        hashes[path] = IMPORTED if is_document else UNREAD
     generation, now = live.head.generation, utc_now()
     return {path: LedgerRow(path, hashes[path], n, UNREAD, generation, now) for path, n in counts.items()}
 
@@ -403,7 +416,9 @@ def _remember(changes: _Changes, target: Target, head: Head) -> None:
         for path in changes.files.touched
     ]
     # An unreadable page is still in the index, so its row stays for the day the page is removed.
-    unread_rows = [changes.records[path] for path in changes.failed if changes.live and path in changes.records]
+    kept = (path for path in changes.records.keys() - sources.keys() if changes.source_set.keep(path))
+    remaining = (*changes.failed, *kept) if changes.live else ()
+    unread_rows = [changes.records[path] for path in remaining if path in changes.records]
     # Another embedder starts with an empty index.
     imported = [path for path, row in changes.records.items() if changes.live and row.content_hash == IMPORTED]
     known = {row.file_path for row in (*rows, *unread_rows)}.union(changes.files.unchanged, imported)

@@ -104,7 +104,7 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     index = IndexedPages(head, store.snapshot(head.scope), clean_base(head.base_url) or base)
     others: set[str] = set()
     for point in index.snapshot.points():
-        if point.chunk.type != PAGE:
+        if point.chunk.type != PAGE or point.chunk.source == "import":
             # The site doesn't contain it, so its state can't be derived from the site.
             others.add(point.chunk.source_file_path)
         else:
