@@ -163,6 +163,7 @@ class Service:
                 "generator": models.generator.name,
             },
             degraded=degraded,
+            mcp=self.settings.mcp,
         )
 
 

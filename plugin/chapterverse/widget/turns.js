@@ -308,7 +308,10 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
     note);
   // Only an API of an older version sends a draft.
   if (revised) row.after(status('degraded', strings.revised));
-  if (answer.status === 'not_in_docs') foot.append(...person(config, strings));
+  if (answer.status === 'not_in_docs') {
+    foot.append(...person(config, strings));
+    import('./menu.js').then(({ elsewhere }) => elsewhere(panel, foot, message.content)).catch(() => {});
+  }
   const next = [answer.follow_ups ?? []].flat().filter(text => text?.trim?.());
   /** @type {(label: string, items: HTMLElement[]) => Node[]} */
   const offer = (label, items) => (items.length ? [el('p', { className: 'status' }, label), ...items] : []);
