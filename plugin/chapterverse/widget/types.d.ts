@@ -111,6 +111,7 @@ interface Message extends Kept {
 
 /** `sessionStorage["chatbot_session"]`. */
 interface Session {
+  /** A UUID of version 4, which is the conversation's `thread_id`. */
   session_id: string;
   messages: Message[];
   created_at: string;
