@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from chapterverse import __version__
-from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, VALUES, Asked, parse, version_of
+from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, NUMBERS, VALUES, Asked, parse, version_of
 from chapterverse.text import tokens
 
 Mode = Literal["rag", "selected_text"]
@@ -112,12 +112,12 @@ def _values(kind: str, *operators: str) -> dict[str, Any]:
 
 def _levels(depth: int = 1) -> dict[str, Any]:
     """Return the JSON Schema of a filter, with each level of nesting written out."""
-    texts = "|".join(field for field in FIELDS if field not in ("chunk_index", "created_at"))
+    texts = "|".join(field for field in FIELDS if field not in NUMBERS and field != "created_at")
     order = ("$gt", "$gte", "$lt", "$lte")
     members = {
         f"^({texts})$": _values("string", "$prefix", "$contains"),
         "^created_at$": _values("string", *order),
-        "^chunk_index$": _values("integer", *order),
+        f"^({'|'.join(sorted(NUMBERS))})$": _values("integer", *order),
     }
     if depth < DEPTH:
         inner = {**_levels(depth + 1), "minProperties": 1}
@@ -128,9 +128,9 @@ def _levels(depth: int = 1) -> dict[str, Any]:
 _FILTERS = {
     **_levels(),
     "description": "Field to a value, to a list of values of which one must match, or to an object of operators that"
-    " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index and created_at, $prefix and"
-    " $contains on all others. A plain url is the beginning of an address. Fields together must all hold; $and and $or"
-    f" take lists of such objects. At most {DEPTH} levels, {CONDITIONS} conditions and {VALUES} values.",
+    " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index, importance and created_at,"
+    " $prefix and $contains on all others. A plain url is the beginning of an address. Fields together must all hold;"
+    f" $and and $or take lists of such objects. At most {DEPTH} levels, {CONDITIONS} conditions and {VALUES} values.",
     "examples": [
         {"tags": ["linux", "macos"], "created_at": {"$gte": "2026-01-01"}},
         {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},

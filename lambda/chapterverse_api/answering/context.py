@@ -124,7 +124,8 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
         query, refers_back, subject_of, snapshot, index, models.embedder, models.reranker, turn.deadline, turn.progress
     )
     found = results.found
-    distinct, kept = chosen(found.strong, len(found.strong)), chosen(found.strong, query.top_k)
+    distinct = chosen(found.strong, len(found.strong), len(found.strong))
+    kept = chosen(found.strong, query.top_k, turn.resources.settings.faq_top_k)
     stages: list[tuple[Omission, Sequence[Candidate]]] = [
         ("verdict", () if found.verdict == "no" else found.candidates),
         ("evidence", found.related),

@@ -7,6 +7,7 @@ answer, and the answer says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from chapterverse.embedding import Embedder
@@ -70,9 +71,8 @@ def search_in_scope(
     language = query.language or _language_of(question, page, snapshot)
     # An explicit language filter wins.
     languages = () if "language" in fields(query.filters) else _read_by(language, snapshot)
-    kinds = snapshot.values("type")
     # A memory informs, and is never cited.
-    pages = (In("type", tuple(kind for kind in kinds if kind != MEMORY)),) if MEMORY in kinds else ()
+    pages = without_types({MEMORY, *index.disabled_types}, snapshot)
     wide = all_of(query.filters, *pages, *global_scope(query.filters, snapshot))
     narrow = all_of(wide, In("language", languages)) if languages else wide
     elsewhere: set[str] = set()
@@ -96,6 +96,13 @@ def search_in_scope(
     if reranker and question and found.answerable:
         found = rerank(found, earlier.before(question) if earlier else found.searched, reranker)
     return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
+
+
+def without_types(kinds: AbstractSet[str], snapshot: Snapshot) -> tuple[In, ...]:
+    """Return the filter that leaves out documents of these types; none where there are none."""
+    held = snapshot.values("type")
+    others = tuple(kind for kind in held if kind not in kinds)
+    return (In("type", others),) if len(others) < len(held) else ()
 
 
 def global_scope(filters: Asked | None, snapshot: Snapshot) -> tuple[In, ...]:
