@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
 from chapterverse.filters import And, Asked, In, all_of, fields, readdressed
 from chapterverse.model import MEMORY, PAGE, Chunk
@@ -95,7 +96,18 @@ def search_in_scope(
     deadline.check()
     if reranker and question and found.answerable:
         found = rerank(found, earlier.before(question) if earlier else found.searched, reranker)
+    if query.user_context:
+        found = _in_context(found, query.user_context, snapshot)
     return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
+
+
+def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:
+    # Most readers say nothing of themselves, and a start loads nothing for it.
+    from chapterverse_api.retrieval.reader_context import READ, by_context
+
+    context = context.encode(errors="replace")[:READ].decode(errors="ignore")
+    idf = read_weights(context, snapshot.head.languages, snapshot)
+    return replace(found, candidates=by_context(found.candidates, context, idf))
 
 
 def without_types(kinds: AbstractSet[str], snapshot: Snapshot) -> tuple[In, ...]:
