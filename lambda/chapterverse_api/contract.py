@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from typing import Annotated, Any, Literal
 
@@ -19,6 +20,7 @@ from pydantic_core import core_schema
 
 from chapterverse import __version__
 from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, NUMBERS, VALUES, Asked, parse, version_of
+from chapterverse.model import ENTITY
 from chapterverse.text import tokens
 
 Mode = Literal["rag", "selected_text"]
@@ -38,10 +40,18 @@ def _check_text(value: object) -> object:
     return value
 
 
+def _check_entity(value: object) -> object:
+    """Reject the name of an entity with one sentence; a pattern's message would show the pattern."""
+    if isinstance(value, str) and not re.search(ENTITY, value):
+        raise ValueError("must be 1 to 64 letters, digits, spaces and any of . _ -")
+    return value
+
+
 # Our validator comes last: it runs first anyway, and before the constraints it would hide them from OpenAPI.
 Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), BeforeValidator(_check_text)]
 SchemaName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
+Entity = Annotated[str, StringConstraints(pattern=ENTITY), BeforeValidator(_check_entity)]
 Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_check_text)]
 
 
@@ -166,6 +176,7 @@ class ChatQuery(RequestModel):
     filters: Filters = Field({}, validate_default=True)
     top_k: Annotated[int, Field(ge=1, le=20)] | None = None
     output: SchemaName | None = None
+    entity: Entity | None = None
 
     @property
     def docs_version(self) -> str | None:

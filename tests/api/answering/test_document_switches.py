@@ -55,7 +55,8 @@ def index(settings: Settings, docs: Path) -> None:
 
 def context(settings: Settings, **chosen: Any) -> AnswerContext:
     service = quill.service(settings.override(**chosen))
-    return from_index(Turn(ChatQuery(query=QUESTION), service.resources))
+    # About a selection, so that no entry is the answer alone.
+    return from_index(Turn(ChatQuery(query=QUESTION), service.resources), "The engine key of a fleet.")
 
 
 def entries(found: AnswerContext) -> int:
