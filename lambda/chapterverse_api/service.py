@@ -33,7 +33,7 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress, search_progress
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.scope import global_scope
+from chapterverse_api.retrieval.scope import global_scope, without_types
 from chapterverse_api.retrieval.search import rerank, retrieve
 
 
@@ -88,7 +88,8 @@ class Service:
     def _retrieved(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
         resources, index = self.resources, self.resources.index
         snapshot = index.snapshot(version_of(request.filters))
-        filters = all_of(request.filters, *global_scope(request.filters, snapshot))
+        disabled = without_types(index.disabled_types, snapshot)
+        filters = all_of(request.filters, *disabled, *global_scope(request.filters, snapshot))
         where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
         with resources.budget.setting_aside(max_search_cost(request.query or "", resources.models.prices)) as budget:
             models = TurnModels.of(resources.models, budget)

@@ -31,7 +31,7 @@ from chapterverse_api.generation import (
     prompts,
 )
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.retrieval.passages import BUDGET as SOURCES_TOKENS
+from chapterverse_api.retrieval.passages import BUDGET, FAQ_BUDGET
 from chapterverse_api.retrieval.rerankers import Reranker, open_reranker
 from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
 from chapterverse_api.retrieval.spelling import WORDS as CORRECTED_WORDS
@@ -364,7 +364,7 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
     earlier = _bytes(prompts.HISTORY_TOKENS) if known else min(said, _bytes(prompts.HISTORY_TOKENS))
     told = own + earlier + _bytes(prompts.SUMMARY_TOKENS) + (_bytes(prompts.RECALLED_TOKENS) if known else 0)
     context = min(_length(query.user_context), _bytes(prompts.CONTEXT_TOKENS))
-    ours = _RULES + _bytes(prompts.PERSONA_TOKENS) + _bytes(SOURCES_TOKENS)
+    ours = _RULES + _bytes(prompts.PERSONA_TOKENS + prompts.MEMORIES_TOKENS) + _bytes(BUDGET + FAQ_BUDGET)
     texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]
     if query.output is not None:
         # The schema stands in the instructions, and perhaps in a field of the request.

@@ -20,6 +20,7 @@ from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import ChatQuery, Delta, Event, Events, Meta
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import DataWriter, Generator, ResponseSchema, Span
+from chapterverse_api.generation.curated import CuratedAnswer
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.prompts import estimate
 from chapterverse_api.grounding import Verified
@@ -94,6 +95,14 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None) -> 
         return
 
     weights = Weights(context.snapshot)
+    if context.entry:
+        segments = _segments(context, weights)
+        yield from _shown(segments, CuratedAnswer(context.language), context)
+        trace.verified = segments.verified
+        turn.log("response_generated", generator=CuratedAnswer.name, dropped_citations=segments.verified.dropped)
+        degraded = _degraded(context, turn, weights)
+        yield from turn.ended(answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False))
+        return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     if schema and (writer := turn.models.data_writer):
         if (yield from _with_data(context, turn, weights, schema, writer)):

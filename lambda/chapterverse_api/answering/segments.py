@@ -85,7 +85,9 @@ class Segments:
             yield from self._verifier.check_quote(one.span)
 
     def _new_verifier(self) -> Verifier:
-        return Verifier(self._task.passages, self._task.language, self._weigh, context=self._task.context)
+        # What only the reader or a memory says is no claim of the documentation.
+        own = "\n\n".join((self._task.context, *self._task.memories))
+        return Verifier(self._task.passages, self._task.language, self._weigh, context=own)
 
     def _restart(self) -> None:
         """Forget what were thoughts, as far as nobody saw it."""

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -59,10 +59,15 @@ class Turn:
     def __post_init__(self, turn_budget: TurnBudget | None) -> None:
         self.models = TurnModels.of(self.resources.models, turn_budget)
         threads, self.thread_id = self.resources.threads, self.query.thread_id
+        settings = self.resources.settings
         thread = threads.recall(self.thread_id) if threads and self.thread_id else None
+        if thread and not settings.enable_turn:
+            thread = replace(thread, turns=())
+        if thread and not settings.enable_summary:
+            thread = replace(thread, summary="")
         if threads and not self.thread_id:
             self.thread_id = new_thread_id()
-        self.conversation = Conversation.of(self.query, self.resources.signer, thread)
+        self.conversation = Conversation.of(self.query, self.resources.signer, thread, settings.turn_top_k)
         self.progress = QueryProgress(self.id, self.id, self.thread_id, started=self.started)
 
     @property

@@ -56,8 +56,9 @@ _SUMMARIZE = (
 class Threads:
     """Conversations in one database; where it fails, it is left alone for a while."""
 
-    def __init__(self, records: Records, pause: float = PAUSE_SECONDS) -> None:
+    def __init__(self, records: Records, pause: float = PAUSE_SECONDS, *, summarizes: bool = True) -> None:
         self._records = records
+        self._summarizes = summarizes
         self._pause = pause
         self._resumes = 0.0
 
@@ -102,6 +103,8 @@ class Threads:
         deadline = Deadline(seconds)
         try:
             self._records.append(thread_id, _turn(query.query, response))
+            if not self._summarizes:
+                return
             thread = self._records.thread(thread_id)
             if _due(thread) and (summary := _summary(thread, writer, deadline)):
                 self._records.summarize(thread_id, summary, thread.turns[-1].number, read=thread)
@@ -163,7 +166,7 @@ def open_threads(settings: Settings) -> Threads | None:
         records = open_records(settings)
     except RecordsFault as error:
         return Threads.unavailable(error)
-    return Threads(records) if records else None
+    return Threads(records, summarizes=settings.enable_summary) if records else None
 
 
 def offline(turns: Sequence[StoredTurn]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -48,12 +47,16 @@ Knowledge = Annotated[
 ]
 
 
+AsSource = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")]
+Slugs = Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")]
+
+
 def index(
     path: Annotated[
         Path, typer.Argument(help="A built site, or with --source a folder of Markdown or MDX.", metavar="PATH")
     ],
-    source: Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")] = False,
-    slugs: Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")] = SlugRule.MKDOCS,
+    source: AsSource = False,
+    slugs: Slugs = SlugRule.MKDOCS,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
@@ -117,7 +120,12 @@ def index(
 
 
 def status(
-    path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="What to compare the index with: a built site, or a folder of Markdown.", metavar="PATH"),
+    ] = None,
+    source: AsSource = False,
+    slugs: Slugs = SlugRule.MKDOCS,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
     exclude: Exclude = None,
     include: Include = None,
@@ -131,14 +139,24 @@ def status(
 ) -> None:
     """Show what is indexed.
 
-    With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
+    With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed; while a run is at work,
+    Re-indexing and Indexing. Give the options that `index` was given.
     """
     settings = settings_from(
         store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge
     )
     index_store = open_store(settings)
     scope = only_scope(index_store, settings.site, settings.docs_version)
-    sources = _site_sources(path, settings, include or (), exclude or ()) if path else None
+    sources = None
+    if path and (source or _is_markdown(path)):
+        head = index_store.head(scope)
+        address = settings.base_url or (head.base_url if head else None)
+        documents = Documents.of(settings, path, Path())
+        reading = read_sources(path, address, slugs, documents.no_pages, include or (), exclude or ())
+        sources = _with_documents(reading, documents)
+    elif path:
+        reading = read_site(path, settings.base_url or None, include or (), exclude or ())
+        sources = _with_documents(reading, Documents.of(settings, None, Path()))
     report = states.derive(index_store, open_ledger(settings), scope, sources)
     if as_json:
         print_json(report.to_json())
@@ -148,11 +166,14 @@ def status(
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
 
 
-def _site_sources(site: Path, settings: Settings, include: Iterable[str], exclude: Iterable[str]) -> list[Source]:
-    """Return the sources of a built site that `index` would read."""
-    reading = read_site(site, settings.base_url or None, include, exclude)
-    others, _ = Documents.of(settings, None, Path()).sources(reading.sources, reading.base_url)
-    return [*reading.sources, *others]
+def _is_markdown(path: Path) -> bool:
+    """Whether a folder holds Markdown and no page of a built site."""
+    return path.is_dir() and not any(path.rglob("*.htm*")) and any(path.rglob("*.md*"))
+
+
+def _with_documents(reading: Reading, documents: Documents) -> list[Source]:
+    """Return the sources that `index` would read."""
+    return [*reading.sources, *documents.sources(reading.sources, reading.base_url)[0]]
 
 
 def site_scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:

@@ -12,9 +12,13 @@ def repeated_questions(chunks: Iterable[Chunk]) -> Iterator[str]:
     """Yield a warning for each question that two entries claim."""
     first: dict[tuple[str, str, str], Chunk] = {}
     for chunk in sorted(chunks, key=lambda c: (c.source_file_path, c.chunk_index)):
-        words = " ".join(re.findall(r"\w+", (chunk.section_heading or "").casefold()))
-        other = first.setdefault((words, chunk.language, chunk.scope), chunk)
+        other = first.setdefault((comparable(chunk.section_heading or ""), chunk.language, chunk.scope), chunk)
         # One entry may be cut into several chunks.
         if (other.source_file_path, other.heading_path) != (chunk.source_file_path, chunk.heading_path):
             files = f"{other.source_file_path} and {chunk.source_file_path}"
             yield f"{files} both answer the question “{chunk.section_heading}”: keep one."
+
+
+def comparable(question: str) -> str:
+    """Return a question's words alone, in lower case: two questions with the same ones are one."""
+    return " ".join(re.findall(r"\w+", question.casefold()))

@@ -26,7 +26,7 @@ sheet.replaceSync(`
 @media print{:host{display:none!important}}`);
 
 // The script tag overrides the module.
-Object.assign(config, [...document.querySelectorAll('script')].find(({ src }) => src === import.meta.url)?.dataset);
+Object.assign(config, [...document.scripts].find(({ src }) => src === import.meta.url)?.dataset);
 config.language = /^(ar|de|es|fr|it|ja|nl|pl|pt|zh)(?![a-z])/i.exec(document.documentElement.lang)?.[1].toLowerCase() ?? 'en';
 config.title ||= config.titles?.[config.language] ?? 'Ask the docs';
 
@@ -56,7 +56,7 @@ const mount = () => {
 };
 
 /** @type {() => Promise<string>} */
-const health = () => fetch('/v1/health').then(reply => reply.json()).then(({ status }) => `${status}`).catch(() => '');
+const health = () => fetch('/v1/health').then(reply => reply.json()).then(({ status }) => status).catch(() => '');
 
 /** Whether an API answers. A build without an `endpoint` names none: then the page's origin is asked, once a tab. */
 const present = async () => {
@@ -146,6 +146,7 @@ if (!document.querySelector('chapter-verse') && (config.consent || await present
     open,
     ask: text => open({ text, send: true }),
     close: async () => (await panel)?.close(),
+    context: text => (config.context = text),
     on: (type, listener) => own.addEventListener(type, event => listener(/** @type {CustomEvent} */ (event).detail)),
   };
   addEventListener('keydown', press, true);
@@ -154,7 +155,7 @@ if (!document.querySelector('chapter-verse') && (config.consent || await present
   try {
     again = sessionStorage.chapterverse_open;
     // It was open before, so the reader has consented.
-    if (again !== undefined) config.consent = '';
+    if (again != null) config.consent = '';
     if (sessionStorage.chapterverse_cited) import('./page.js').catch(() => {});
   } catch { /* Storage is refused: the chat starts closed. */ }
   customElements.define('chapter-verse-ask', Ask);
