@@ -48,6 +48,9 @@ OURS = 0.2
 LOST = 0.068
 #: How much more certain a citation must be that nobody claimed.
 DERIVED = 1.0
+#: Chosen on the same scores: what share of the true claims the words alone are not sure of, lost ones included; there a
+#: second vote is asked.
+UNDECIDED = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +232,7 @@ def out_of_fold(answers: Sequence[tuple[Answer, Answer]], models: Sequence[Model
 
 def stored(model: Model) -> dict[str, Any]:
     """Return the model as `weights.json` holds it."""
-    fields = ("names", "weights", "intercept", "trees", "start", "threshold", "derived", "slope", "shift")
+    fields = ("names", "weights", "intercept", "trees", "start", "threshold", "derived", "decided", "slope", "shift")
     common = {str(term): round(1000 * share) for term, share in model.common.items()}
     return {**{name: getattr(model, name) for name in fields}, "common": common}
 
@@ -241,16 +244,17 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--ablation", action="store_true")
     options = parser.parse_args(arguments)
 
-    bare = Model((), (), 0.0, (), 0.0, 0.0, 0.0, 1.0, 0.0, common_terms(options.data / "corpora"))
+    bare = Model((), (), 0.0, (), 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, common_terms(options.data / "corpora"))
     answers = load(options.data / "answers" / "records.jsonl")
     data = [*rows(answers, bare), *own_rows(bare)]
     models, values, real = folded(data, bare)
     true = np.array([r.true for r in real])
-    threshold = round(float(np.sort(values[true])[int(LOST * true.sum())]), 3)
+    threshold, decided = (round(float(np.sort(values[true])[int(s * true.sum())]), 3) for s in (LOST, UNDECIDED))
     slope, shift = calibrated(values, true)
     fixed: dict[str, Any] = {
         "threshold": threshold,
         "derived": round(threshold + DERIVED, 3),
+        "decided": decided,
         "slope": slope,
         "shift": shift,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from collections.abc import Generator as Steps
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import get_args
 
@@ -14,6 +14,7 @@ from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, Weights, about_selection, from_index, from_selection
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal, segment
+from chapterverse_api.answering.second_votes import SecondVotes
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
@@ -157,16 +158,19 @@ def _drafted(context: AnswerContext, turn: Turn, weights: Weights) -> Steps[Delt
 
     Quoting stands in for a generator that fails before anything of it was shown.
     """
-    segments, models = _segments(context, weights), turn.models
-    try:
-        with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            yield from _shown(segments, models.generator, context)
-    except ProviderError as error:
-        turn.log_failure("generator", error)
-        if segments.shown:
-            return segments, _STOPPED
-        return (yield from _quoted(context, weights))
-    return segments, None
+    models, voting = turn.models, _voting(turn)
+    with closing(voting) if voting else nullcontext():
+        segments = _segments(context, weights, voting)
+        try:
+            with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+                yield from _shown(segments, models.generator, context)
+        except ProviderError as error:
+            turn.log_failure("generator", error)
+            yield from map(_delta, segments.settle())
+            if segments.shown:
+                return segments, _STOPPED
+            return (yield from _quoted(context, weights))
+        return segments, None
 
 
 def _quoted(context: AnswerContext, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
@@ -210,10 +214,18 @@ def _with_data(
     return True
 
 
-def _segments(context: AnswerContext, weights: Weights) -> Segments:
+def _segments(context: AnswerContext, weights: Weights, voting: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which say first what the reader must know of the passages."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.task, weights, note=note)
+    return Segments(context.task, weights, note=note, voting=voting)
+
+
+def _voting(turn: Turn) -> SecondVotes | None:
+    """Return what asks for second votes; None where no checker may be asked."""
+    checker = turn.models.checker
+    if checker is None:
+        return None
+    return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
 
 
 def _shown(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:
