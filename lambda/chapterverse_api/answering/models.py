@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from chapterverse.embedding import Embedder, LazySize, Vector, open_embedder
 from chapterverse.errors import IndexMismatch, ProviderError
@@ -31,11 +32,13 @@ from chapterverse_api.generation import (
     prompts,
 )
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.grounding.checkers import Checker, CheckRequest, open_checker
 from chapterverse_api.retrieval.passages import BUDGET as SOURCES_TOKENS
 from chapterverse_api.retrieval.rerankers import Reranker, open_reranker
 from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
 from chapterverse_api.retrieval.spelling import WORDS as CORRECTED_WORDS
+
+if TYPE_CHECKING:
+    from chapterverse_api.grounding.checkers import Checker, CheckRequest
 
 #: Bytes of a token when money is counted. A text in English has four, one in Chinese nearly three; fewer count more.
 _BYTES = 2.5
@@ -269,6 +272,21 @@ def open_economy_generator(settings: Settings) -> EconomyGenerator | None:
     return EconomyGenerator(open_generator(settings.override(generator=name)), CircuitBreaker("cheaper generator"))
 
 
+def _open_checker(settings: Settings) -> MeteredChecker | None:
+    """Return the checker for second votes; None where the words decide alone.
+
+    Raises:
+        ConfigurationError: see `open_checker`.
+    """
+    if settings.checker == "words":
+        return None
+    # Loaded where one is configured.
+    from chapterverse_api.grounding.checkers import open_checker
+
+    thoughts = prompts.THOUGHT_TOKENS if settings.checker.startswith("openai:") else 0
+    return MeteredChecker(open_checker(settings), ModelCall(CircuitBreaker("checker"), thoughts=thoughts))
+
+
 @dataclass(frozen=True, slots=True)
 class Models:
     """The models of this process, each behind its circuit breaker, and their prices.
@@ -301,7 +319,6 @@ class Models:
         cls, settings: Settings, embedder: Embedder | None, generator: Generator, reranker: Reranker | None = None
     ) -> Models:
         """Return these models behind circuit breakers, with the checker that the settings name."""
-        checker = open_checker(settings)
         return cls(
             MeteredEmbedder(embedder, ModelCall(CircuitBreaker("embedder"))) if embedder else None,
             MeteredReranker(reranker, ModelCall(CircuitBreaker("reranker"))) if reranker else None,
@@ -309,9 +326,7 @@ class Models:
             CircuitBreaker("generator"),
             open_economy_generator(settings),
             Prices.of(settings, embedder.price if embedder else None),
-            MeteredChecker(checker, ModelCall(CircuitBreaker("checker"), thoughts=prompts.THOUGHT_TOKENS))
-            if checker
-            else None,
+            _open_checker(settings),
         )
 
     @property

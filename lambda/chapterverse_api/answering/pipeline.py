@@ -7,14 +7,13 @@ from collections.abc import Collection
 from collections.abc import Generator as Steps
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, Weights, about_selection, from_index, from_selection
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal, segment
-from chapterverse_api.answering.second_votes import SecondVotes
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
@@ -26,6 +25,9 @@ from chapterverse_api.generation.prompts import estimate
 from chapterverse_api.grounding import Verified
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.passages import Omission
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.second_votes import SecondVotes
 
 _QUOTED = "The answer is quoted, since the model failed."
 _STOPPED = "The answer ends early, since the model failed."
@@ -225,6 +227,9 @@ def _voting(turn: Turn) -> SecondVotes | None:
     checker = turn.models.checker
     if checker is None:
         return None
+    # Loaded where a checker is configured.
+    from chapterverse_api.answering.second_votes import SecondVotes
+
     return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
 
 

@@ -110,7 +110,9 @@ class OpenAIGenerator:
             ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
         """
         if not model:
-            raise ConfigurationError(f"The {part} openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini.")
+            raise ConfigurationError(
+                "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini."
+            )
         url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
         rest = JsonClient(url, bearer(key, "OPENAI_API_KEY") if key else {}, billed=True)
         is_openai = urlsplit(url).hostname == "api.openai.com"

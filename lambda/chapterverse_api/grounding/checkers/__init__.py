@@ -12,15 +12,13 @@ from chapterverse_api.grounding.checkers.types import Checker, CheckRequest
 __all__ = ["CheckRequest", "Checker", "open_checker"]
 
 
-def open_checker(settings: Settings) -> Checker | None:
-    """Return the model that `settings.checker` names; None for `words`, which is the check without a model.
+def open_checker(settings: Settings) -> Checker:
+    """Return the model that `settings.checker` names, which is not `words`: that is the check without one.
 
     Raises:
         ConfigurationError: no such checker, or its model, key or package is missing.
     """
     kind, _, model = settings.checker.partition(":")
-    if settings.checker == "words":
-        return None
     if kind == "openai":
         from chapterverse_api.grounding.checkers.openai import OpenAIChecker
 
