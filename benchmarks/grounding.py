@@ -3,21 +3,27 @@
     python benchmarks/grounding.py DATA              # out-of-fold figures
     python benchmarks/grounding.py DATA --train      # and write lambda/chapterverse_api/grounding/weights.json
     python benchmarks/grounding.py DATA --ablation   # and what each group of features is worth
+    python benchmarks/grounding.py DATA --sample 150 --to FILE   # what a second vote is asked about, without labels
+    python benchmarks/grounding.py DATA --votes FILE             # and what these recorded votes change
 
 DATA holds `answers/records.jsonl` (`labelled_answers.py` says of what form) and `corpora/`, Markdown of other sites,
 for the table of terms that are common anywhere. Each question is in one of five folds, by its own words; a fold is
 judged by a model that saw none of its answers. Trained on: the true claims and the planted flaws of the other folds,
 flaws that `planted.py` puts into these claims by rule, claims about another site, and every second sentence of
 `tests/api/grounding/faithful.json` with such flaws. Numpy is needed here, and nowhere in the service.
+
+A sample for second votes is drawn by chance from all sentences, right and wrong, that the words leave undecided. A line
+of it is {"id", "document", "claim"}, and a vote on it {"id", "supports"}; what was not drawn is estimated from these.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -51,6 +57,15 @@ DERIVED = 1.0
 #: Chosen on the same scores: what share of the true claims the words alone are not sure of, lost ones included; there a
 #: second vote is asked.
 UNDECIDED = 0.4
+
+
+#: Chosen at random: it draws the sample for second votes.
+SEED = 17
+#: Also drawn from: what would be undecided if the words dropped less, this share of the true claims.
+LENIENT = 0.03
+
+#: A second vote: whether a document says a claim.
+Supports = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +236,38 @@ def reliability(probabilities: Any, true: Any) -> str:
     return "\n".join(lines)
 
 
-def out_of_fold(answers: Sequence[tuple[Answer, Answer]], models: Sequence[Model]) -> Report:
+def out_of_fold(
+    answers: Sequence[tuple[Answer, Answer]], models: Sequence[Model], supports: Supports | None = None
+) -> Report:
     """Return what the whole check does, each answer judged by the model of its fold."""
 
     def check(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> Verified:
-        return verify(draft, passages, "en", weights, models[fold])
+        return verify(draft, passages, "en", weights, models[fold], supports)
 
     return report(answers, check, lambda verified: verified.partial)
+
+
+def undecided(answers: Sequence[tuple[Answer, Answer]], models: Sequence[Model]) -> dict[str, tuple[str, str]]:
+    """Return what a second vote is asked about, by its id: a document and a claim."""
+    asked: dict[str, tuple[str, str]] = {}
+
+    def note(document: str, claim: str) -> bool:
+        asked.setdefault(vote_id(document, claim), (document, claim))
+        return True
+
+    out_of_fold(answers, models, note)
+    return asked
+
+
+def vote_id(document: str, claim: str) -> str:
+    return hashlib.sha256(f"{document}\0{claim}".encode()).hexdigest()[:16]
+
+
+def drawn(asked: Mapping[str, tuple[str, str]], count: int) -> Iterator[dict[str, str]]:
+    """Yield so many of them by chance, the same ones each time."""
+    for key in Random(SEED).sample(sorted(asked), min(count, len(asked))):
+        document, claim = asked[key]
+        yield {"id": key, "document": document, "claim": claim}
 
 
 def stored(model: Model) -> dict[str, Any]:
@@ -242,6 +282,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--ablation", action="store_true")
+    parser.add_argument("--sample", type=int, default=150)
+    parser.add_argument("--to", type=Path)
+    parser.add_argument("--votes", type=Path)
     options = parser.parse_args(arguments)
 
     bare = Model((), (), 0.0, (), 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, common_terms(options.data / "corpora"))
@@ -249,7 +292,8 @@ def main(arguments: Sequence[str]) -> None:
     data = [*rows(answers, bare), *own_rows(bare)]
     models, values, real = folded(data, bare)
     true = np.array([r.true for r in real])
-    threshold, decided = (round(float(np.sort(values[true])[int(s * true.sum())]), 3) for s in (LOST, UNDECIDED))
+    shares = (LOST, UNDECIDED, LENIENT)
+    threshold, decided, lenient = (round(float(np.sort(values[true])[int(s * true.sum())]), 3) for s in shares)
     slope, shift = calibrated(values, true)
     fixed: dict[str, Any] = {
         "threshold": threshold,
@@ -258,6 +302,13 @@ def main(arguments: Sequence[str]) -> None:
         "slope": slope,
         "shift": shift,
     }
+    if options.to:
+        judges = [replace(model, **fixed) for model in models]
+        asked = undecided(answers, judges) | undecided(answers, [replace(m, threshold=lenient) for m in judges])
+        lines = (json.dumps(one, ensure_ascii=False) for one in drawn(asked, options.sample))
+        options.to.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(f"{options.to}: {options.sample} of {len(asked)}")
+        return
     print(f"sentences alone: {summary(values, real)}\nthreshold {threshold}\n")
     print(reliability(sigmoid(slope * values + shift), true), "\n")
     if options.ablation:

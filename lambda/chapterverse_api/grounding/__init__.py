@@ -203,9 +203,18 @@ class Verifier:
 
 
 def verify(
-    draft: Draft, passages: Sequence[Passage], language: str, weigh: Weigh, model: Model | None = None
+    draft: Draft,
+    passages: Sequence[Passage],
+    language: str,
+    weigh: Weigh,
+    model: Model | None = None,
+    supports: Callable[[str, str], bool] | None = None,
 ) -> Verified:
-    """Check a whole draft against the passages that were sent, best passage first."""
+    """Check a whole draft against the passages that were sent, best passage first.
+
+    Args:
+        supports: the second vote, on a document and a claim; the words decide alone where it is left out.
+    """
     verifier, spans = Verifier(passages, language, weigh, model), list[Span]()
     for part in _parts(draft):
         if part[0].kind == "framing":
@@ -218,6 +227,8 @@ def verify(
         text = "".join(span.text for span in part)
         for sentence, claimed in _claimed(part):
             one = verifier.check(sentence, claimed)
+            if supports and one.undecided and not supports(verifier.document(one), sentence.said):
+                verifier.reject(one)
             spans.append(Span(text[sentence.start : sentence.end], one.citations, check=one.check))
     if spans and any(span.cut for span in draft):
         spans[-1] = replace(spans[-1], cut=True)
