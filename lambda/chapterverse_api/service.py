@@ -162,6 +162,7 @@ class Service:
                 "embedder": embedder,
                 "reranker": self.settings.reranker,
                 "generator": models.generator.name,
+                "checker": models.checker.name if models.checker else self.settings.checker,
             },
             degraded=degraded,
         )

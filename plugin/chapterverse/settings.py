@@ -1,7 +1,7 @@
 """Settings from the environment, with the same names in every part of the system.
 
 A flag or a line of mkdocs.yml overrides a variable. A secret comes only from the environment or from `secrets_arn`. A
-key alone never enables a provider; `embedder`, `reranker` and `generator` do.
+key alone never enables a provider; `embedder`, `reranker`, `generator` and `checker` do.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Settings:
         endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
+        checker: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`: the second vote on citations.
         records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
@@ -104,6 +105,7 @@ class Settings:
     embedder: str = _setting("none", "CHAPTERVERSE_EMBEDDER")
     reranker: str = _setting("none", "CHAPTERVERSE_RERANKER")
     generator: str = _setting("extractive", "CHAPTERVERSE_GENERATOR")
+    checker: str = _setting("words", "CHAPTERVERSE_CHECKER")
     records: str = _secret("CHAPTERVERSE_RECORDS")
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from collections.abc import Generator as Steps
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse_api import phrases
@@ -26,6 +26,9 @@ from chapterverse_api.generation.prompts import estimate
 from chapterverse_api.grounding import Verified
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.passages import Omission
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.second_votes import SecondVotes
 
 _QUOTED = "The answer is quoted, since the model failed."
 _STOPPED = "The answer ends early, since the model failed."
@@ -166,16 +169,19 @@ def _drafted(context: AnswerContext, turn: Turn, weights: Weights) -> Steps[Delt
 
     Quoting stands in for a generator that fails before anything of it was shown.
     """
-    segments, models = _segments(context, weights), turn.models
-    try:
-        with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            yield from _shown(segments, models.generator, context)
-    except ProviderError as error:
-        turn.log_failure("generator", error)
-        if segments.shown:
-            return segments, _STOPPED
-        return (yield from _quoted(context, weights))
-    return segments, None
+    models, voting = turn.models, _voting(turn)
+    with closing(voting) if voting else nullcontext():
+        segments = _segments(context, weights, voting)
+        try:
+            with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+                yield from _shown(segments, models.generator, context)
+        except ProviderError as error:
+            turn.log_failure("generator", error)
+            yield from map(_delta, segments.settle())
+            if segments.shown:
+                return segments, _STOPPED
+            return (yield from _quoted(context, weights))
+        return segments, None
 
 
 def _quoted(context: AnswerContext, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
@@ -219,10 +225,21 @@ def _with_data(
     return True
 
 
-def _segments(context: AnswerContext, weights: Weights) -> Segments:
+def _segments(context: AnswerContext, weights: Weights, voting: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which say first what the reader must know of the passages."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.task, weights, note=note)
+    return Segments(context.task, weights, note=note, voting=voting)
+
+
+def _voting(turn: Turn) -> SecondVotes | None:
+    """Return what asks for second votes; None where no checker may be asked."""
+    checker = turn.models.checker
+    if checker is None:
+        return None
+    # Loaded where a checker is configured.
+    from chapterverse_api.answering.second_votes import SecondVotes
+
+    return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
 
 
 def _shown(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:

@@ -125,7 +125,7 @@ class Turn:
         )
 
     def log_failure(self, part: str, error: ProviderError) -> None:
-        """Log that a part failed: `embedder`, `reranker` or `generator`."""
+        """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""
         rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
 
     def ended(self, response: ChatResponse) -> Events:
