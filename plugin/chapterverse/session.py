@@ -59,6 +59,10 @@ class KeptThreads(Protocol):
         """Remove older rows of all threads; return the number of removed turns, summaries and ratings."""
         ...
 
+    def matched(self) -> frozenset[str]:
+        """Return the ids of the FAQ entries that answered in the last 30 days; see `knowledge.questions.entry_id`."""
+        ...
+
     def rated(self, limit: int) -> Sequence[KeptRating]:
         """Return readers' ratings, newest first."""
         ...

@@ -104,7 +104,8 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None) -> 
         trace.verified = segments.verified
         turn.log("response_generated", generator=CuratedAnswer.name, dropped_citations=segments.verified.dropped)
         degraded = _degraded(context, turn, weights)
-        yield from turn.ended(answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False))
+        response = answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False)
+        yield from turn.ended(response, context.entry)
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     if schema and (writer := turn.models.data_writer):
