@@ -18,7 +18,7 @@ from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 
 #: Raise it when readers or the chunker give other output for the same input; every file is then read again.
-READER = "reader/6"
+READER = "reader/7"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,10 @@ _STEMMERS = {
 }  # fmt: skip
 
 
+#: Languages that are told by their function words or signs.
+LANGUAGES = (*STOP_WORDS, *character_bigrams.SIGNS)
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word of a question or text, with its terms.
