@@ -212,6 +212,8 @@ class Chunk:
         images: those beside its text: `url`, `alt`, and `title` where it has one.
         captions: of its tables: the first line of a table as the text has it, and the caption.
         structured_data: the page's JSON-LD, the same in each of its chunks.
+        expansion: questions and keywords of a model, one a line, by which a search finds it (see `enrichment`). They
+            are in its vectors, and nobody is shown them.
     """
 
     chunk_id: str
@@ -243,11 +245,17 @@ class Chunk:
     images: tuple[Mapping[str, str], ...] = ()
     captions: tuple[tuple[str, str], ...] = ()
     structured_data: tuple[Mapping[str, Any], ...] = ()
+    expansion: str = ""
 
     @property
     def embed_text(self) -> str:
-        """The text that is embedded and indexed: the heading path, then the chunk."""
+        """The heading path, then the text, as readers of the page may see them."""
         return embed_text(self.heading_path, self.text)
+
+    @property
+    def expanded_text(self) -> str:
+        """The text that is embedded and indexed: `embed_text`, then the expansion."""
+        return f"{self.embed_text}\n\n{self.expansion}" if self.expansion else self.embed_text
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON form for stores; `from_payload` is its inverse. Empty optional fields are left out."""
@@ -277,7 +285,17 @@ _FIELDS = frozenset(Chunk.__slots__)
 #: Fields that only some chunks have, as those of documents beside the pages. They are absent when empty, so the export
 #: of a site without them does not depend on this list.
 OPTIONAL_FIELDS = frozenset(
-    {"topic", "specialist_name", "entity", "conversation_id", "revision", "images", "captions", "structured_data"}
+    {
+        "topic",
+        "specialist_name",
+        "entity",
+        "conversation_id",
+        "revision",
+        "images",
+        "captions",
+        "structured_data",
+        "expansion",
+    }
 )
 #: Tuple fields, which are lists in JSON.
 _LISTS = frozenset({"heading_path", "tags", "images", "captions", "structured_data"})

@@ -1,0 +1,106 @@
+"""Which sections are found before and after enrichment, with a language model's recorded replies.
+
+    .venv/bin/python benchmarks/enrichment.py DOCS QUESTIONS RECORDED [--built] [--base-url URL]
+
+A server on loopback speaks OpenAI's wire and answers from the recording, so the whole way runs: client, schema, trial,
+check, index, search. A page without a recording gets a valid reply with no sections. `--variant` leaves a part out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+METRICS = ("hit@1", "hit@5", "recall@5", "mrr@10")
+
+
+def recorded(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the recorded pages by title."""
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {row["title"]: row for row in rows}
+
+
+def reply(asked: dict[str, Any], pages: dict[str, dict[str, Any]], variant: str) -> dict[str, Any]:
+    """Return the recorded reply to a page, with the ids that it was asked by."""
+    page = pages.get(asked["title"], {})
+    by_heading = {one["heading"]: one for one in page.get("sections", ())}
+    sections = [
+        {
+            "id": section["id"],
+            "questions": [] if variant == "keywords" else by_heading[section["heading"]]["questions"],
+            "keywords": [] if variant == "questions" else by_heading[section["heading"]]["keywords"],
+        }
+        for section in asked["sections"]
+        if section["heading"] in by_heading
+    ]
+    return {"topic": page.get("topic", ""), "summary": page.get("summary", ""), "sections": sections}
+
+
+def server(pages: dict[str, dict[str, Any]], variant: str) -> ThreadingHTTPServer:
+    """Return a server with OpenAI's `POST /v1/chat/completions` that answers from a recording."""
+
+    class Recorded(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            text = json.dumps(reply(json.loads(body["messages"][-1]["content"]), pages, variant))
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            data = json.dumps({"choices": [choice]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
+
+
+def run(*arguments: str, **environment: str) -> Any:
+    """Return the JSON that a command prints; its report goes to standard error."""
+    command = [str(Path(sys.executable).with_name("chapterverse")), *arguments, "--json"]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("docs", type=Path)
+    parser.add_argument("questions", type=Path)
+    parser.add_argument("recorded", type=Path)
+    parser.add_argument("--built", action="store_true", help="DOCS is a built site")
+    parser.add_argument("--base-url", default="https://docs.example/")
+    parser.add_argument("--variant", choices=("both", "questions", "keywords"), default="both")
+    chosen = parser.parse_args()
+    listening = server(recorded(chosen.recorded), chosen.variant)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    model = {
+        "CHAPTERVERSE_ENRICHER": "openai:recorded",
+        "CHAPTERVERSE_OPENAI_URL": f"http://127.0.0.1:{listening.server_address[1]}",
+    }
+    source = [] if chosen.built else ["--source"]
+    with tempfile.TemporaryDirectory() as folder:
+        figures = {}
+        for name, environment in (("plain", {}), ("enriched", model)):
+            store = ["--store", f"edge:{folder}/{name}", "--site", "docs"]
+            report = run("index", str(chosen.docs), *source, "--base-url", chosen.base_url, *store, **environment)
+            measured = run("eval", str(chosen.questions), *store, "--run", f"{folder}/{name}.json")
+            figures[name] = measured["figures"] if "figures" in measured else measured
+            print(name, json.dumps(report.get("enrichment")), json.dumps(figures[name])[:1500])
+        compared = run("eval", str(chosen.questions), *store, "--compare", f"{folder}/plain.json")
+        print("compared", json.dumps(compared.get("comparison"))[:3000])
+
+
+if __name__ == "__main__":
+    main()
