@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-METRICS = ("hit@1", "hit@5", "recall@5", "mrr@10")
+METRICS = ("hit@1", "hit@5", "mrr", "answered", "unanswerable_refused")
 
 
 def recorded(path: Path) -> dict[str, dict[str, Any]]:
@@ -74,6 +74,16 @@ def run(*arguments: str, **environment: str) -> Any:
     return json.loads(done.stdout)
 
 
+def of_pages(rows: list[dict[str, Any]], path: Path, base_url: str) -> dict[str, Any]:
+    """Return the figures of those questions that an enriched page answers."""
+    pages = [page["page"].removesuffix(".md").removesuffix("index") for page in recorded(path).values()]
+    places = tuple(f"{base_url}{page}".rstrip("/") + end for page in pages for end in ("/", "#"))
+    own = [row for row in rows if row["answerable"] and any(f"{url}/".startswith(places) for url in row["expected"])]
+    best = [min((rank for rank in row["page_ranks"] if rank), default=99) for row in own]
+    shares = {f"page.hit@{k}": round(sum(rank <= k for rank in best) / max(1, len(own)), 3) for k in (1, 3, 5)}
+    return {"questions": len(own), **shares}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("docs", type=Path)
@@ -91,15 +101,21 @@ def main() -> None:
     }
     source = [] if chosen.built else ["--source"]
     with tempfile.TemporaryDirectory() as folder:
-        figures = {}
+        rows = {}
         for name, environment in (("plain", {}), ("enriched", model)):
             store = ["--store", f"edge:{folder}/{name}", "--site", "docs"]
             report = run("index", str(chosen.docs), *source, "--base-url", chosen.base_url, *store, **environment)
-            measured = run("eval", str(chosen.questions), *store, "--run", f"{folder}/{name}.json")
-            figures[name] = measured["figures"] if "figures" in measured else measured
-            print(name, json.dumps(report.get("enrichment")), json.dumps(figures[name])[:1500])
-        compared = run("eval", str(chosen.questions), *store, "--compare", f"{folder}/plain.json")
-        print("compared", json.dumps(compared.get("comparison"))[:3000])
+            rows[name] = run("eval", str(chosen.questions), *store, "--run", f"{folder}/{name}.json")["rows"]
+            print(name, json.dumps(report.get("enrichment")))
+        compared = run("eval", str(chosen.questions), *store, "--compare", f"{folder}/plain.json")["comparison"]
+    for change in compared["changes"]:
+        if change["name"] in METRICS:
+            interval = f"{change['difference']:+.3f} [{change['low']:+.3f}, {change['high']:+.3f}]"
+            print(
+                f"{change['name']:22} {change['before']:.3f} -> {change['now']:.3f}  {interval}  {change['questions']}"
+            )
+    for name, own in rows.items():
+        print(name, "of the enriched pages:", of_pages(own, chosen.recorded, chosen.base_url))
 
 
 if __name__ == "__main__":

@@ -87,7 +87,10 @@ class EnricherSetting:
         # Another part's keys, prices and databases are not needed here.
         alone = {"embedder": "none", "reranker": "none", "records": "", "prices": "", "limiter": "memory"}
         settings = self.settings.override(generator=self.name, economy_generator=self.name, **alone)
-        return open_session(settings).enricher()
+        try:
+            return open_session(settings).enricher()
+        except ConfigurationError as error:
+            raise ConfigurationError(f"CHAPTERVERSE_ENRICHER={self.name} can't be used: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
