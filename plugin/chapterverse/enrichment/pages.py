@@ -228,8 +228,10 @@ class _Run:
 
     def warnings(self) -> Iterator[str]:
         for reason, paths in self._reasons.items():
-            more = f" and {len(paths) - 1} more pages are" if len(paths) > 1 else " is"
-            yield f"{paths[0]}{more} indexed without enrichment: {reason}."
+            if len(paths) == 1:
+                yield f"{paths[0]} is indexed without enrichment: {reason}."
+            else:
+                yield f"{paths[0]} and {len(paths) - 1} more pages are indexed without enrichment: {reason}."
         yield from self._notes[:_MOST_NOTES]
         if len(self._notes) > _MOST_NOTES:
             yield f"The replies for {len(self._notes) - _MOST_NOTES} more pages name sections that were not asked for."
