@@ -9,7 +9,7 @@ from typing import Self
 
 from chapterverse.errors import ChapterVerseError
 from chapterverse.filters import all_of, readdressed, version_of
-from chapterverse.model import Head
+from chapterverse.model import Chunk, Head
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels, max_search_cost, max_turn_cost
@@ -17,6 +17,8 @@ from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import (
     ChatQuery,
+    ChunkImage,
+    ChunkTable,
     Events,
     Feedback,
     IndexStatus,
@@ -190,9 +192,27 @@ def _retrieved(candidate: Candidate, score: float, index: SiteIndex, head: Head)
         content_type=chunk.content_type,
         created_at=chunk.created_at or None,
         tags=list(chunk.tags),
+        images=[ChunkImage(url=i["url"], alt=i["alt"], title=i.get("title")) for i in chunk.images],
+        tables=_tables(chunk),
+        structured_data=[dict(one) for one in chunk.structured_data],
         score=round(score, 4),
         components={"rank": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
     )
+
+
+def _tables(chunk: Chunk) -> list[ChunkTable]:
+    # A chat doesn't need it.
+    from chapterverse.text.tables import tables
+
+    captions = dict(chunk.captions)
+    return [
+        ChunkTable(
+            name=captions.get(table.line) or chunk.section_heading,
+            headers=list(table.headers),
+            rows=[list(row) for row in table.rows],
+        )
+        for table in tables(chunk.text)
+    ]
 
 
 def _index_status(head: Head) -> IndexStatus:

@@ -65,6 +65,7 @@ class Settings:
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
         checker: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`: the second vote on citations.
+        enricher: `none`, `cohere:MODEL`, `openai:MODEL` or `bedrock:MODEL`, asked once a changed page.
         records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
@@ -106,6 +107,7 @@ class Settings:
     reranker: str = _setting("none", "CHAPTERVERSE_RERANKER")
     generator: str = _setting("extractive", "CHAPTERVERSE_GENERATOR")
     checker: str = _setting("words", "CHAPTERVERSE_CHECKER")
+    enricher: str = _setting("none", "CHAPTERVERSE_ENRICHER")
     records: str = _secret("CHAPTERVERSE_RECORDS")
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
