@@ -74,6 +74,8 @@ class Settings:
             by name (see `chapterverse.net.aws.secrets`).
         qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
+        allow_private: servers of a private network that may be fetched from, plain HTTP included, as
+            "host:port,host:port"; every other fetch is over HTTPS and from a public address.
         mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
     """
 
@@ -94,6 +96,7 @@ class Settings:
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
+    allow_private: str = _setting("", "CHAPTERVERSE_ALLOW_PRIVATE")
     mcp: bool = _setting(False, "CHAPTERVERSE_MCP")
     limiter: str = _setting("memory", "CHAPTERVERSE_LIMITER")
     rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
