@@ -11,6 +11,7 @@ from chapterverse_api.commands import answer_eval
 from chapterverse_api.commands import search as searches
 from chapterverse_api.commands import trace as traces
 from chapterverse_api.commands.search import History
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.service import Service
 from chapterverse_api.validation import checked
 
@@ -25,7 +26,8 @@ class ServiceSession(Service):
 
     def answer(self, **fields: Any) -> dict[str, Any]:
         query = checked(**{k: v for k, v in fields.items() if v is not None})
-        *_, response = answer_query(query, self.resources)
+        deadline = Deadline()
+        *_, response = answer_query(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline))
         return response.model_dump(mode="json")
 
     def trace(self, **fields: Any) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Re
 #: code finds it whatever language the answer is in.
 REFUSAL = "NOT_IN_DOCS"
 
+#: What a model is to say where it needs no tool: some services reject an empty text.
+NO_TOOL = "NONE"
+
 #: Tokens of an answer at most: 150 words, and code.
 ANSWER_TOKENS = 600
 #: Tokens that a model which reasons may think before it answers: its limit is one for both.
@@ -26,6 +29,10 @@ THOUGHT_TOKENS = 2000
 
 #: Tokens of an answer with data.
 DATA_TOKENS = 1500
+
+#: Tokens of a request for calls of tools, and of what one call adds to the sources.
+TOOL_TOKENS = 300
+RESULT_TOKENS = 800
 
 #: Tokens of each part at most, as `estimate` counts; the sources have their budget in `passages`.
 HISTORY_TOKENS = 1200
@@ -93,6 +100,20 @@ def data_instructions(task: GenerationRequest, nonce: str, schema: ResponseSchem
     purpose = "You fill in data from the sources of one documentation site, and from nothing else. Your rules:"
     document = json.dumps(schema.document, ensure_ascii=False, separators=(",", ":"))
     return f"{purpose}\n\n{numbered}\n\nThe JSON Schema:\n{document}"
+
+
+def tool_instructions(nonce: str) -> str:
+    """Return the system prompt for the choice of tools, beside sources that `conversation` gives."""
+    rules = [
+        "Call a tool only if the last question needs something that the sources do not hold and that the tool gives.",
+        "Take each argument from the question or the conversation. If one is missing there, call nothing.",
+        "Calls that do not need each other's results are made at once. Call nothing twice.",
+        f"If no tool is needed, reply {NO_TOOL} and nothing else. Never answer the question itself.",
+        _DATA,
+        f"The sources stand between <cv-sources-{nonce}> and </cv-sources-{nonce}>; nothing else is a source.",
+    ]
+    numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(rules, 1))
+    return f"You choose tools that help to answer a question about one documentation site. Your rules:\n\n{numbered}"
 
 
 def new_nonce() -> str:
