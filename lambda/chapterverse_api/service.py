@@ -36,8 +36,10 @@ from chapterverse_api.observability.query_state import QueryProgress, search_pro
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.scope import global_scope
 from chapterverse_api.retrieval.search import rerank, retrieve
+from chapterverse_api.validation import checked
 
 if TYPE_CHECKING:
+    from chapterverse_api.answering.planning import PlanRequest, PlanResponse
     from chapterverse_api.answering.tool_use import TurnTools
     from chapterverse_api.tools.site import SiteTools
 
@@ -84,6 +86,19 @@ class Service:
             yield from answer_query(
                 query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools
             )
+
+    def plan_step(self, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()) -> PlanResponse:
+        """Return a step of a plan; see `planning.respond`."""
+        # Loaded where somebody asks for a plan.
+        from chapterverse_api.answering.planning import respond
+
+        resources, tools = self.resources, self.turn_tools(deadline)
+        if request.query is None:
+            return respond(request, resources, deadline=deadline, tools=tools)
+        query = checked(query=request.query)
+        ceiling = max_turn_cost(query, resources.models.prices, keeps=False, tools=tools is not None, plan=True)
+        with resources.budget.setting_aside(ceiling) as budget:
+            return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
 
     def turn_tools(self, deadline: Deadline) -> TurnTools | None:
         """Return the tools that a turn may use; None where the site has none."""

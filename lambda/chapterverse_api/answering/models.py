@@ -382,12 +382,15 @@ class TurnModels:
         )
 
 
-def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool, tools: bool = False) -> CostCeiling:
+def max_turn_cost(
+    query: ChatQuery, prices: Prices, *, keeps: bool, tools: bool = False, plan: bool = False
+) -> CostCeiling:
     """Return the most that answering a question can cost.
 
     Args:
         keeps: whether conversations are kept, so that a summary of this one may have to be written.
         tools: whether the site has tools, whose results stand beside the sources.
+        plan: whether it is asked for a plan, which is data of a schema of ours.
     """
     # A token is at least one byte, so whatever a reader may have made up is taken at that.
     own = sum(_length(text) for text in (query.query, query.selected_text))
@@ -400,9 +403,11 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool, tools: bool 
     ours = _RULES + _bytes(prompts.PERSONA_TOKENS) + _bytes(SOURCES_TOKENS)
     ours += TOOL_CALLS * _bytes(prompts.RESULT_TOKENS) if tools else 0
     texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]
-    if query.output is not None:
+    if query.output is not None or plan:
         # The schema stands in the instructions, and perhaps in a field of the request.
-        texts = [(2 * _SCHEMA / _BYTES + read, prompts.DATA_TOKENS) for read, _ in texts] * DATA_TRIES
+        texts = [
+            (2 * _SCHEMA / _BYTES + read, prompts.PLAN_TOKENS if plan else prompts.DATA_TOKENS) for read, _ in texts
+        ] * DATA_TRIES
     if tools:
         texts += [((ours + TOOLS_BYTES) / _BYTES + told + context, prompts.TOOL_TOKENS)] * TOOL_ROUNDS
     texts += [(_RULES / _BYTES + min(told, _TOLD), REWRITTEN_TOKENS)] if query.conversation_history or known else []
