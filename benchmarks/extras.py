@@ -3,11 +3,11 @@
     extras.py DOCS_DIR|MKDOCS_YML [--rounds N]
 
 Builds a site with the plugin, alternately without the extras and with them: `agents: false` and no `also`, then all
-files for agents and 20 documents of a server on loopback, which knows whether they changed. Each build is a new process.
+files for agents and 20 documents of a server on loopback, which knows whether they changed. Each build is a process.
 One half of them are first builds; the other half find the index and the downloads of the last one, and no change.
-Prints medians of processor seconds, which another program on the machine changes little, and the share that the extras
-take of them. The bars: 15 % of a build, of either kind; of an unchanged one, nothing sent and nothing embedded. The exit
-code is 3 if one is missed.
+Prints medians of processor seconds, which another program on the machine changes little, and the share of the extras.
+The bars: 15 % of a build, of either kind; of an unchanged one, nothing sent and nothing embedded. The exit code is 3 if
+one is missed.
 """
 
 from __future__ import annotations
