@@ -12,6 +12,8 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.external_entries import Entry, entries
+from chapterverse.settings import Settings
+from chapterverse.site.check import check
 from cli.test_cli import BASE, PAGES, Shell
 from fakes.loopback import Answer, Fault, Request
 from fakes.pdf import pdf
@@ -210,8 +212,13 @@ def test_a_sitemap_is_followed_to_its_depth(shell: Shell, elsewhere: Elsewhere) 
 def test_a_file_is_cited_where_it_is_published(shell: Shell, elsewhere: Elsewhere) -> None:
     (shell.root / "extra.md").write_text("# Extra\n\nBags are worse.", "utf-8")
     (shell.root / "LICENSE").write_text("Drink at will.", "utf-8")
+    settings = Settings(store=f"edge:{shell.root}/.cache/plugin/chapterverse")
+    index(shell, elsewhere)
+    before = check(shell.root / "site", settings, environ={}).counts
     report = index(shell, elsewhere, "extra.md", "LICENSE")
     assert report["warnings"] == []
+    # They are no citations of pages that the site lacks.
+    assert check(shell.root / "site", settings, environ={}).counts == before
     found = chunks(shell)
     assert found[f"{BASE}extra.md"]["source"] == found[f"{BASE}LICENSE"]["source"] == "import"
     states = shell.json("status", "site")["files"]
