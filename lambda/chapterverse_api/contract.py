@@ -303,8 +303,32 @@ class RetrievalRequest(RequestModel):
         return self
 
 
+class ChunkImage(ResponseModel):
+    """An image beside a chunk's text; `alt` is "" where the page has no text in its place."""
+
+    url: str
+    alt: str
+    title: str | None
+
+
+class ChunkTable(ResponseModel):
+    """A table of a chunk's text, or the part of a longer one that the chunk holds; cells are Markdown.
+
+    Attributes:
+        name: the table's caption, or else the heading of its section.
+    """
+
+    name: str | None
+    headers: list[str]
+    rows: list[list[str]]
+
+
 class RetrievedChunk(ResponseModel):
-    """A chunk with its calibrated score and the parts that it was made from."""
+    """A chunk with its calibrated score and the parts that it was made from.
+
+    Attributes:
+        structured_data: what the page states by JSON-LD: products, services, FAQs, instructions, its breadcrumb.
+    """
 
     chunk_id: str
     text: str
@@ -321,6 +345,9 @@ class RetrievedChunk(ResponseModel):
     content_type: str
     created_at: str | None
     tags: list[str]
+    images: list[ChunkImage]
+    tables: list[ChunkTable]
+    structured_data: list[dict[str, Any]]
     score: Annotated[float, Field(ge=0, le=1)]
     components: dict[str, float]
 
@@ -378,6 +405,18 @@ class Delta(Segment):
     """A whole segment of the answer, checked before it is sent. What was sent stays: the response holds the same."""
 
 
+class ToolUse(ResponseModel):
+    """A call of one of the site's tools.
+
+    Attributes:
+        id: that of the source that holds the result; that of none where it failed.
+    """
+
+    id: str
+    name: str
+    ok: bool
+
+
 class StreamError(ResponseModel):
     """Last event of a stream that failed."""
 
@@ -386,7 +425,7 @@ class StreamError(ResponseModel):
     retryable: bool
 
 
-Event = Meta | Delta | ChatResponse
+Event = Meta | Delta | ToolUse | ChatResponse
 #: The parts of one answer in order; the last is the whole `ChatResponse`.
 Events = Generator[Event, None, None]
 

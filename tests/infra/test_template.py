@@ -142,6 +142,8 @@ def test_the_function_may_do_what_it_needs_and_nothing_else(template: dict[str, 
         "s3:ListBucket",
         "bedrock:InvokeModel",
         "bedrock:InvokeModelWithResponseStream",
+        # With GuardrailArn alone, on that guardrail alone.
+        "bedrock:ApplyGuardrail",
     }
 
 

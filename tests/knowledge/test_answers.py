@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator as Steps
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
 from api import quill
+from chapterverse.cli import app
 from chapterverse.filters import EVERYTHING
+from chapterverse.indexing.sync import publishing
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse_api import phrases
@@ -196,3 +201,33 @@ def test_an_entitys_memory_needs_its_name(tmp_path: Path) -> None:
     ask(tmp_path, "How do I clear the cache?", model)
     ask(tmp_path, "How do I clear the cache?", model, entity="enterprise")
     assert [task.memories for task in model.tasks] == [(), ("Clearing the cache needs an admin.",)]
+
+
+def test_status_names_the_entries_that_answered_nothing_for_thirty_days(site: Path) -> None:
+    with publishing(target(site), lambda *_: None) as publication:
+        live = publication.previous
+        assert live is not None
+        publication.write([replace(p, chunk=replace(p.chunk, timestamp="2020-01-01T00:00:00Z")) for p in live.points()])
+        publication.commit(replace(live.head, generation=live.head.generation + 1, token="old"))
+    records = f"sqlite:{site / 'records.sqlite'}"
+    arguments = ["status", "--store", f"edge:{site / 'index'}", "--ledger", f"sqlite:{site / 'l.sqlite'}"]
+    service = Service.open(Settings(store=f"edge:{site / 'index'}", records=records))
+    list(service.chat(ChatQuery(query="How long does a refund take?")))
+    runner = CliRunner(env={"CHAPTERVERSE_RECORDS": records})
+    told = runner.invoke(app, arguments).stdout
+    assert told.splitlines()[-3:] == [
+        "FAQ entries that answered no question of the last 30 days:",
+        "  knowledge/faq/abroad.md: May I ship zeppelins abroad?",
+        "  knowledge/faq/orders.md: Who ships ordered zeppelins?",
+    ]
+    assert len(json.loads(runner.invoke(app, [*arguments, "--json"]).stdout)["unmatched_faq"]) == 2
+    assert "FAQ" not in CliRunner(env={"CHAPTERVERSE_RECORDS": ""}).invoke(app, arguments).stdout
+    broken = CliRunner(env={"CHAPTERVERSE_RECORDS": f"sqlite:{site}"}).invoke(app, arguments)
+    assert (broken.exit_code, "FAQ" in broken.stdout) == (0, False)
+    assert broken.stderr.startswith("Warning: ")
+
+
+def test_an_entry_of_the_last_thirty_days_is_not_named_yet(site: Path) -> None:
+    env = {"CHAPTERVERSE_RECORDS": f"sqlite:{site / 'records.sqlite'}"}
+    arguments = ["status", "--store", f"edge:{site / 'index'}", "--ledger", f"sqlite:{site / 'l.sqlite'}"]
+    assert "FAQ" not in CliRunner(env=env).invoke(app, arguments).stdout

@@ -111,6 +111,22 @@ class Threads:
         except RecordsFault as error:
             self._failed(error, thread_id)
 
+    def match(self, entry_id: str, thread_id: str | None) -> None:
+        """Keep that a FAQ entry answered; where the database fails, the log is told."""
+        try:
+            if self.works:
+                self._records.match(entry_id)
+        except RecordsFault as error:
+            self._failed(error, thread_id)
+
+    def matched(self) -> frozenset[str]:
+        """Return the ids of the FAQ entries that answered in the last 30 days.
+
+        Raises:
+            RecordsFault: the database can't be reached or used.
+        """
+        return self._records.matched()
+
     def rate(self, rated: StoredRating) -> None:
         """Keep what a reader says of a turn.
 

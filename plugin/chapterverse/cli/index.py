@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chapterverse import progress
+from chapterverse.cli.forget import kept_threads
 from chapterverse.cli.options import (
     Embedder,
     Exclude,
@@ -23,17 +25,18 @@ from chapterverse.cli.options import (
     print_json,
     settings_from,
 )
-from chapterverse.errors import IndexCorrupt
+from chapterverse.errors import ChapterVerseError, IndexCorrupt
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
+from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
-from chapterverse.model import Head, Scope, Source, slug
+from chapterverse.model import FAQ, Head, Scope, Source, slug
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.readers.addresses import clean_base
 from chapterverse.settings import Settings
-from chapterverse.store import only_scope, open_store
+from chapterverse.store import Snapshot, only_scope, open_store
 
 Persona = Annotated[
     str | None,
@@ -158,12 +161,35 @@ def status(
         reading = read_site(path, settings.base_url or None, include or (), exclude or ())
         sources = _with_documents(reading, Documents.of(settings, None, Path()))
     report = states.derive(index_store, open_ledger(settings), scope, sources)
+    unmatched = _unmatched_entries(settings, index_store.snapshot(scope)) if settings.records else None
     if as_json:
-        print_json(report.to_json())
+        print_json(report.to_json() | ({} if unmatched is None else {"unmatched_faq": unmatched}))
         return
     typer.echo(report.summary)
     for file in report.files:
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
+    if unmatched:
+        typer.echo("FAQ entries that answered no question of the last 30 days:")
+    for name in unmatched or ():
+        typer.echo(f"  {name}")
+
+
+def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | None:
+    """Return the FAQ entries that have answered nothing for 30 days, as FILE: QUESTION; None if that is not known.
+
+    Entries that are not in the index for so long are left out.
+    """
+    if FAQ not in snapshot.values("type"):
+        return None
+    try:
+        matched = kept_threads(settings).matched()
+    except ChapterVerseError as error:
+        # The rest of the report does not depend on it.
+        typer.echo(f"Warning: {error}", err=True)
+        return None
+    since = (datetime.now(UTC) - timedelta(days=30)).isoformat()
+    unmatched = [c for c in snapshot.page(FAQ, "type") if c.timestamp < since and entry_id(c) not in matched]
+    return sorted(f"{chunk.source_file_path}: {chunk.section_heading}" for chunk in unmatched)
 
 
 def _is_markdown(path: Path) -> bool:

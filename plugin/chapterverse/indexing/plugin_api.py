@@ -54,8 +54,9 @@ def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] 
 
     def read() -> Page:
         from chapterverse.readers.html import read_fragment
+        from chapterverse.readers.structured_data import read_structured_data
 
-        fields: dict[str, Any] = {**about, "tags": tuple(tags)}
+        fields: dict[str, Any] = {**about, "tags": tuple(tags), "structured_data": read_structured_data(html)}
         return Page(file_path, url, title, sections=read_fragment(html, title), **fields)
 
     context = json.dumps([url, title, [*tags], about], ensure_ascii=False, sort_keys=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 
@@ -22,3 +23,9 @@ def repeated_questions(chunks: Iterable[Chunk]) -> Iterator[str]:
 def comparable(question: str) -> str:
     """Return a question's words alone, in lower case: two questions with the same ones are one."""
     return " ".join(re.findall(r"\w+", question.casefold()))
+
+
+def entry_id(chunk: Chunk) -> str:
+    """Return the id under which it is kept that an entry answered: 64 digits, the same after its answer was edited."""
+    parts = (chunk.version, chunk.language, chunk.source_file_path, comparable(chunk.section_heading or ""))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -102,6 +102,7 @@ interface Kept {
 /** The part of a `ChatResponse` that the widget reads. */
 interface Answer extends Kept {
   response: string;
+  retrieval_used?: boolean;
   nearest?: Section[];
   follow_ups?: string[];
   searched_as?: { query: string; reason: 'corrected' | 'follow_up'; original: string } | null;
