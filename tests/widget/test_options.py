@@ -26,6 +26,7 @@ CHOSEN: dict[str, Any] = {
     "layout": "side",
     "shortcut": False,
     "consent": "Questions go to a service.",
+    "context": "Enterprise edition on Linux",
     "timeout": 5,
     "scope": False,
     "feedback": False,
