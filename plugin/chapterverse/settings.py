@@ -7,7 +7,6 @@ key alone never enables a provider; `embedder`, `reranker`, `generator` and `che
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -265,8 +264,11 @@ def document_options(given: object) -> dict[str, Any]:
 def _parsed(setting: Field[Any], raw: str) -> Any:
     if "bool" in str(setting.type):
         return _switch(setting.metadata["env"], raw)
+    if "most" not in setting.metadata:
+        return raw
+    digits = raw.strip()
     # What is no number is out of range.
-    return (int(raw) if re.fullmatch(r" *[0-9]{1,9} *", raw) else 0) if "most" in setting.metadata else raw
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
 
 
 def _switch(name: str, raw: str) -> bool:

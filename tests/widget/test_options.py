@@ -26,7 +26,7 @@ CHOSEN: dict[str, Any] = {
     "layout": "side",
     "shortcut": False,
     "consent": "Questions go to a service.",
-    "context": "Edition: Pro.",
+    "context": "Enterprise edition on Linux",
     "timeout": 5,
     "scope": False,
     "feedback": False,

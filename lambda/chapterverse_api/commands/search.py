@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from chapterverse.filters import readdressed
+from chapterverse.filters import all_of, readdressed
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.resources import Resources
@@ -17,6 +17,7 @@ from chapterverse_api.conversation.history import Conversation, subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.follow_up import search_follow_up
+from chapterverse_api.retrieval.scope import global_scope, without_types
 from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 from chapterverse_api.validation import checked
 
@@ -99,7 +100,10 @@ def _search(
 ) -> tuple[Retrieval, Head]:
     query = checked(query=question, conversation_history=history or [], filters=filters)
     snapshot = resources.index.snapshot(query.docs_version)
-    where = readdressed(query.filters, lambda url: resources.index.published_url(url, snapshot.head))
+    narrowing = (*without_types(resources.index.disabled_types, snapshot), *global_scope(query.filters, snapshot))
+    where = readdressed(
+        all_of(query.filters, *narrowing), lambda url: resources.index.published_url(url, snapshot.head)
+    )
     embedder, reranker = resources.models.embedder, resources.models.reranker
     retrieval = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, embedder, text, filters=where))
     searched = retrieval.searched
