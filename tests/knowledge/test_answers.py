@@ -71,11 +71,15 @@ def ask(root: Path, question: str, model: Counting | None = None, **fields: obje
     return answer
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    write(tmp_path, {"faq/orders.md": ORDERS, "faq/abroad.md": PRIVATE})
-    index(tmp_path)
-    return tmp_path
+def publish(root: Path) -> Path:
+    write(root, {"faq/orders.md": ORDERS, "faq/abroad.md": PRIVATE})
+    index(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return publish(tmp_path_factory.mktemp("site"))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +223,9 @@ def test_an_entitys_memory_needs_its_name(tmp_path: Path) -> None:
     assert [task.memories for task in model.tasks] == [(), ("Clearing the cache needs an admin.",)]
 
 
-def test_status_names_the_entries_that_answered_nothing_for_thirty_days(site: Path) -> None:
+@pytest.mark.slow
+def test_status_names_the_entries_that_answered_nothing_for_thirty_days(tmp_path: Path) -> None:
+    site = publish(tmp_path)
     with publishing(target(site), lambda *_: None) as publication:
         live = publication.previous
         assert live is not None
@@ -257,8 +263,10 @@ def test_a_trace_says_which_entry_answered_and_why(site: Path) -> None:
     assert "The FAQ entry" not in runner.invoke(app, ["trace", "How do I clear the cache?"]).stdout
 
 
-def test_an_evaluation_takes_entries_for_sections_and_finds_no_memory(site: Path) -> None:
-    write(site, {"faq/abroad.md": PRIVATE.replace("entity:enterprise", "global"), "memory/a.md": "Zeppelins are red."})
+@pytest.mark.slow
+def test_an_evaluation_takes_entries_for_sections_and_finds_no_memory(tmp_path: Path) -> None:
+    site, public = tmp_path, PRIVATE.replace("entity:enterprise", "global")
+    write(site, {"faq/orders.md": ORDERS, "faq/abroad.md": public, "memory/a.md": "Zeppelins are red."})
     index(site)
     entry = "knowledge/faq/abroad.md#May I ship zeppelins abroad?"
     questions = [
@@ -278,6 +286,7 @@ def test_an_evaluation_takes_entries_for_sections_and_finds_no_memory(site: Path
     assert all(result["chapter"] != "A" for row in rows.values() for result in row["results"])
 
 
+@pytest.mark.slow
 def test_the_sites_pages_are_exported_alike_with_and_without_knowledge(tmp_path: Path) -> None:
     def pages(root: Path) -> list[str]:
         rows = transfer.export(snapshot(root), canonical=True)
