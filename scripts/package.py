@@ -9,6 +9,7 @@ cold start, so it has no symbols, no sources of dependencies and no code that on
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import elf
 import environment
+import yaml
 
 LOCK = environment.REQUIREMENTS / "lambda.txt"
 #: What may be packed besides, by name: conversations on Postgres need a driver with libpq in it.
@@ -30,6 +32,7 @@ SOURCES = (environment.ROOT / "plugin" / "chapterverse", environment.ROOT / "lam
 BOOTSTRAP = environment.ROOT / "infra" / "bootstrap"
 #: The owner's, where there are any: the service looks for them in its working directory, which is the package.
 SCHEMAS = environment.ROOT / "schemas"
+TOOLS = environment.ROOT / "tools.yml"
 PRECOMPILE = environment.ROOT / "scripts" / "precompile.py"
 OUT = environment.ROOT / "dist" / "lambda"
 
@@ -184,6 +187,10 @@ def _copy(folder: Path, added: Sequence[Path]) -> None:
         shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns(*BUILD_SIDE))
     if SCHEMAS.is_dir():
         shutil.copytree(SCHEMAS, folder / SCHEMAS.name)
+    if TOOLS.is_file():
+        # As JSON, since no reader of YAML is in the package.
+        document = yaml.safe_load(TOOLS.read_text(encoding="utf-8"))
+        (folder / "tools.json").write_text(json.dumps(document), encoding="utf-8")
     for program in (BOOTSTRAP, *added):
         shutil.copy(program, folder / program.name)
 

@@ -405,6 +405,18 @@ class Delta(Segment):
     """A whole segment of the answer, checked before it is sent. What was sent stays: the response holds the same."""
 
 
+class ToolUse(ResponseModel):
+    """A call of one of the site's tools.
+
+    Attributes:
+        id: that of the source that holds the result; that of none where it failed.
+    """
+
+    id: str
+    name: str
+    ok: bool
+
+
 class StreamError(ResponseModel):
     """Last event of a stream that failed."""
 
@@ -413,7 +425,7 @@ class StreamError(ResponseModel):
     retryable: bool
 
 
-Event = Meta | Delta | ChatResponse
+Event = Meta | Delta | ToolUse | ChatResponse
 #: The parts of one answer in order; the last is the whole `ChatResponse`.
 Events = Generator[Event, None, None]
 

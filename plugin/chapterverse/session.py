@@ -118,6 +118,10 @@ class Session(Protocol):
         """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; fields that are None are left out."""
         ...
 
+    def plan(self, **fields: Any) -> dict[str, Any]:
+        """Return a `PlanResponse` as JSON for the fields of a `PlanRequest`: a question, or a state and an input."""
+        ...
+
     def trace(self, **fields: Any) -> dict[str, Any]:
         """Answer a question as `answer` does, and return how.
 

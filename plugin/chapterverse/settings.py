@@ -28,6 +28,9 @@ _PULL_REQUEST = {
 #: Variables that are set only for pull requests.
 _PULL_REQUEST_NUMBER = ("CI_MERGE_REQUEST_IID", "CIRCLE_PULL_REQUEST", "VERCEL_GIT_PULL_REQUEST_ID")
 
+#: Names of variables with the secrets of the site's own tools begin so.
+TOOL_SECRETS = "CHAPTERVERSE_TOOL_"
+
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -81,7 +84,11 @@ class Settings:
             by name (see `chapterverse.net.aws.secrets`).
         qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
+        allow_private: servers of a private network that may be fetched from, plain HTTP included, as
+            "host:port,host:port"; every other fetch is over HTTPS and from a public address.
         mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
+        tools: file with the site's tools, YAML or JSON; empty offers models none.
+        tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.
         enable_persona, enable_faq, enable_memory: whether these documents are indexed and used in answers.
         enable_turn, enable_summary: whether earlier turns of a kept conversation, and its summary, are told to a model.
         turn_top_k: most earlier turns, beside the latest, that an answer is made with; 1 to 20.
@@ -112,6 +119,7 @@ class Settings:
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
+    allow_private: str = _setting("", "CHAPTERVERSE_ALLOW_PRIVATE")
     mcp: bool = _setting(False, "CHAPTERVERSE_MCP")
     enable_persona: bool = _setting(True, "CHAPTERVERSE_ENABLE_PERSONA")
     enable_faq: bool = _setting(True, "CHAPTERVERSE_ENABLE_FAQ")
@@ -122,6 +130,7 @@ class Settings:
     faq_top_k: int = _count(2, "CHAPTERVERSE_FAQ_TOP_K", 10)
     memory_top_k: int = _count(3, "CHAPTERVERSE_MEMORY_TOP_K", 20)
     summary_top_k: int = _count(2, "CHAPTERVERSE_SUMMARY_TOP_K", 10)
+    tools: str = _setting("", "CHAPTERVERSE_TOOLS")
     limiter: str = _setting("memory", "CHAPTERVERSE_LIMITER")
     rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
     daily_budget_usd: str = _setting("5", "CHAPTERVERSE_DAILY_BUDGET_USD")
@@ -140,6 +149,7 @@ class Settings:
     preview_store: str = _setting("", "CHAPTERVERSE_PREVIEW_STORE")
     pull_request: bool = False
     preview_of: str = ""
+    tool_secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -168,13 +178,15 @@ class Settings:
     @property
     def secrets(self) -> dict[str, str]:
         """Every secret that is set, by variable."""
-        values = {name: str(getattr(self, field)) for name, field in secret_fields().items()}
+        values = {name: str(getattr(self, field)) for name, field in secret_fields().items()} | dict(self.tool_secrets)
         return {name: value for name, value in values.items() if value}
 
     def with_secrets(self, secrets: Mapping[str, str]) -> Settings:
         """Return a copy with these secrets, by variable, where none is set yet."""
         missing = {field: secrets.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
-        return self.override(**missing)._for_pull_request()
+        tools = {name: value for name, value in secrets.items() if name.startswith(TOOL_SECRETS)}
+        merged = tuple(sorted({**tools, **dict(self.tool_secrets)}.items()))
+        return self.override(**missing, tool_secrets=merged)._for_pull_request()
 
     def resolved(self, root: Path) -> Settings:
         """Return the settings with relative paths resolved against `root` instead of the working directory."""
@@ -196,7 +208,8 @@ class Settings:
             ConfigurationError: a switch is neither true nor false, or a count is out of its range.
         """
         env = os.environ if environ is None else environ
-        values: dict[str, Any] = {"pull_request": _is_pull_request(env)}
+        tool_secrets = tuple(sorted((n, v) for n, v in env.items() if n.startswith(TOOL_SECRETS) and v))
+        values: dict[str, Any] = {"pull_request": _is_pull_request(env), "tool_secrets": tool_secrets}
         for f in (f for f in fields(cls) if f.metadata):
             raw = env.get(f.metadata["env"])
             # CI systems set an empty variable for "not set".

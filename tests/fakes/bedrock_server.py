@@ -12,7 +12,7 @@ import re
 import struct
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -126,6 +126,33 @@ class OutputConfig(BaseModel):
     textFormat: OutputFormat | None = None  # noqa: N815 the service names it
 
 
+class ToolInputSchema(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    # A field by the name would hide one of pydantic's.
+    document: Annotated[dict[str, Any], Field(alias="json")]
+
+
+class ToolSpecification(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    description: Annotated[str, Field(min_length=1)]
+    inputSchema: ToolInputSchema  # noqa: N815 the service names it
+
+
+class Tool(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    toolSpec: ToolSpecification  # noqa: N815 the service names it
+
+
+class ToolConfiguration(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tools: Annotated[list[Tool], Field(min_length=1)]
+
+
 class ConverseRequest(BaseModel):
     """Body of `Converse`, for texts."""
 
@@ -135,6 +162,7 @@ class ConverseRequest(BaseModel):
     system: list[Text] = []
     inferenceConfig: InferenceConfig = InferenceConfig()  # noqa: N815
     outputConfig: OutputConfig | None = None  # noqa: N815
+    toolConfig: ToolConfiguration | None = None  # noqa: N815
 
 
 class GuardrailText(BaseModel):
@@ -171,6 +199,7 @@ class BedrockServer(LoopbackServer):
 
     Attributes:
         scripts: a language model's answers to the next conversations.
+        calls: what it calls in the next conversations with tools; nothing where none is left.
         stop: the stop reason.
         thoughts: billed reasoning tokens before each answer.
         grounding: how grounded a claim is in a document, 0 to 1, for the guardrail "abc123"; its threshold is .7.
@@ -179,6 +208,7 @@ class BedrockServer(LoopbackServer):
     def __init__(self) -> None:
         super().__init__()
         self.scripts: deque[Script] = deque()
+        self.calls: deque[Iterable[tuple[str, Any]]] = deque()
         self.stop = "end_turn"
         self.thoughts = 0
         self.grounding: Callable[[str, str], float] = lambda document, claim: 0.9
@@ -230,6 +260,8 @@ class BedrockServer(LoopbackServer):
 
     def _converse(self, model: str, operation: str, request: ConverseRequest) -> Answer:
         _check(re.sub(r"^(arn:.*/)?((us|eu|apac|global)\.)?", "", model), request)
+        if request.toolConfig:
+            return Answer(200, _called(self.calls.popleft() if self.calls else ()))
         script = self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
         if operation == "converse-stream":
             return Answer(200, self._stream(script), {"Content-Type": "application/vnd.amazon.eventstream"})
@@ -286,10 +318,23 @@ def _check(model: str, request: ConverseRequest) -> None:
     roles = [message.role for message in request.messages]
     if roles[0] != "user" or any(a == b for a, b in pairwise(roles)):
         raise Refusal(400, "A conversation must alternate between user and assistant roles and start with a user.")
+    if request.toolConfig and model == "example.decided-v1:0":
+        raise Refusal(400, "This model doesn't support tool use.")
     if request.outputConfig and not model.startswith("anthropic."):
         raise Refusal(400, "This model does not support structured output.")
     if request.inferenceConfig.temperature is not None and not _SPEAKERS[model]:
         raise Refusal(400, "`temperature` is deprecated for this model.")
+
+
+def _called(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    used = [
+        {"toolUse": {"toolUseId": f"tooluse_{n}", "name": name, "input": arguments}}
+        for n, (name, arguments) in enumerate(calls)
+    ]
+    usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+    message = {"role": "assistant", "content": used or [{"text": "NONE"}]}
+    reason = "tool_use" if used else "end_turn"
+    return {"output": {"message": message}, "stopReason": reason, "usage": usage, "metrics": {"latencyMs": 1}}
 
 
 def _embed(model: str, body: Any) -> tuple[dict[str, Any], int]:

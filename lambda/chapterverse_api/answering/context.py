@@ -285,7 +285,7 @@ def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     source = SourceChunk(
-        id="1", chapter=chapter, section=None, snippet=_snippet(selection), url=url, score=1.0, chunk_id=None
+        id="1", chapter=chapter, section=None, snippet=snippet(selection), url=url, score=1.0, chunk_id=None
     )
     return AnswerContext(
         mode="selected_text",
@@ -372,14 +372,14 @@ def _source(passage: Passage, chunk: Chunk) -> SourceChunk:
         id=passage.id,
         chapter=chunk.chapter_title,
         section=chunk.section_heading,
-        snippet=_snippet(passage.text),
+        snippet=snippet(passage.text),
         url=passage.url,
         score=round(passage.score, 4),
         chunk_id=chunk.chunk_id,
     )
 
 
-def _snippet(text: str) -> str:
+def snippet(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from chapterverse.embedding import Embedder, LazySize, Vector, open_embedder
@@ -27,6 +27,9 @@ from chapterverse_api.generation import (
     Generator,
     ResponseSchema,
     Span,
+    ToolCall,
+    ToolCaller,
+    ToolSpec,
     Writer,
     open_generator,
     prompts,
@@ -62,6 +65,8 @@ _CHECK_RULES, _VERDICT, _TEXT_UNIT = 500, 16, 1_000
 _GAP = " … "
 #: Bytes of a schema, and how often at most data that fits it is asked for.
 _SCHEMA, DATA_TRIES = 8_000 * _WIDEST, 2
+#: Bytes of all tools that are offered; how often a model may ask for calls, and how many calls it gets in all.
+TOOLS_BYTES, TOOL_ROUNDS, TOOL_CALLS = 32_000, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +243,31 @@ class MeteredChecker:
             return self.checker.supports(request)
 
 
+@dataclass(frozen=True, slots=True)
+class MeteredToolCaller:
+    """A caller of tools whose tokens are counted. Implements `chapterverse_api.generation.ToolCaller`.
+
+    The pipeline guards it, as it does a generator. What it is told is set aside whole.
+    """
+
+    caller: ToolCaller
+    call: ModelCall
+
+    def choose_tools(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> tuple[ToolCall, ...] | None:
+        call, specs = self.call, json.dumps([asdict(tool) for tool in tools])
+        read = _tokens(instructions, specs, *(message.content for message in messages))
+        with _counting(lambda: call.turn_budget.add_generated(call.price, read, tokens + call.thoughts)):
+            return self.caller.choose_tools(instructions, messages, tools, tokens=tokens, deadline=deadline)
+
+
 @contextmanager
 def _counting(charge: Callable[[], None]) -> Iterator[None]:
     """Count what a model was asked for, unless it is known that it did nothing."""
@@ -371,6 +401,7 @@ class TurnModels:
     writer: Writer | None
     data_writer: DataWriter | None
     checker: Checker | None
+    tool_caller: ToolCaller | None
     circuit: CircuitBreaker
     turn_budget: TurnBudget
 
@@ -402,16 +433,21 @@ class TurnModels:
             replace(checker, call=replace(checker.call, price=prices.checker, turn_budget=turn_budget))
             if checker
             else None,
+            MeteredToolCaller(generator, call) if isinstance(generator, ToolCaller) else None,
             circuit,
             turn_budget,
         )
 
 
-def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeiling:
+def max_turn_cost(
+    query: ChatQuery, prices: Prices, *, keeps: bool, tools: bool = False, plan: bool = False
+) -> CostCeiling:
     """Return the most that answering a question can cost.
 
     Args:
         keeps: whether conversations are kept, so that a summary of this one may have to be written.
+        tools: whether the site has tools, whose results stand beside the sources.
+        plan: whether it is asked for a plan, which is data of a schema of ours.
     """
     # A token is at least one byte, so whatever a reader may have made up is taken at that.
     own = sum(_length(text) for text in (query.query, query.selected_text))
@@ -422,10 +458,15 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
     told = own + earlier + _bytes(prompts.SUMMARY_TOKENS) + (_bytes(prompts.RECALLED_TOKENS) if known else 0)
     context = min(_length(query.user_context), _bytes(prompts.CONTEXT_TOKENS))
     ours = _RULES + _bytes(prompts.PERSONA_TOKENS + prompts.MEMORIES_TOKENS) + _bytes(BUDGET + FAQ_BUDGET)
+    ours += TOOL_CALLS * _bytes(prompts.RESULT_TOKENS) if tools else 0
     texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]
-    if query.output is not None:
+    if query.output is not None or plan:
         # The schema stands in the instructions, and perhaps in a field of the request.
-        texts = [(2 * _SCHEMA / _BYTES + read, prompts.DATA_TOKENS) for read, _ in texts] * DATA_TRIES
+        texts = [
+            (2 * _SCHEMA / _BYTES + read, prompts.PLAN_TOKENS if plan else prompts.DATA_TOKENS) for read, _ in texts
+        ] * DATA_TRIES
+    if tools:
+        texts += [((ours + TOOLS_BYTES) / _BYTES + told + context, prompts.TOOL_TOKENS)] * TOOL_ROUNDS
     texts += [(_RULES / _BYTES + min(told, _TOLD), REWRITTEN_TOKENS)] if query.conversation_history or known else []
     texts += [((_RULES + _TOLD) / _BYTES, prompts.SUMMARY_TOKENS)] if known else []
 

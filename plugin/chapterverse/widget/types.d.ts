@@ -102,6 +102,7 @@ interface Kept {
 /** The part of a `ChatResponse` that the widget reads. */
 interface Answer extends Kept {
   response: string;
+  retrieval_used?: boolean;
   nearest?: Section[];
   follow_ups?: string[];
   searched_as?: { query: string; reason: 'corrected' | 'follow_up'; original: string } | null;
@@ -133,6 +134,7 @@ interface Question {
 interface ChatQuery {
   query?: string;
   selected_text?: string;
+  user_context?: string;
   conversation_history: Pick<Message, 'role' | 'content' | 'timestamp' | 'signature'>[];
   thread_id?: string;
   page_url?: string;
