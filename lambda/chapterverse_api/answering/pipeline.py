@@ -94,7 +94,7 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, too
     context = selected(turn) if query.selected_text else from_index(turn)
     _log_retrieval(turn, context)
     documents, missing, calls = context, None, tuple[ToolUse, ...]()
-    if tools and context.retrieval_used and not context.entry:
+    if tools and context.retrieval_used and not context.faq:
         # Loaded where a site has tools.
         from chapterverse_api.answering.tool_use import with_results
 
