@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from chapterverse.errors import ChapterVerseError
 from chapterverse.filters import all_of, readdressed, version_of
-from chapterverse.model import Head
+from chapterverse.model import Chunk, Head
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels, max_search_cost, max_turn_cost
@@ -17,6 +17,8 @@ from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import (
     ChatQuery,
+    ChunkImage,
+    ChunkTable,
     Events,
     Feedback,
     IndexStatus,
@@ -34,7 +36,7 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress, search_progress
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.scope import global_scope
+from chapterverse_api.retrieval.scope import global_scope, without_types
 from chapterverse_api.retrieval.search import rerank, retrieve
 from chapterverse_api.validation import checked
 
@@ -117,7 +119,8 @@ class Service:
     def _retrieved(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
         resources, index = self.resources, self.resources.index
         snapshot = index.snapshot(version_of(request.filters))
-        filters = all_of(request.filters, *global_scope(request.filters, snapshot))
+        disabled = without_types(index.disabled_types, snapshot)
+        filters = all_of(request.filters, *disabled, *global_scope(request.filters, snapshot))
         where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
         with resources.budget.setting_aside(max_search_cost(request.query or "", resources.models.prices)) as budget:
             models = TurnModels.of(resources.models, budget)
@@ -192,6 +195,7 @@ class Service:
                 "embedder": embedder,
                 "reranker": self.settings.reranker,
                 "generator": models.generator.name,
+                "checker": models.checker.name if models.checker else self.settings.checker,
             },
             degraded=degraded,
         )
@@ -229,9 +233,27 @@ def _retrieved(candidate: Candidate, score: float, index: SiteIndex, head: Head)
         content_type=chunk.content_type,
         created_at=chunk.created_at or None,
         tags=list(chunk.tags),
+        images=[ChunkImage(url=i["url"], alt=i["alt"], title=i.get("title")) for i in chunk.images],
+        tables=_tables(chunk),
+        structured_data=[dict(one) for one in chunk.structured_data],
         score=round(score, 4),
         components={"rank": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
     )
+
+
+def _tables(chunk: Chunk) -> list[ChunkTable]:
+    # A chat doesn't need it.
+    from chapterverse.text.tables import tables
+
+    captions = dict(chunk.captions)
+    return [
+        ChunkTable(
+            name=captions.get(table.line) or chunk.section_heading,
+            headers=list(table.headers),
+            rows=[list(row) for row in table.rows],
+        )
+        for table in tables(chunk.text)
+    ]
 
 
 def _index_status(head: Head) -> IndexStatus:

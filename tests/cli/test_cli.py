@@ -412,6 +412,28 @@ def test_status_against_a_site(shell: Shell) -> None:
     }  # fmt: skip
 
 
+def test_status_against_a_folder_of_markdown(shell: Shell) -> None:
+    docs = shell.root / "docs"
+    docs.mkdir()
+    for name in ("brew", "clean", "pour"):
+        (docs / f"{name}.md").write_text(f"# {name}\n\nAll about how to {name} tea.\n")
+    faq = docs / "knowledge" / "faq"
+    faq.mkdir(parents=True)
+    (faq / "lime.md").write_text("# Lime\n\n## How do I get rid of lime?\n\nWith lemon.\n")
+    shell.run("index", "docs", "--source", "--base-url", BASE)
+    (docs / "brew.md").unlink()
+    (docs / "clean.md").write_text("# Clean\n\nLemon dissolves lime.\n")
+    (docs / "new.md").write_text("# New\n\nNew.\n")
+    expected = {
+        "brew.md": "Removed", "clean.md": "Stale", "knowledge/faq/lime.md": "Indexed", "new.md": "Unindexed",
+        "pour.md": "Indexed",
+    }  # fmt: skip
+    for flags in (["--source"], []):
+        assert {f["file_path"]: f["state"] for f in shell.json("status", "docs", *flags)["files"]} == expected
+    github = shell.json("status", "docs", "--source", "--slugs", "github")["files"]
+    assert next(f["state"] for f in github if f["file_path"] == "pour.md") == "Stale"
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

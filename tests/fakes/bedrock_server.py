@@ -1,5 +1,6 @@
 """A `bedrock-runtime` on loopback: Cohere's models by `InvokeModel`, as the user guide and Cohere's SDK say, and
-language models by `Converse` and `ConverseStream`, as the API reference says, in the event stream's own binary frames.
+language models by `Converse` and `ConverseStream`, as the API reference says, in the event stream's own binary frames;
+and guardrails by `ApplyGuardrail`, with the limits of contextual grounding in the user guide.
 
 AWS_ENDPOINT_URL leads boto3 here. Signatures are asked for and not verified.
 """
@@ -11,7 +12,7 @@ import re
 import struct
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -164,6 +165,35 @@ class ConverseRequest(BaseModel):
     toolConfig: ToolConfiguration | None = None  # noqa: N815
 
 
+class GuardrailText(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    text: Annotated[str, Field(min_length=1)]
+    qualifiers: list[Literal["grounding_source", "query", "guard_content"]] = []
+
+
+class GuardrailContent(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    text: GuardrailText
+
+
+class GuardrailRequest(BaseModel):
+    """Body of `ApplyGuardrail`, for texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    source: Literal["INPUT", "OUTPUT"]
+    content: Annotated[list[GuardrailContent], Field(min_length=1)]
+
+    def texts(self, qualifier: str) -> str:
+        return " ".join(c.text.text for c in self.content if qualifier in c.text.qualifiers)
+
+
+#: Characters that contextual grounding takes of each text.
+_MOST_CHARACTERS = {"grounding_source": 100_000, "query": 1_000, "guard_content": 5_000}
+
+
 class BedrockServer(LoopbackServer):
     """A fake Bedrock; set AWS_ENDPOINT_URL_BEDROCK_RUNTIME to its `url`.
 
@@ -172,6 +202,7 @@ class BedrockServer(LoopbackServer):
         calls: what it calls in the next conversations with tools; nothing where none is left.
         stop: the stop reason.
         thoughts: billed reasoning tokens before each answer.
+        grounding: how grounded a claim is in a document, 0 to 1, for the guardrail "abc123"; its threshold is .7.
     """
 
     def __init__(self) -> None:
@@ -180,10 +211,13 @@ class BedrockServer(LoopbackServer):
         self.calls: deque[Iterable[tuple[str, Any]]] = deque()
         self.stop = "end_turn"
         self.thoughts = 0
+        self.grounding: Callable[[str, str], float] = lambda document, claim: 0.9
 
     def answer(self, request: Request) -> Answer:
         if not request.headers.get("authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
             raise Refusal(403, "missing authentication token", "MissingAuthenticationTokenException")
+        if guardrail := re.fullmatch(r"/guardrail/([^/]+)/version/([^/]+)/apply", request.path):
+            return Answer(200, self._apply(unquote(guardrail[1]), guardrail[2], request.body))
         path = re.fullmatch(r"/model/([^/]+)/(invoke|converse|converse-stream)", request.path)
         if path is None:
             raise Refusal(404, "unknown operation", "UnknownOperationException")
@@ -193,6 +227,36 @@ class BedrockServer(LoopbackServer):
         serve = _rerank if model == "cohere.rerank-v3-5:0" else _embed
         body, count = serve(model, request.body)
         return Answer(200, body, {"x-amzn-bedrock-input-token-count": str(count)})
+
+    def _apply(self, name: str, version: str, body: Any) -> dict[str, Any]:
+        if name.rpartition("/")[2] != "abc123" or version not in {"DRAFT", "2"}:
+            raise Refusal(404, "The guardrail identifier or version provided in the request does not exist.")
+        request = GuardrailRequest.model_validate(body)
+        asked = {qualifier: request.texts(qualifier) for qualifier in _MOST_CHARACTERS}
+        if request.source != "OUTPUT" or not all(asked.values()):
+            raise Refusal(400, "Contextual grounding needs a source, a query and content to guard.")
+        if any(len(text) > _MOST_CHARACTERS[qualifier] for qualifier, text in asked.items()):
+            raise Refusal(400, "The text is longer than contextual grounding takes.")
+        score = self.grounding(asked["grounding_source"], asked["guard_content"])
+        scores = {"GROUNDING": score, "RELEVANCE": 0.1}
+        filters = [
+            {"type": kind, "threshold": 0.7, "score": found, "action": "BLOCKED" if found < 0.7 else "NONE"}
+            for kind, found in scores.items()
+        ]
+        units = sum(-(-len(text) // 1000) for text in asked.values())
+        return {
+            "usage": {
+                "topicPolicyUnits": 0,
+                "contentPolicyUnits": 0,
+                "wordPolicyUnits": 0,
+                "sensitiveInformationPolicyUnits": 0,
+                "sensitiveInformationPolicyFreeUnits": 0,
+                "contextualGroundingPolicyUnits": units,
+            },
+            "action": "GUARDRAIL_INTERVENED",
+            "outputs": [{"text": "Sorry, the model cannot answer this question."}],
+            "assessments": [{"contextualGroundingPolicy": {"filters": filters}}],
+        }
 
     def _converse(self, model: str, operation: str, request: ConverseRequest) -> Answer:
         _check(re.sub(r"^(arn:.*/)?((us|eu|apac|global)\.)?", "", model), request)

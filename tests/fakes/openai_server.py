@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal
@@ -50,6 +51,7 @@ _CHAT_MODELS: dict[str, dict[str, str]] = {
         "temperature": "Only the default (1) value is supported.",
     },
     "local-model": {},
+    "bespoke-minicheck": {},
     "strict-model": {"max_completion_tokens": "Extra inputs are not permitted."},
     "old-model": {
         "stream_options": "Extra inputs are not permitted.",
@@ -57,6 +59,9 @@ _CHAT_MODELS: dict[str, dict[str, str]] = {
         "tools": "This model does not support tools.",
     },
 }
+
+#: The prompt template of https://ollama.com/library/bespoke-minicheck; a claim is one sentence.
+_CHECKED = re.compile(r"Document: (.*)\nClaim: ([^\n]+)", re.DOTALL)
 
 #: What a model says, piece by piece; something to call stands for what happens between two pieces.
 Script = Iterable[str | Callable[[], object]]
@@ -144,6 +149,7 @@ class OpenAIServer(LoopbackServer):
         finish: the finish reason.
         thoughts: billed reasoning tokens before each answer.
         streams: whether a chat is streamed on request.
+        verdict: what `bespoke-minicheck` says of a document and a claim.
 
     Args:
         key: the required key; empty for a local server without one.
@@ -158,6 +164,7 @@ class OpenAIServer(LoopbackServer):
         self.finish = "stop"
         self.thoughts = 0
         self.streams = True
+        self.verdict: Callable[[str, str], str] = lambda document, claim: "Yes"
         self._key = key
         self._cuts = cuts
         self._most = most
@@ -184,7 +191,7 @@ class OpenAIServer(LoopbackServer):
                 raise Refusal(400, f"Unsupported parameter: '{name}' is not supported with this model. {reason}")
         if request.tools:
             return self._called(self.calls.popleft() if self.calls else ())
-        script = self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
+        script = self._script(request)
         if request.stream and self.streams:
             return self._stream(
                 script, counts=request.stream_options is not None and request.stream_options.include_usage
@@ -197,6 +204,14 @@ class OpenAIServer(LoopbackServer):
             "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
             "usage": self._usage(text),
         }
+
+    def _script(self, request: ChatRequest) -> Script:
+        if request.model == "bespoke-minicheck" and not self.scripts:
+            asked = _CHECKED.fullmatch(request.messages[-1].content)
+            if asked is None:
+                raise Refusal(400, "The prompt template is: Document: {document} Claim: {claim}")
+            return [self.verdict(asked[1], asked[2])]
+        return self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
 
     def _called(self, calls: Calls) -> dict[str, Any]:
         listed = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from collections.abc import Generator as Steps
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
@@ -20,6 +20,7 @@ from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import ChatQuery, Delta, Event, Events, Meta, ToolUse
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import DataWriter, Generator, ResponseSchema, Span
+from chapterverse_api.generation.curated import CuratedAnswer
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.prompts import estimate
 from chapterverse_api.grounding import Verified
@@ -27,6 +28,7 @@ from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.passages import Omission
 
 if TYPE_CHECKING:
+    from chapterverse_api.answering.second_votes import SecondVotes
     from chapterverse_api.answering.tool_use import TurnTools
 
 _QUOTED = "The answer is quoted, since the model failed."
@@ -92,7 +94,7 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, too
     context = selected(turn) if query.selected_text else from_index(turn)
     _log_retrieval(turn, context)
     documents, missing, calls = context, None, tuple[ToolUse, ...]()
-    if tools and context.retrieval_used:
+    if tools and context.retrieval_used and not context.entry:
         # Loaded where a site has tools.
         from chapterverse_api.answering.tool_use import with_results
 
@@ -107,6 +109,15 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, too
         return
 
     weights = Weights(context.snapshot)
+    if context.entry:
+        segments = _segments(context, weights)
+        yield from _shown(segments, CuratedAnswer(context.language), context)
+        trace.verified = segments.verified
+        turn.log("response_generated", generator=CuratedAnswer.name, dropped_citations=segments.verified.dropped)
+        degraded = _degraded(context, turn, weights)
+        response = answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False)
+        yield from turn.ended(response, context.entry)
+        return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     if schema and (writer := turn.models.data_writer):
         if (yield from _with_data(context, turn, weights, schema, writer)):
@@ -172,16 +183,19 @@ def _drafted(
 
     Quoting the documents stands in for a generator that fails before anything of it was shown.
     """
-    segments, models = _segments(context, weights), turn.models
-    try:
-        with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            yield from _shown(segments, models.generator, context)
-    except ProviderError as error:
-        turn.log_failure("generator", error)
-        if segments.shown:
-            return segments, _STOPPED
-        return (yield from _quoted(documents, weights))
-    return segments, None
+    models, voting = turn.models, _voting(turn)
+    with closing(voting) if voting else nullcontext():
+        segments = _segments(context, weights, voting)
+        try:
+            with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+                yield from _shown(segments, models.generator, context)
+        except ProviderError as error:
+            turn.log_failure("generator", error)
+            yield from map(_delta, segments.settle())
+            if segments.shown:
+                return segments, _STOPPED
+            return (yield from _quoted(documents, weights))
+        return segments, None
 
 
 def _quoted(context: AnswerContext, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
@@ -226,10 +240,21 @@ def _with_data(
     return True
 
 
-def _segments(context: AnswerContext, weights: Weights) -> Segments:
+def _segments(context: AnswerContext, weights: Weights, voting: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which say first what the reader must know of the passages."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.task, weights, note=note)
+    return Segments(context.task, weights, note=note, voting=voting)
+
+
+def _voting(turn: Turn) -> SecondVotes | None:
+    """Return what asks for second votes; None where no checker may be asked."""
+    checker = turn.models.checker
+    if checker is None:
+        return None
+    # Loaded where a checker is configured.
+    from chapterverse_api.answering.second_votes import SecondVotes
+
+    return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
 
 
 def _shown(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.pipeline import answer_query
@@ -16,11 +16,20 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.service import Service
 from chapterverse_api.validation import checked
 
+if TYPE_CHECKING:
+    from chapterverse_api.commands.enrichment import ServiceEnricher
+
 
 class ServiceSession(Service):
     """The service for its owner. Implements `chapterverse.session.Session`."""
 
     __slots__ = ()
+
+    def enricher(self) -> ServiceEnricher:
+        # Other commands do without it.
+        from chapterverse_api.commands.enrichment import ServiceEnricher
+
+        return ServiceEnricher.of(self.resources)
 
     def snapshot(self, version: str | None = None) -> Snapshot:
         return self.resources.index.snapshot(version)

@@ -52,7 +52,7 @@ _REASONS = {
     401: "refused the key: check OPENAI_API_KEY",
     402: "asks for payment: check the account's billing",
     403: "refused the key: check OPENAI_API_KEY",
-    404: "does not know this model: check the generator's name and CHAPTERVERSE_OPENAI_URL",
+    404: "does not know this model: check its name and CHAPTERVERSE_OPENAI_URL",
     413: "refused the request as too large",
     422: "refused the request as malformed",
     429: "has a rate limit that was reached: try again later",
@@ -118,8 +118,11 @@ class OpenAIGenerator:
         self._manner = _Manner(limit)
 
     @classmethod
-    def from_settings(cls, settings: Settings, model: str) -> OpenAIGenerator:
+    def from_settings(cls, settings: Settings, model: str, *, part: str = "generator") -> OpenAIGenerator:
         """Return the generator for a model; nothing is sent yet.
+
+        Args:
+            part: what the model is for, for the messages.
 
         Raises:
             ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
@@ -133,7 +136,7 @@ class OpenAIGenerator:
         is_openai = urlsplit(url).hostname == "api.openai.com"
         if is_openai and not key:
             raise ConfigurationError(
-                "The generator openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL "
+                f"The {part} openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL "
                 "to a server that needs none."
             )
         # OpenAI's newer models refuse the old name, and Ollama overlooks the new one without a word.
@@ -149,9 +152,17 @@ class OpenAIGenerator:
         said = conversation(task, nonce)
         yield from spans(self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.deadline, task.usage))
 
-    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
-        """Return a short text; see `Writer`."""
-        return written(self._texts(instructions, messages, tokens, deadline))
+    def write(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        *,
+        tokens: int,
+        deadline: Deadline,
+        usage: Usage | None = None,
+    ) -> str:
+        """Return a short text, and fill in what it took; see `Writer`."""
+        return written(self._texts(instructions, messages, tokens, deadline, usage))
 
     def write_data(
         self,

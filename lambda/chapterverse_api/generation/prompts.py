@@ -41,6 +41,7 @@ HISTORY_TOKENS = 1200
 SUMMARY_TOKENS = 300
 RECALLED_TOKENS = 500
 CONTEXT_TOKENS = 500
+MEMORIES_TOKENS = 500
 PERSONA_TOKENS = 800
 #: Messages of the history at most, the newest.
 HISTORY_MESSAGES = 5
@@ -259,6 +260,10 @@ def _language(task: GenerationRequest) -> str:
 
 def _asked(task: GenerationRequest, nonce: str) -> str:
     parts = [sources(task, nonce)] if nonce else []
+    if task.memories:
+        # They say what holds for whom, and prove nothing: nobody could look them up.
+        notes = defused(_cut("\n".join(f"- {' '.join(text.split())}" for text in task.memories), MEMORIES_TOKENS))
+        parts.append(f"Notes of the site's owner, to understand the question by, and no source:\n{notes}")
     if context := task.context.strip():
         # The reader's own words about themselves: they choose between answers and prove nothing.
         parts.append(f"About me, in my own words and no source:\n{defused(_cut(context, CONTEXT_TOKENS))}")

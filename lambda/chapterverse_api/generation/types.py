@@ -91,6 +91,7 @@ class GenerationRequest:
         summary: of what was said before that.
         recalled: earlier turns that speak of the question, as text.
         context: what the reader tells of themselves: their words, never a source.
+        memories: the owner's notes on the subject, best first; never a source.
         persona: how the owner wants it said.
         deadline: until when, at the latest.
         usage: filled in by the generator.
@@ -107,6 +108,7 @@ class GenerationRequest:
     summary: str = ""
     recalled: str = ""
     context: str = ""
+    memories: tuple[str, ...] = ()
     persona: Persona = field(default_factory=Persona)
     deadline: Deadline = field(default_factory=Deadline)
     usage: Usage = field(default_factory=Usage, compare=False)

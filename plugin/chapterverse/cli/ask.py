@@ -24,6 +24,7 @@ from chapterverse.cli.options import (
 )
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.evaluation.questions import QuestionRow, read_questions
+from chapterverse.filters import NUMBERS
 from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
@@ -244,7 +245,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _typed(field: str, value: str) -> str | int:
-    if field == "chunk_index":
+    if field in NUMBERS:
         with contextlib.suppress(ValueError):
             return int(value)
     return value
