@@ -23,7 +23,7 @@ from chapterverse.text import lexical
 from chapterverse_api import validation
 from chapterverse_api.answering.context import AnswerContext, Weights, from_index
 from chapterverse_api.answering.models import DATA_TRIES
-from chapterverse_api.answering.plans import Called, Plan, PlanProblem, PlanStep, Position, advance, begin, check
+from chapterverse_api.answering.plans import Call, Called, Plan, PlanProblem, PlanStep, Position, advance, begin, check
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.structured import asked_again
 from chapterverse_api.answering.tool_use import TurnTools
@@ -205,7 +205,7 @@ def calls_tools(state: str) -> bool:
     return bool(reading.unconsumed_tail) or b'"call_tool"' in data
 
 
-def _caller(tools: TurnTools | None, deadline: Deadline) -> Any:
+def _caller(tools: TurnTools | None, deadline: Deadline) -> Call:
     def call(name: str, arguments: Mapping[str, str | float]) -> Called:
         if tools is None:
             return Called(name, False, "The site has no tools.")
