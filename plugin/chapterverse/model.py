@@ -34,6 +34,9 @@ PAGE, PERSONA, FAQ, MEMORY = "page", "persona", "faq", "memory"
 DOCUMENT_TYPES = (PAGE, PERSONA, FAQ, MEMORY, "turn", "summary")
 INDEX_TYPES = DOCUMENT_TYPES[:4]
 
+#: The name of an entity, such as an edition of the product, whose documents only a question that names it finds.
+ENTITY = r"^\w(?:[\w .-]{0,62}[\w.-])?$"
+
 #: The language of a persona's chunk, a private BCP 47 tag: a persona concerns answers in any language and adds no rules
 #: for reading questions.
 NO_LANGUAGE = "x-persona"

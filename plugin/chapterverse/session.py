@@ -59,6 +59,10 @@ class KeptThreads(Protocol):
         """Remove older rows of all threads; return the number of removed turns, summaries and ratings."""
         ...
 
+    def matched(self) -> frozenset[str]:
+        """Return the ids of the FAQ entries that answered in the last 30 days; see `knowledge.questions.entry_id`."""
+        ...
+
     def rated(self, limit: int) -> Sequence[KeptRating]:
         """Return readers' ratings, newest first."""
         ...
@@ -112,6 +116,10 @@ class Session(Protocol):
 
     def answer(self, **fields: Any) -> dict[str, Any]:
         """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; fields that are None are left out."""
+        ...
+
+    def plan(self, **fields: Any) -> dict[str, Any]:
+        """Return a `PlanResponse` as JSON for the fields of a `PlanRequest`: a question, or a state and an input."""
         ...
 
     def trace(self, **fields: Any) -> dict[str, Any]:
