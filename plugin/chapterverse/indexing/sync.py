@@ -47,7 +47,7 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment import Enrichment
+    from chapterverse.enrichment.pages import Enrichment
 
 _WRITE_BATCH = 1000
 #: Texts shorter than this, in characters, are not cut further, even if the model rejects them as too long.
@@ -308,7 +308,7 @@ def _enriched(
 ) -> Enrichment:
     """Return the chunks of the pages read, widened by the target's model."""
     # Other runs do without it.
-    from chapterverse.enrichment import enrich
+    from chapterverse.enrichment.pages import enrich
 
     assert target.enricher is not None
     is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
