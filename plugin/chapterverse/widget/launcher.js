@@ -68,7 +68,7 @@ const present = async () => {
   } catch {
     status = await health();
   }
-  return status === 'ok' || console.info('Chapter & Verse: no `endpoint` and no API at this origin');
+  return status === 'ok' || console.info('Chapter & Verse: no `endpoint`, no API at this origin');
 };
 
 /** @type {Open} */
@@ -147,7 +147,7 @@ if (!document.querySelector('chapter-verse') && (config.consent || await present
     open,
     ask: text => open({ text, send: true }),
     close: async () => (await panel)?.close(),
-    context: text => (config.context = text),
+    context: text => config.context = text,
     on: (type, listener) => own.addEventListener(type, event => listener(/** @type {CustomEvent} */ (event).detail)),
   };
   addEventListener('keydown', press, true);

@@ -134,6 +134,7 @@ interface Question {
 interface ChatQuery {
   query?: string;
   selected_text?: string;
+  user_context?: string;
   conversation_history: Pick<Message, 'role' | 'content' | 'timestamp' | 'signature'>[];
   thread_id?: string;
   page_url?: string;
