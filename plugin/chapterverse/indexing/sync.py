@@ -47,7 +47,7 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment import Enrichment
+    from chapterverse.enrichment.pages import Enrichment
 
 _WRITE_BATCH = 1000
 #: Texts shorter than this, in characters, are not cut further, even if the model rejects them as too long.
@@ -183,6 +183,7 @@ class _Changes:
         records: each file's row, from the ledger or else made from the index.
         failed: an error message for each unreadable page; such a page keeps the chunks of its last good version.
         stored: the index's chunks of the files that were read and of the removed files.
+        narrowed: a warning for each page that lost its expansions to the embedder's limit.
     """
 
     target: Target
@@ -195,6 +196,7 @@ class _Changes:
     stored: Sequence[Chunk]
     vectors: Vectors
     enrichment: Enrichment | None = None
+    narrowed: list[str] = field(default_factory=list)
     diff: Diff = field(default_factory=Diff)
 
     @property
@@ -227,6 +229,9 @@ class _Changes:
         self.chunks[path] = [
             replace(c, expansion="", embed_hash=embed_hash(fingerprint, c.embed_text)) for c in self.chunks[path]
         ]
+        self.narrowed.append(
+            f"{path} is indexed without enrichment: the embedder rejects its texts as too long with it."
+        )
         self.plan()
 
     def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
@@ -257,7 +262,7 @@ class _Changes:
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         unread = (*self.source_set.warnings, *self.failed.values())
         enriched = self.enrichment.warnings if self.enrichment else ()
-        warnings = (*unread, *enriched, *repeated_questions(self._questions()))
+        warnings = (*unread, *enriched, *self.narrowed, *repeated_questions(self._questions()))
         embedder = self.target.embedder
         documents = {c.source_file_path for c in self.stored if c.type != PAGE}
         return Report(
@@ -319,7 +324,7 @@ def _enriched(
 ) -> Enrichment:
     """Return the chunks of the pages read, widened by the target's model."""
     # Other runs do without it.
-    from chapterverse.enrichment import enrich
+    from chapterverse.enrichment.pages import enrich
 
     assert target.enricher is not None
     is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
