@@ -228,3 +228,14 @@ def test_a_reader_takes_back_what_the_question_was_taken_for(browse: Browse, sit
     page.locator(".turn").nth(2).locator(".answered").wait_for()
     assert site.asked[-1]["query"] == "and on Windows?"
     assert site.asked[-1]["conversation_history"] == []
+
+
+@pytest.mark.parametrize(("others", "shown"), [(["en", "x-default"], False), (["en", "de", "x-default"], True)])
+def test_the_language_is_named_where_there_is_another(
+    browse: Browse, standin_page: Callable[[str], None], others: list[str], shown: bool
+) -> None:
+    links = "".join(f'<link rel="alternate" hreflang="{language}" href="/{language}/">' for language in others)
+    standin_page(page_of(links).html)
+    page = browse("/tagged.html")
+    open_chat(page)
+    expect(page.get_by_role("button", name="Within en")).to_be_visible(visible=shown)

@@ -236,3 +236,47 @@ def test_what_a_finger_presses_is_24_pixels_large(browse: Browse, site: Site) ->
         box = target.bounding_box()
         assert box
         assert min(box["width"], box["height"]) >= 24, target.evaluate("node => node.outerHTML")
+
+
+def test_a_task_list_shows_boxes_and_its_mark(browse: Browse, site: Site) -> None:
+    text = "- [x] streamed answers\n- [ ] a run on AWS\n- [X] alarms\n\n"
+    site.replies.append(checked(of_segments(framing("**Deploying**\n\n"), quote(text, "1", "[ ] a run on AWS"))))
+    turn = ask(browse())
+    expect(turn.locator("li")).to_have_text(["☑ streamed answers", "☐ a run on AWS", "☑ alarms"])
+    expect(turn.locator("mark")).to_have_text("a run on AWS")
+
+
+def test_a_marked_sentence_is_marked_through_its_code(browse: Browse, site: Site) -> None:
+    site.replies.append(checked(QUOTED))
+    turn = ask(browse())
+    mark = turn.locator("p mark").first
+    code = turn.locator("p code:has(mark)").first
+    color = "node => getComputedStyle(node).backgroundColor"
+    expect(code).to_be_visible()
+    assert code.evaluate(color) == mark.evaluate(color)
+
+
+def test_the_tools_end_with_the_card_and_a_long_path_is_short(browse: Browse, site: Site) -> None:
+    path = " › ".join(["class flask.Response(response=None, status=None, headers=None, mimetype=None)"] * 4)
+    site.replies.append(checked(of_segments(framing(f"**{path}**\n\n"), quote("It is sent.\n\n", "1"))))
+    turn = ask(browse())
+    last = turn.locator(".status .down")
+    expect(last).to_be_visible()
+    end = "node => node.getBoundingClientRect().right"
+    assert turn.locator(".card").evaluate(end) - last.evaluate(end) <= 1
+    height = turn.locator(".crumb").evaluate("node => node.offsetHeight")
+    assert height <= 3 * 19 + 14
+
+
+def test_what_was_quoted_is_no_closest_page_and_what_is_close_is_not_asked_next(browse: Browse, site: Site) -> None:
+    near = [source(2), source(3)]
+    site.replies.append(
+        checked(
+            of_segments(
+                quote("So.\n\n", "2"), status="partial", nearest=near, follow_ups=["Locking › Section 3", "More?"]
+            )
+        )
+    )
+    turn = ask(browse())
+    expect(turn.locator(".next button")).to_have_text(["More?"])
+    expect(turn.get_by_role("list", name="Closest pages").get_by_role("link")).to_have_text(["→Locking › Section 3"])

@@ -186,3 +186,14 @@ def test_an_answer_of_an_earlier_page_can_be_rated(browse: Browse, site: Site) -
     thumb(page, "Helpful").click()
     expect(live(page)).to_have_text("Thank you for your feedback.")
     assert site.opinions == [{"turn_id": "t", "rating": "up"}]
+
+
+def test_the_form_comes_into_view(browse: Browse, site: Site) -> None:
+    site.replies.append(stream(answer("A long answer.\n\n" * 12, citations=["1"])))
+    page = browse()
+    turn = ask(page)
+    turn.locator(".down").click()
+    submit = turn.locator(".feedback .chip")
+    expect(submit).to_be_in_viewport()
+    bottom = "node => node.getBoundingClientRect().bottom"
+    assert submit.evaluate(bottom) <= page.locator(".thread").evaluate(bottom)

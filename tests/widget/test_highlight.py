@@ -67,3 +67,10 @@ def test_text_and_unclosed_comments_are_read_once(
     page = code_of(browse, site, "```\nimport tea\n```\n\n```js\n" + "/* " * 15_000 + "\n```\n")
     assert page.evaluate(PAINTED, "keyword") == []
     assert len(page.evaluate(PAINTED, "comment")) == 1
+
+
+def test_words_of_a_session_are_no_keywords(browse: Browse, site: Site, standin_page: Callable[[str], None]) -> None:
+    standin_page(page_of(f"<style>{STYLES['pygments']}</style>").html)
+    page = code_of(browse, site, "```console\n$ cut 'a' # now\n3 texts of 512 tokens would be for in\n```\n")
+    assert page.evaluate(PAINTED, "keyword") == []
+    assert page.evaluate(PAINTED, "string") == ["'a'"]

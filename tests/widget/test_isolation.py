@@ -29,6 +29,13 @@ SHEETS = {
     "overlay": "body::after{content:'';position:fixed;inset:0;z-index:2147483647;background:#fffd}",
     "only-main": "body>:not(main){display:none}",
     "only-main-important": "body>:not(main){display:none!important}",
+    "generated-content": "*::before,*::after{content:'x';display:block;font-size:80px;background:red}",
+    "popovers": "[popover],:popover-open,dialog,chapter-verse{display:none!important;inset:auto!important}",
+    "root": "html{transform:rotate(3deg);filter:invert(1);contain:strict;height:50px;overflow:hidden;font-size:300%;"
+    "letter-spacing:9px;writing-mode:vertical-rl}",
+    "reset": "*,*::before,*::after{all:revert!important;font:900 40px/0 fantasy!important}"
+    "div,p,ul,li,table{display:inline!important;float:left!important}button{all:unset!important}",
+    "layered": "@layer a{chapter-verse{display:none!important;position:static!important}}",
 }
 SHEETS["all"] = "".join(SHEETS.values())
 
@@ -79,3 +86,25 @@ def test_a_host_that_was_removed_comes_back_when_it_is_asked(browse: Browse) -> 
     tab.evaluate("document.querySelector('chapter-verse').remove()")
     tab.evaluate("chapterverse.ask('How?')")
     expect(tab.locator(".answered")).to_be_visible()
+
+
+def test_no_backdrop_of_the_page_covers_it(browse: Browse, standin_page: StandIn) -> None:
+    standin_page(page(head="<style>::backdrop{background:#c00!important;backdrop-filter:blur(4px)}</style>").html)
+    host = browse("/tagged.html").locator("chapter-verse")
+    assert host.evaluate("host => getComputedStyle(host, '::backdrop').display") == "none"
+
+
+@pytest.mark.parametrize("where", ["html", "body"])
+def test_a_page_that_is_zoomed_or_selects_nothing_has_a_whole_panel_with_text_to_select(
+    browse: Browse, standin_page: StandIn, where: str
+) -> None:
+    standin_page(page(head=f"<style>{where}{{zoom:1.5;user-select:none}}</style>").html)
+    tab = browse("/tagged.html")
+    body = ask(tab).locator("p").first
+    expect(body).to_be_visible()
+    box = tab.get_by_role("dialog").evaluate(
+        "node => { const { top, left } = node.getBoundingClientRect(); return [top, left] }"
+    )
+    assert min(box) >= 0
+    body.click(click_count=3)
+    assert tab.locator("chapter-verse").evaluate("host => `${host.shadowRoot.getSelection()}`")

@@ -159,3 +159,15 @@ def test_the_announced_answer_takes_no_room(browse: Browse, site: Site) -> None:
     assert head
     assert panel
     assert abs(head["y"] - panel["y"]) <= 2
+
+
+def test_a_citation_in_a_wide_panel_docks_it_so_that_the_passage_can_be_read(browse: Browse, site: Site) -> None:
+    page = browse("/instant.html")
+    turn = ask(page)
+    page.get_by_role("button", name="Expand").click()
+    turn.locator("sup a").click()
+    panel = page.get_by_role("dialog").bounding_box()
+    text = page.locator("#p1").bounding_box()
+    assert panel
+    assert text
+    assert text["x"] + text["width"] <= panel["x"]

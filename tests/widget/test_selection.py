@@ -241,3 +241,11 @@ def test_the_offer_is_not_printed(browse: Browse) -> None:
     expect(button).to_be_visible()
     tab.emulate_media(media="print")
     expect(button).to_be_hidden()
+
+
+def test_the_way_to_remove_the_quotation_does_not_look_like_the_way_to_send(browse: Browse) -> None:
+    page = browse()
+    page.evaluate("chapterverse.open({ selection: 'Some text of the page' })")
+    expect(page.locator(".quote .icon")).to_be_visible()
+    color = "node => getComputedStyle(node).backgroundColor"
+    assert page.locator(".quote .icon").evaluate(color) != page.locator(".send").evaluate(color)

@@ -222,3 +222,25 @@ def test_everything_works_under_a_strict_policy(browse: Browse, site: Site) -> N
     expect(turn.locator(".answered")).to_be_visible()
     turn.locator("sup a").click()
     page.wait_for_url("**/second.html#s1")
+
+
+def test_a_greeting_is_not_said_to_be_missing_from_the_docs(browse: Browse, site: Site) -> None:
+    site.replies.append(stream(answer("Hello.", status="not_in_docs", source_chunks=[], retrieval_used=False)))
+    page = browse()
+    turn = ask(page, "hi")
+    expect(turn.locator(".copy_answer")).to_be_visible()
+    expect(turn.get_by_text("Not in these docs")).to_have_count(0)
+    expect(page.locator("[aria-live=polite]")).to_contain_text("Hello.")
+
+
+def test_nothing_of_the_turn_before_is_left_above_a_question(browse: Browse, site: Site) -> None:
+    page = browse()
+    ask(page).locator(".copy_answer").wait_for()
+    turn = ask(page, "And then?")
+    turn.locator(".copy_answer").wait_for()
+    gap = """turn => turn.querySelector('.asked').getBoundingClientRect().top
+      - turn.parentNode.getBoundingClientRect().top"""
+    before = """turn => turn.parentNode.getBoundingClientRect().top
+      - turn.previousSibling.querySelector('.copy_answer').getBoundingClientRect().bottom"""
+    assert 8 <= turn.evaluate(gap) <= 20
+    assert turn.evaluate(before) >= 0

@@ -130,7 +130,9 @@ export const createTurn = (panel, question, message) => {
       // The framing says already that it is quoted from the docs.
       const quoted = parts.some(({ kind }) => kind === 'quote') && state === 'answered';
       const words = strings[state === 'answered' && mode === 'selected_text' ? mode : state] ?? '';
-      const row = quoted ? el('p', { className: 'status answered' }, el('span', { className: 'sr' }, words)) : status(state, words);
+      // So does the reply to a greeting, for which nothing was searched.
+      const silent = quoted || (state === 'not_in_docs' && answer.retrieval_used === false);
+      const row = silent ? el('p', { className: 'status answered' }, el('span', { className: 'sr' }, quoted ? words : '')) : status(state, words);
       foot.replaceChildren(row);
       const told = [...quoted ? [] : foot.childNodes, render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
       const cited = order.flatMap(id => sources.filter(source => source.id === id));
@@ -138,7 +140,8 @@ export const createTurn = (panel, question, message) => {
       const rest = cited.filter(({ id }) => parts.some(({ kind, citations }) => kind !== 'quote' && citations.includes(id)));
       const listed = cited.length ? rest : sources;
       if (listed.length) foot.append(list(strings.sources, listed, listed.map(({ id }, at) => `${order.indexOf(id) + 1 || at + 1}`)));
-      if (nearest.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, nearest));
+      const near = nearest.filter(({ url }) => cited.every(source => source.url !== url));
+      if (near.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, near));
       this.ready = import('./turns.js').then(({ equip }) => (
         equip(panel, { question, message, answer, cited, revised: !!draft && draft.trim() !== response.trim(), node, asked, body, foot, row }))).catch(() => {});
       return told;

@@ -14,6 +14,8 @@ const KINDS = /** @type {(keyof typeof CLASSES)[]} */ (Object.keys(CLASSES));
 /** Languages whose comments begin with a number sign; in others they begin with slashes. */
 const HASHED = /-(py|(ba|z|power)?sh|console|ya?ml|toml|ini|conf|rb|ruby|perl|r$|docker|make|env|nix|elixir)/;
 const PLAIN = /-(text|txt|plain|md|markdown)$/;
+/** A terminal's session, in which a program's own words are prose. */
+const SESSION = /-(console|shell-?session)$/;
 const KEYWORDS = `abstract and as assert async await bool boolean break case catch char class const continue def default defer
   del do elif else enum except export extends false False finally float fn for foreach from func function go if impl implements
   import in instanceof int interface is lambda let match mod module mut namespace new nil None nonlocal not null of or package
@@ -21,10 +23,12 @@ const KEYWORDS = `abstract and as assert async await bool boolean break case cat
   type typeof use using var void where while with yield`;
 // What is not closed ends with the text, so that each character is read once.
 const REST = String.raw`\/\*[^]*?(?:\*\/|$)|<!--[^]*?(?:-->|$))|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\`[^\`]*\`)`
-  + String.raw`|(?<![\w.-])(\d[\d._]*)(?![\w-])|(?<![\w.$-])(${KEYWORDS.trim().replace(/\s+/g, '|')})(?![\w-])`;
+  + String.raw`|(?<![\w.-])(\d[\d._]*)(?![\w-])`;
+const WORDS = String.raw`|(?<![\w.$-])(${KEYWORDS.trim().replace(/\s+/g, '|')})(?![\w-])`;
 
-/** @type {(hashed: boolean) => RegExp} */
-const tokens = hashed => new RegExp(`((?<!\\S)${hashed ? '#(?![\\w{[])' : '\\/\\/'}.*|${REST}`, 'g');
+/** @type {(name: string) => RegExp} */
+const tokens = name => (
+  new RegExp(`((?<!\\S)${HASHED.test(name) ? '#(?![\\w{[])' : '\\/\\/'}.*|${REST}${SESSION.test(name) ? '' : WORDS}`, 'g'));
 
 const sheet = new CSSStyleSheet();
 
@@ -35,7 +39,7 @@ export const highlight = root => {
   for (const code of root.querySelectorAll('.code code')) {
     const { className, firstChild } = code;
     if (PLAIN.test(className) || !(firstChild instanceof Text)) continue;
-    for (const found of firstChild.data.matchAll(tokens(HASHED.test(className)))) {
+    for (const found of firstChild.data.matchAll(tokens(className))) {
       const range = new Range();
       range.setStart(firstChild, found.index);
       range.setEnd(firstChild, found.index + found[0].length);

@@ -13,20 +13,21 @@ sheet.replaceSync(`
   --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
   --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
-:host(chapter-verse){position:fixed!important;z-index:9999!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
+:host(chapter-verse){position:fixed!important;z-index:99!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;
   background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
 .launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
 .launcher:focus-visible{outline:3px solid var(--_accent);outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
-.launcher[aria-busy=true]{opacity:.7;animation:1s infinite alternate pulse}
-@keyframes pulse{to{opacity:1}}
-@media(prefers-reduced-motion){.launcher{animation:none!important}}
+.launcher[aria-busy=true]{animation:1s infinite alternate pulse}
+@keyframes pulse{from{opacity:.6}}
+@media(prefers-reduced-motion){*{animation:none!important}}
 @media(max-width:480px){.launcher{padding:14px;font-size:0;gap:0}}
+:host::before,:host::after,:host::backdrop{display:none!important}
 @media print{:host{display:none!important}}`);
 
 // The script tag overrides the module.
-Object.assign(config, [...document.querySelectorAll('script')].find(({ src }) => src === import.meta.url)?.dataset);
+Object.assign(config, [...document.scripts].find(({ src }) => src === import.meta.url)?.dataset);
 config.language = /^(ar|de|es|fr|it|ja|nl|pl|pt|zh)(?![a-z])/i.exec(document.documentElement.lang)?.[1].toLowerCase() ?? 'en';
 config.title ||= config.titles?.[config.language] ?? 'Ask the docs';
 
@@ -56,7 +57,7 @@ const mount = () => {
 };
 
 /** @type {() => Promise<string>} */
-const health = () => fetch('/v1/health').then(reply => reply.json()).then(({ status }) => `${status}`).catch(() => '');
+const health = () => fetch('/v1/health').then(reply => reply.json()).then(({ status }) => status).catch(() => '');
 
 /** Whether an API answers. A build without an `endpoint` names none: then the page's origin is asked, once a tab. */
 const present = async () => {
@@ -67,7 +68,7 @@ const present = async () => {
   } catch {
     status = await health();
   }
-  return status === 'ok' || console.info('Chapter & Verse: no chat, as no `endpoint` was set and this origin has no API');
+  return status === 'ok' || console.info('Chapter & Verse: no `endpoint`, no API at this origin');
 };
 
 /** @type {Open} */
@@ -114,8 +115,8 @@ const within = (event, selector) => /** @type {Element} */ (event.composedPath()
 
 /** @type {(event: KeyboardEvent) => void} */
 const press = event => {
-  if (event.key !== 'i' || !(event.ctrlKey || event.metaKey) || `${config.shortcut}` === 'false') return;
-  if (within(event, 'input,textarea,select,[contenteditable]')) return;
+  if (event.key !== 'i' || !(event.ctrlKey || event.metaKey) || `${config.shortcut}` === 'false'
+    || within(event, 'input,textarea,select,[contenteditable]')) return;
   event.preventDefault();
   open({ selection: `${getSelection()}` });
 };
@@ -146,6 +147,7 @@ if (!document.querySelector('chapter-verse') && (config.consent || await present
     open,
     ask: text => open({ text, send: true }),
     close: async () => (await panel)?.close(),
+    context: text => config.context = text,
     on: (type, listener) => own.addEventListener(type, event => listener(/** @type {CustomEvent} */ (event).detail)),
   };
   addEventListener('keydown', press, true);
@@ -154,7 +156,7 @@ if (!document.querySelector('chapter-verse') && (config.consent || await present
   try {
     again = sessionStorage.chapterverse_open;
     // It was open before, so the reader has consented.
-    if (again !== undefined) config.consent = '';
+    if (again != null) config.consent = '';
     if (sessionStorage.chapterverse_cited) import('./page.js').catch(() => {});
   } catch { /* Storage is refused: the chat starts closed. */ }
   customElements.define('chapter-verse-ask', Ask);

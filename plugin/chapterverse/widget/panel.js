@@ -33,7 +33,8 @@ export const createPanel = async (place, launcher, config, words) => {
   const button = (name, onclick) => el('button', { type: 'button', className: `icon ${name}`, title: strings[name], onclick }, icon(name));
 
   const showScope = () => {
-    const language = document.querySelector('[hreflang]') && document.documentElement.lang;
+    const { lang } = document.documentElement;
+    const language = [...document.querySelectorAll('[hreflang]')].some(other => !['x-default', lang].includes(other.getAttribute('hreflang') ?? '')) && lang;
     const narrow = [config.version, language].filter(Boolean).join(' · ');
     const sent = `${config.scope}` !== 'false';
     scope.hidden = !(scoped && sent && narrow);
@@ -139,6 +140,7 @@ export const createPanel = async (place, launcher, config, words) => {
       const answer = await chat(config, {
         query: text || undefined,
         selected_text: selection || undefined,
+        user_context: config.context && `${config.context}`.slice(0, 1e4),
         conversation_history: messages[1] && !question.alone ? (await import('./turns.js')).recent(messages) : [],
         thread_id: question.alone ? undefined : session_id,
         ...(!only.hidden && {
@@ -202,6 +204,8 @@ export const createPanel = async (place, launcher, config, words) => {
       if (!anchor || anchor.target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
       event.preventDefault();
       if (phone.matches) close();
+      // A wide panel would hide the passage.
+      showShape(shape && 'side');
       import('./page.js').then(({ go }) => go(anchor), () => location.assign(anchor.href));
     },
     onkeydown(event) {
@@ -235,7 +239,7 @@ export const createPanel = async (place, launcher, config, words) => {
       thread.append(turn.node);
       // No more than the session keeps, or a long conversation would make every next turn slower.
       while (thread.children[25]) thread.firstChild?.remove();
-      thread.scrollTop = turn.node.offsetTop - 12;
+      thread.scrollTop = turn.node.offsetTop;
       return turn;
     },
 

@@ -133,7 +133,7 @@ const blocks = (lines, cite, depth) => {
       const { length } = /** @type {string[]} */ (ITEM.exec(lines[at]))[0];
       const margin = new RegExp(`^(?:\t| {${length}})`);
       loose ||= !!items.length && !lines[at - 1].trim();
-      const first = lines[at++].slice(length);
+      const first = lines[at++].slice(length).replace(/^\[ ] /, '☐ ').replace(/^\[x] /i, '☑ ');
       const rest = take(line => !line.trim() || margin.test(line) || lazy()).map(line => line.replace(margin, ''));
       items.push([...blocks([first, ...rest], cite, depth + 1).childNodes]);
     }

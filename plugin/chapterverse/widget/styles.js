@@ -12,16 +12,16 @@ sheet.replaceSync(`
   --_tint:color-mix(in srgb,var(--_link) 12%,var(--_bg));
   --_shade:color-mix(in srgb,var(--_fg) 5%,var(--_bg))}
 dialog{position:fixed;inset-block:auto var(--_bottom);inset-inline:auto var(--_end);box-sizing:border-box;
-  width:min(430px,100vw - 40px);height:min(700px,100dvh - 84px - var(--_bottom));max-width:none;max-height:none;margin:0;padding:0;
+  width:min(430px,100% - 40px);height:min(700px,100% - 84px - var(--_bottom));max-width:none;max-height:none;margin:0;padding:0;
   flex-direction:column;border-radius:16px;background:var(--_bg);color:var(--_fg);font-size:15px;line-height:1.6;
-  overflow:hidden;outline:0;box-shadow:0 4px 16px #0003}
+  overflow:hidden;outline:0;box-shadow:0 4px 16px #0003;user-select:text}
 dialog[open]{display:flex}
-.wide{width:min(860px,100vw - 40px);height:calc(100dvh - 40px);inset-block:20px}
-.side{inset-block:0;inset-inline-end:0;width:min(430px,100vw);height:auto;border-radius:0}
+.wide{width:min(860px,100% - 40px);height:auto;inset-block:20px}
+.side{inset-block:0;inset-inline-end:0;width:min(430px,100%);height:auto;border-radius:0}
 @media(min-width:1000px){.side{width:min(430px,40vw)}}
-.inline{position:static;width:auto;box-shadow:none}
+.inline{position:static;width:auto;height:min(700px,100dvh);box-shadow:none}
 dialog button{all:unset;box-sizing:border-box;cursor:pointer}
-dialog,.code,th,td,.source,.card,dialog .chip,.field{border:1px solid var(--_line)}
+dialog,.code,.card,dialog .chip,.field{border:1px solid var(--_line)}
 :focus-visible,dialog button:focus-visible{outline:2px solid var(--_link)}
 .head,.field{display:flex;align-items:center;gap:6px}
 .head{padding:10px 10px 10px 18px;border-bottom:1px solid var(--_line)}
@@ -30,41 +30,34 @@ dialog .icon{display:flex;padding:8px;border-radius:10px;color:var(--_soft)}
 dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_fg)}
 .thread{position:relative;flex:1;padding:16px 18px;overflow:auto;overscroll-behavior:contain;overflow-wrap:anywhere}
 .turn *,.chip,h2,p,q,textarea{unicode-bidi:plaintext}
+.turn{padding-top:12px}
 .turn:last-child{min-height:100%}
 .asked{width:fit-content;max-width:85%;margin:0 0 12px;margin-inline-start:auto;padding:8px 14px;border-radius:16px;border-end-end-radius:4px;background:var(--_tint);white-space:pre-wrap}
 .clip{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden;color:var(--_soft);font-size:13px;line-height:1.5}
 q{flex:1;margin-bottom:6px;quotes:none}
 p,ul,ol,blockquote,.code,.scroll,hr,.card{margin:0 0 12px}
-h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
 ul,ol{padding-inline-start:24px}
 li>*{margin:4px 0}
 a{color:inherit;text-decoration-color:var(--_link)}
 q,blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
-hr{border:0;border-top:1px solid var(--_line)}
 code{padding:1px 5px;border-radius:5px;font:.87em var(--md-code-font-family,var(--bs-font-monospace,ui-monospace,monospace))}
-code,.code,th{background:var(--_shade)}
+code,.code{background:var(--_shade)}
 pre,.scroll{overflow:auto;overflow-wrap:normal}
 pre{grid-row:1/3;margin:0;padding:12px 14px;line-height:1.5}
 pre code{padding:0;background:0 0}
 .code{display:grid;grid:auto auto/minmax(0,1fr) auto;place-items:start end;border-radius:10px;direction:ltr}
 .code pre{justify-self:stretch}
 .code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
-table{width:max-content;border-collapse:collapse;font-size:14px}
-th,td{max-width:15em;padding:6px 10px;text-align:start;vertical-align:top;overflow-wrap:anywhere}
 sup{margin-inline-start:3px;line-height:0}
 .cite~.cite{margin-inline-start:5px}
 .cite{padding:1px 5px;border-radius:6px;background:var(--_tint);font-size:11px;font-weight:600;text-decoration:none}
 a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
 .status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}
 svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round}
-.sources{display:flex;flex-wrap:wrap;gap:6px;padding:0;list-style:none;font-size:13px}
-.sources li{max-width:100%}
-dialog .chip,.source{display:block;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
-.source{display:flex;align-items:baseline;gap:8px;margin:0;padding:3px 10px}
-.source b,.chip span{overflow:hidden;font-weight:400;text-overflow:ellipsis;white-space:nowrap}
+dialog .chip{display:block;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
+.chip span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 dialog .chip{box-sizing:border-box;width:fit-content;max-width:100%}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
-.source:hover{border-color:var(--_link)}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;gap:6px}
 dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:24px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}

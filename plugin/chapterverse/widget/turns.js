@@ -19,13 +19,26 @@ const REASONS = /** @type {const} */ (['wrong', 'incomplete', 'unclear', 'outdat
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
+h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
+hr{border:0;border-top:1px solid var(--_line)}
+table{width:max-content;border-collapse:collapse;font-size:14px}
+th,td{border:1px solid var(--_line);max-width:15em;padding:6px 10px;text-align:start;vertical-align:top;overflow-wrap:anywhere}
+th{background:var(--_shade)}
 .unconfirmed{background:0 0;border:1px dashed var(--_soft);color:var(--_soft);cursor:help}
+.sources{display:flex;flex-wrap:wrap;gap:6px;padding:0;list-style:none;font-size:13px}
+.sources li{max-width:100%}
+.source{display:flex;align-items:baseline;gap:8px;padding:3px 10px;border:1px solid var(--_line);border-radius:10px;text-decoration:none}
+.source b{overflow:hidden;font-weight:400;text-overflow:ellipsis;white-space:nowrap}
+.source:hover{border-color:var(--_link)}
 .framing:has(+.card){color:var(--_soft);font-size:13px}
 .card{border-radius:10px;overflow:hidden}
 .card>div{padding:12px 14px 1px}
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
 a.crumb:hover{text-decoration:underline}
-mark{background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;border-radius:3px}
+mark,:not(pre)>code:has(mark){background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;border-radius:3px}
+:not(pre)>code mark{background:0 0}
+.crumb>span:last-child{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
+.status>:empty{display:none}
 .error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
 .error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
 .error span,.partial span,.degraded span{flex:1;min-width:50%}
@@ -38,7 +51,8 @@ mark{background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;bor
 .status .icon{padding:4px}
 .status .copy_answer{margin-inline-start:auto}
 .feedback fieldset{margin:0;padding:0;border:0}
-label{display:block}
+label{display:flex;gap:8px;align-items:center}
+dialog .quote .icon{background:0 0;color:inherit}
 .tip{position:absolute;inset-inline:18px;z-index:1;display:none;margin-top:20px;padding:8px 12px;border:1px solid var(--_line);border-radius:10px;
   background:var(--_bg);color:var(--_fg);box-shadow:0 4px 16px #0003;font-size:13px;font-weight:400;line-height:1.5;text-align:start}
 .tip b{display:block}
@@ -46,7 +60,7 @@ label{display:block}
 .turn:not(:last-child) .next{display:none}
 @media(forced-colors:active){mark{outline:1px solid}}`);
 
-/** Loads what an answer or a failure will need, before the network can drop. @type {(panel: Panel) => Promise<unknown>} */
+/** Loads what an answer or a failure will need, before the network can drop. @type {(panel: Panel) => ReturnType<typeof more>} */
 export const prepare = ({ root, config }) => {
   if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
   return more(config);
@@ -114,7 +128,7 @@ export const recent = messages => {
 
 /** @type {Quote} */
 export const quote = async panel => {
-  const { unquote } = await more(panel.config);
+  const { unquote } = await prepare(panel);
   // It may have been sent already.
   if (!panel.selection) return;
   panel.selection = panel.selection.trim().slice(0, 5000).toWellFormed();
@@ -266,6 +280,7 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
         if (here) thread.focus();
       } else if (status === 204 && rating === 'down') {
         row.after(form);
+        form.scrollIntoView({ block: 'nearest' });
         if (here) form.querySelector('input')?.focus();
       }
     }, 'false');
@@ -309,7 +324,9 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
   // Only an API of an older version sends a draft.
   if (revised) row.after(status('degraded', strings.revised));
   if (answer.status === 'not_in_docs') foot.append(...person(config, strings));
-  const next = [answer.follow_ups ?? []].flat().filter(text => text?.trim?.());
+  // A closest page has its link already.
+  const near = [answer.nearest ?? []].flat().filter(page => page?.url).map(where);
+  const next = [answer.follow_ups ?? []].flat().filter(text => text?.trim?.() && !near.includes(text));
   /** @type {(label: string, items: HTMLElement[]) => Node[]} */
   const offer = (label, items) => (items.length ? [el('p', { className: 'status' }, label), ...items] : []);
   // The title of a page is no question: it is there to be read.
@@ -396,7 +413,7 @@ const letters = text => (text.match(LETTERS) ?? []).join('');
 
 /** Marks the part of a rendered quote that the mark, a part of its Markdown, has become. @type {(root: Node, segment: Segment) => void} */
 export const emphasize = (root, segment) => {
-  const mark = `${segment.mark}`;
+  const mark = `${segment.mark}`.replace(/^([-*+] )?\[[ x]\] /i, '');
   const wanted = letters(render([{ text: mark, citations: [] }], () => '').textContent);
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   /** @type {[Text, number][]} */
