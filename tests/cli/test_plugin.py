@@ -164,8 +164,15 @@ def test_each_docs_version_of_a_build_is_an_index_of_its_own(tmp_path: Path) -> 
     assert found == {("2.0", BASE): {"Second."}, ("1.0", f"{BASE}1.0/"): {"First.", "None.", "Un."}}
     assert check(site, settings(site), environ={}).counts == {}
     write(site, "1.0/lid/index.html", "<p>Glass.</p>")
+    page = write(site, "1.0.html", "<p>Cover.</p>")
+    page.write_text(page.read_text().replace(f"{BASE}1.0.html", f"{BASE}1.0"))
     edited = check(site, settings(site), environ={})
     assert [f.file for f in edited.of("stale")] == ["1.0/lid/index.html"]
+    publish(site, *paths)
+    (head,) = [head for head in store.heads() if head.version == "1.0"]
+    assert {p.chunk.text for p in store.snapshot(head.scope).points()} == {"First.", "Glass.", "Un.", "Cover."}
+    # Two pages at almost one address.
+    assert check(site, settings(site), environ={}).counts == {"twin": 1}
     assert "The index was not updated: --version-path '1.0' is not VERSION=FOLDER" in publish(
         site, "--version-path", "1.0"
     )

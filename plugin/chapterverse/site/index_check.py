@@ -143,7 +143,7 @@ def _by_version(index: IndexedPages, versions: list[Head], sources: Iterable[Sou
     indexed = {file: index.snapshots[address].head.scope for address, file in index.files.items()}
     by_version: dict[Scope, list[Source]] = {version.scope: [] for version in versions}
     for source in sources:
-        above = [version for version in versions[1:] if source.url.startswith(version.base_url)]
+        above = [version for version in versions[1:] if f"{source.url}/".startswith(version.base_url)]
         nearest = max(above, key=lambda version: len(version.base_url), default=versions[0])
         by_version[indexed.get(source.file_path, nearest.scope)].append(source)
     return by_version
