@@ -40,6 +40,8 @@ export interface BuiltSite {
   siteDir: string;
   baseUrl?: string;
   setting: string;
+  /** Each docs version with a folder of its pages, where one build holds several. */
+  versions?: [version: string, folder: string][];
 }
 
 export function findCommand(cwd: string, env?: Record<string, string | undefined>): string[];
