@@ -18,7 +18,7 @@ LAMBDA := $(COMPILE) --python-version 3.13 --python-platform aarch64-manylinux_2
 	$(addprefix --no-emit-package ,requests certifi charset-normalizer urllib3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all nightly lint format lock package deploy secret destroy clean
+.PHONY: help demo test test-rest test-all nightly lint format lock package release deploy secret destroy clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -72,8 +72,11 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) pyproject.toml requirements/demo.in --extra api -c requirements/test.txt -o requirements/demo.txt
 	$(LOCK) pyproject.toml requirements/server.in --extra api --extra aws --extra postgres -c requirements/test.txt -o requirements/server.txt
 	$(LAMBDA) requirements/lambda.in -c requirements/test.txt -o requirements/lambda.txt
+	$(LAMBDA) requirements/lambda-postgres.in -c requirements/test.txt -o requirements/lambda-postgres.txt
 	$(LOCK) infra/lint.in -o infra/lint.txt
 	$(LOCK) infra/checkov.in -o infra/checkov.txt
+	$(LOCK) infra/release.in -o infra/release.txt
+	$(LOCK) infra/hugo.in -o infra/hugo.txt
 	$(LOCK) tests/fuzz/requirements.in -o tests/fuzz/requirements.txt
 	$(LOCK) tests/fuzz/openapi.in -o tests/fuzz/openapi.txt
 	$(LOCK) pyproject.toml benchmarks/requirements.in -o benchmarks/requirements.txt
@@ -81,6 +84,10 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 package: ## pack what AWS Lambda runs into dist/lambda.zip
 	@$(SETUP) lock
 	@$(BIN)/python scripts/package.py $(PACKAGEFLAGS)
+
+release: ## make what a release uploads, in dist/release; needs REPOSITORY, its address, and CONTACT, an e-mail address
+	@$(SETUP) test
+	@$(BIN)/python scripts/release.py --repository "$$REPOSITORY" --email "$$CONTACT"
 
 deploy: package ## put it on AWS, or update what is there; needs credentials alone
 	@$(BIN)/python scripts/stack.py deploy

@@ -1,4 +1,4 @@
-"""Measures a cold start against a FastAPI and Mangum hello: `cold_start.py [--rounds 15] [--chunks 3000]`.
+"""Measures a cold start against a FastAPI and Mangum hello: `cold_start.py [--rounds 15] [--chunks 3000] [--records]`.
 
 Packs the function with `scripts/package.py` and starts it repeatedly in its own process, alternating with the hello,
 from the same folder and with Lambda's Python 3.13, under AWS's runtime client and under our streaming runtime. Two
@@ -14,6 +14,10 @@ CPU times are compared, because a start waits for nothing else of its own and th
 medians, with the smallest and largest ratio of one round. Then one process answers `/v1/health` without a runtime. The
 bars: 1.25 times the hello's start, 1.45 (Qdrant) and 1.6 times (S3) its first answer, 2 ms at p50 and 10 ms at p99; the
 exit code is 1 if one is missed. Linux only.
+
+With `--records` instead: what it costs the first answer to keep the conversation in Postgres. The package then holds
+the driver, and a PostgreSQL of the tests runs beside. The same question is asked with and without, from the same
+package, in alternating rounds. The bar is 1.4 times the processor time without.
 """
 
 from __future__ import annotations
@@ -48,6 +52,8 @@ from lambdas.runtime_api import RuntimeApi  # noqa: E402
 
 START, P50_MS, P99_MS = 1.25, 2.0, 10.0
 FIRST_ANSWER = {"Qdrant": 1.45, "S3": 1.6}
+#: Times the first answer that keeps nothing.
+RECORDS = 1.4
 REQUESTS = 2000
 #: AWS's runtime client and its dependencies, which Lambda provides.
 CLIENT = ("awslambdaric", "simplejson", "snapshot-restore-py")
@@ -110,7 +116,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--chunks", type=int, default=3000)
+    parser.add_argument("--records", action="store_true", help="compare an answer that is kept in Postgres instead")
     options = parser.parse_args()
+    if options.records:
+        return measure_records(options.rounds, options.chunks)
     with tempfile.TemporaryDirectory(prefix="cold-") as temporary, ExitStack() as stack:
         folder = Path(temporary)
         function = Function.pack(folder)
@@ -132,6 +141,26 @@ def main() -> int:
     return 1 if slow else 0
 
 
+def measure_records(rounds: int, chunks: int) -> int:
+    """Print what a kept conversation costs the first answer; return 1 if that is too much."""
+    from fakes import postgres
+
+    with tempfile.TemporaryDirectory(prefix="cold-") as temporary, ExitStack() as stack:
+        folder = Path(temporary)
+        function = Function.pack(folder, "--with", "postgres")
+        stores, question = stack.enter_context(published(folder, chunks))
+        server = postgres.PostgresServer()
+        stack.callback(server.close)
+        kept = {"CHAPTERVERSE_RECORDS": server.database()}
+        cases = {"nothing": stores["S3"], "Postgres": stores["S3"] | kept}
+        ratios = compared(
+            "first answer", function, cases, question, rounds, thread="7f9c1e52-8a43-4d5b-9f0e-2f6f3c1b7a10"
+        )
+    ratio = ratios["Postgres"] / ratios["nothing"]
+    print(f"kept in Postgres: {ratio:.2f} times an answer that is not kept, of {RECORDS}")
+    return int(ratio > RECORDS)
+
+
 class Function:
     """The packed function, the hello beside it, and Lambda's runtime client; see `pack`."""
 
@@ -141,10 +170,11 @@ class Function:
         self._beside = beside
 
     @classmethod
-    def pack(cls, folder: Path) -> Function:
-        """Fill a folder with the function, compiled as it is shipped."""
+    def pack(cls, folder: Path, *options: str) -> Function:
+        """Fill a folder with the function, compiled as it is shipped, by these options of `package.py`."""
         machine = package.MACHINES.get(platform.machine(), platform.machine())
         command = [sys.executable, ROOT / "scripts" / "package.py", "--machine", machine, "--out", folder / "lambda"]
+        command += options
         done = subprocess.run(command, stdout=subprocess.DEVNULL)
         python = package.local_python()
         if done.returncode or python is None:
@@ -203,14 +233,21 @@ def published(folder: Path, chunks: int) -> Iterator[tuple[dict[str, dict[str, s
 
 
 def compared(
-    what: str, function: Function, stores: Mapping[str, Mapping[str, str]], question: str, rounds: int
+    what: str,
+    function: Function,
+    stores: Mapping[str, Mapping[str, str]],
+    question: str,
+    rounds: int,
+    thread: str | None = None,
 ) -> dict[str, float]:
     """Print the times of each kind of start, and return the worst ratio to the hello for each store.
 
     Args:
         question: asked and answered before the time is taken; "" for none.
+        thread: of which conversation it is.
     """
-    asked = ("POST", "/v1/chat", json.dumps({"query": question})) if question else None
+    body = {"query": question, **({"thread_id": thread} if thread else {})}
+    asked = ("POST", "/v1/chat", json.dumps(body)) if question else None
     cases = {"hello": ("awslambdaric", "hello.handler", {}, ("GET", "/v1/health", "") if question else None)} | {
         f"{store}, {runtime}": (runtime, HANDLER, settings, asked)
         for runtime in ("awslambdaric", "streaming")

@@ -194,6 +194,20 @@ def report(answers: Sequence[tuple[Answer, Answer]], check: Check, partial: Call
     return result
 
 
+def ends(answers: Sequence[tuple[Answer, Answer]], check: Check) -> list[tuple[str, bool]]:
+    """Return of each claim, true ones first, its flaw, "" without one, and whether it is lost or caught."""
+    whole = [one for pair in answers for one in pair]
+    weights = {site: Weights(whole, site) for site in {a.site for a in whole}}
+    found: list[tuple[str, bool]] = []
+    for answer in (*(honest for honest, _ in answers), *(flawed for _, flawed in answers)):
+        verified = check(answer.draft, answer.passages, weights[answer.site], answer.fold)
+        flawed = len(found) >= sum(unit.kind == "claim" for honest, _ in answers for unit in honest.units)
+        for unit, ids in outcomes(answer, verified):
+            if unit.flaw if flawed else unit.kind == "claim":
+                found.append((unit.flaw, not ids or (unit.flaw == "wrong_source" and ids <= unit.right)))
+    return found
+
+
 def outcomes(answer: Answer, verified: Verified) -> Iterator[tuple[Unit, frozenset[str]]]:
     """Yield each unit with the ids that cite most of its letters; none where most of them are without."""
     letters = [(char, span.citations) for span in verified.spans for char in span.text]

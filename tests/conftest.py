@@ -52,7 +52,7 @@ SLOW = (
     "ledger/test_postgres", "api/records/test_postgres",
     "indexing/test_history", "indexing/test_recovery", "indexing/test_races", "indexing/test_preview",
     "indexing/test_publish_policy",
-    "test_site_example.py", "test_sphinx_extension", "test_multilingual", "indexing/test_tuning",
+    "test_site_example.py", "test_release", "test_sphinx_extension", "test_multilingual", "indexing/test_tuning",
     "api/index/test_live_index",
     "embedding/test_bedrock", "api/generation/test_bedrock",
     "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",

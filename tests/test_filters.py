@@ -41,6 +41,12 @@ CHUNKS = [p.chunk for p in corpus(120)]
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+def stored(chunk: Chunk, field: str) -> list[Any]:
+    """Return the values of a field as a store has them: none of a field that is not stated."""
+    held = chunk.payload().get(field, [])
+    return held if isinstance(held, list) else [held]
+
+
 class Listed:
     """What `resolve` needs of a snapshot, over a list of chunks."""
 
@@ -48,8 +54,7 @@ class Listed:
         self._chunks = chunks
 
     def values(self, field: str) -> tuple[Any, ...]:
-        held = [getattr(chunk, field) for chunk in self._chunks]
-        return tuple(sorted({v for one in held for v in (one if isinstance(one, tuple) else [one])}))
+        return tuple(sorted({v for chunk in self._chunks for v in stored(chunk, field)}))
 
 
 def resolved(asked: Asked | None, chunks: Sequence[Chunk] = CHUNKS) -> Filter | None:
@@ -61,8 +66,7 @@ def kept(filters: Filter | None, chunk: Chunk) -> bool:
     if filters is None:
         return True
     if isinstance(filters, In):
-        held = getattr(chunk, filters.field)
-        return any(value in filters.values for value in (held if isinstance(held, tuple) else [held]))
+        return any(value in filters.values for value in stored(chunk, filters.field))
     return (all if isinstance(filters, And) else any)(kept(part, chunk) for part in filters.parts)
 
 
@@ -134,6 +138,10 @@ def test_several_dates_are_any_of_them() -> None:
         ({"version": {"$prefix": "2."}}, {"version": "2.0"}),
         ({"created_at": {"$gte": "2026-01-01", "$lt": "2027-01-01"}}, {"created_at": "2026-01-01"}),
         ({"chunk_index": {"$gte": 2, "$lt": 5}}, {"chunk_index": 2}),
+        ({"importance": {"$gte": 4}}, {"importance": 4}),
+        ({"topic": {"$prefix": "pricing"}}, {"topic": "pricing"}),
+        ({"entity": {"$contains": "uill"}}, {"entity": "quill"}),
+        ({"conversation_id": {"$prefix": "c-"}}, {"conversation_id": "c-1"}),
     ],
 )
 def test_a_range_leaves_more_than_one_value_and_not_all(filters: dict[str, Any], few: dict[str, Any]) -> None:
@@ -164,7 +172,10 @@ def test_the_made_filters_are_worth_asking() -> None:
 
 # What is refused
 
-KNOWN = "known are type, url, chapter_title, source_file_path, source_domain, content_type, tags, language, version,"
+KNOWN = (
+    "known are type, url, chapter_title, source_file_path, source_domain, content_type, tags, language, version, scope,"
+    " chunk_index, created_at, importance, topic, entity, conversation_id."
+)
 OF_TEXT = "$eq, $in, $prefix, $contains."
 OF_ORDER = "$eq, $in, $gt, $gte, $lt, $lte."
 DATES = "The filter on created_at needs dates, as 2026-01-31 or 2026-01-31T12:00:00Z."
@@ -179,7 +190,7 @@ NO_NUMBERS: list[object] = ["0", 1.0, True, None, [0, "1"], {"$gte": "1"}]
     [
         (None, "filters must be an object."),
         ([], "filters must be an object."),
-        ({"nope": "a"}, f"A filter names no known field; {KNOWN} scope, chunk_index, created_at."),
+        ({"nope": "a"}, f"A filter names no known field; {KNOWN}"),
         ({"born": 1}, "A filter names no known field;"),
         ({7: "a"}, "A filter names no known field;"),
         ({"$or": [{"$and": [{"nope": 1}]}]}, "A filter names no known field;"),
@@ -201,6 +212,9 @@ NO_NUMBERS: list[object] = ["0", 1.0, True, None, [0, "1"], {"$gte": "1"}]
         *(({"created_at": v}, DATES) for v in NO_DATES),
         *(({"type": v}, "The filter on type needs values of type str.") for v in NO_TEXTS),
         *(({"chunk_index": v}, "The filter on chunk_index needs values of type int.") for v in NO_NUMBERS),
+        *(({"importance": v}, "The filter on importance needs values of type int.") for v in NO_NUMBERS),
+        ({"topic": 7}, "The filter on topic needs values of type str."),
+        ({"entity": {"$gt": "a"}}, "The filter on entity takes no $gt, only $eq, $in, $prefix, $contains."),
     ],
 )
 def test_what_is_wrong_is_one_sentence(filters: object, said: str) -> None:

@@ -651,6 +651,12 @@ def test_answers_beside_the_pages_are_indexed_and_published_only_by_the_navigati
     faq = [c for c in site.chunks() if c.type == "faq"]
     assert [(c.source_file_path, c.url.endswith("/guide/brew/")) for c in faq] == [("knowledge/faq/tea.md", True)]
     assert site.heads()[0].pages == 3
+    site.configure({"documents": {"enable_faq": False}})
+    site.build("--strict")
+    assert not (site.root / "site/knowledge").exists()
+    assert {c.type for c in site.chunks()} == {"page"}
+    site.configure({"documents": {"faq_top_k": 11}})
+    assert "documents.faq_top_k must be a whole number from 1 to 10." in site.build(code=1)
 
 
 def test_a_persona_that_can_not_be_read_is_told(site: Site) -> None:

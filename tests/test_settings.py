@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.settings import DEFAULT_STORE, Settings
+from chapterverse.settings import DEFAULT_STORE, Settings, document_options
 
 
 def test_without_variables_everything_is_embedded() -> None:
@@ -25,7 +25,7 @@ def test_every_setting_has_a_variable_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "field", [f for f in fields(Settings) if f.metadata and "bool" not in str(f.type)], ids=lambda f: f.name
+    "field", [f for f in fields(Settings) if f.metadata and "str" in str(f.type)], ids=lambda f: f.name
 )
 def test_a_variable_sets_its_setting(field: object) -> None:
     name, variable = field.name, field.metadata["env"]  # type: ignore[attr-defined]
@@ -48,6 +48,51 @@ def test_switches(word: str, meant: bool) -> None:
 def test_a_switch_that_is_neither_on_nor_off(word: str) -> None:
     with pytest.raises(ConfigurationError, match="CHAPTERVERSE_PUBLISH is neither on nor off: set it to 1 or 0"):
         Settings.from_environment({"CHAPTERVERSE_PUBLISH": word})
+
+
+COUNTS = {"TURN_TOP_K": (4, 20), "FAQ_TOP_K": (2, 10), "MEMORY_TOP_K": (3, 20), "SUMMARY_TOP_K": (2, 10)}
+
+
+@pytest.mark.parametrize("kind", ["PERSONA", "FAQ", "MEMORY", "TURN", "SUMMARY"])
+def test_each_kind_of_document_has_a_switch_that_is_on(kind: str) -> None:
+    name = f"enable_{kind.lower()}"
+    assert getattr(Settings(), name) is True
+    off = Settings.from_environment({f"CHAPTERVERSE_ENABLE_{kind}": "off"})
+    assert getattr(off, name) is False
+    assert off.disabled_types == ({kind.lower()} & {"persona", "faq", "memory"})
+    with pytest.raises(ConfigurationError, match=f"CHAPTERVERSE_ENABLE_{kind} is neither on nor off"):
+        Settings.from_environment({f"CHAPTERVERSE_ENABLE_{kind}": "perhaps"})
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_count_has_its_range(name: str) -> None:
+    default, most = COUNTS[name]
+    field, variable = name.lower(), f"CHAPTERVERSE_{name}"
+    assert getattr(Settings(), field) == default
+    for value in (1, most):
+        assert getattr(Settings.from_environment({variable: f" {value}"}), field) == value
+    for bad in ("0", str(most + 1), "-1", "2.5", "two", "١", "1e1", "9" * 5000):
+        with pytest.raises(ConfigurationError, match=f"^{variable} must be a whole number from 1 to {most}\\.$"):
+            Settings.from_environment({variable: bad})
+    for worse in (0, most + 1, True, 2.0, "2"):
+        with pytest.raises(ConfigurationError, match=variable):
+            Settings().override(**{field: worse})
+
+
+def test_a_site_s_configuration_sets_the_same() -> None:
+    given = {"enable_faq": False, "memory_top_k": 20}
+    assert document_options(given) == given
+    for bad, sentence in (
+        ({"faq_top_k": 11}, "documents.faq_top_k must be a whole number from 1 to 10."),
+        ({"faq_top_k": True}, "documents.faq_top_k must be a whole number from 1 to 10."),
+        ({"enable_faq": 0}, "documents.enable_faq must be true or false."),
+        ({"enable_pages": True}, "There is no option 'enable_pages' of documents: use enable_persona, enable_faq,"),
+        ({7: 1}, "There is no option '7' of documents: use "),
+        (["faq"], "The option 'documents' must be a mapping, such as `faq_top_k: 3`."),
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            document_options(bad)
+        assert str(caught.value).startswith(sentence)
 
 
 def test_an_empty_variable_is_not_set() -> None:

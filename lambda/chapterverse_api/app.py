@@ -23,7 +23,18 @@ from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
 from chapterverse_api.http.guard.request_metrics import RequestMetrics
 from chapterverse_api.http.guard.threads import WorkerThreads
-from chapterverse_api.http.routes import Service, chat, completions, feedback, retrieve, schema, status, threads, widget
+from chapterverse_api.http.routes import (
+    Service,
+    chat,
+    completions,
+    feedback,
+    plans,
+    retrieve,
+    schema,
+    status,
+    threads,
+    widget,
+)
 from chapterverse_api.http.routes.site import StaticSite
 from chapterverse_api.index.addresses import host_of
 from chapterverse_api.observability import metrics
@@ -71,7 +82,7 @@ def create_app(
     _add_errors(app, provider)
     # No route for forgetting without a database; its address may be among the secrets.
     keeps = settings.records or settings.secrets_arn
-    for routes in (chat, completions, retrieve, feedback, schema, status, *([threads] if keeps else [])):
+    for routes in (chat, completions, plans, retrieve, feedback, schema, status, *([threads] if keeps else [])):
         # `include_router` would create each route again.
         app.router.routes.extend(routes.router.routes)
     if settings.mcp:

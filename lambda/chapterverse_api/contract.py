@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from typing import Annotated, Any, Literal
 
@@ -18,7 +19,8 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from chapterverse import __version__
-from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, VALUES, Asked, parse, version_of
+from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, NUMBERS, VALUES, Asked, parse, version_of
+from chapterverse.model import ENTITY
 from chapterverse.text import tokens
 
 Mode = Literal["rag", "selected_text"]
@@ -38,10 +40,18 @@ def _check_text(value: object) -> object:
     return value
 
 
+def _check_entity(value: object) -> object:
+    """Reject the name of an entity with one sentence; a pattern's message would show the pattern."""
+    if isinstance(value, str) and not re.search(ENTITY, value):
+        raise ValueError("must be 1 to 64 letters, digits, spaces and any of . _ -")
+    return value
+
+
 # Our validator comes last: it runs first anyway, and before the constraints it would hide them from OpenAPI.
 Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), BeforeValidator(_check_text)]
 SchemaName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
+Entity = Annotated[str, StringConstraints(pattern=ENTITY), BeforeValidator(_check_entity)]
 Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_check_text)]
 
 
@@ -112,12 +122,12 @@ def _values(kind: str, *operators: str) -> dict[str, Any]:
 
 def _levels(depth: int = 1) -> dict[str, Any]:
     """Return the JSON Schema of a filter, with each level of nesting written out."""
-    texts = "|".join(field for field in FIELDS if field not in ("chunk_index", "created_at"))
+    texts = "|".join(field for field in FIELDS if field not in NUMBERS and field != "created_at")
     order = ("$gt", "$gte", "$lt", "$lte")
     members = {
         f"^({texts})$": _values("string", "$prefix", "$contains"),
         "^created_at$": _values("string", *order),
-        "^chunk_index$": _values("integer", *order),
+        f"^({'|'.join(sorted(NUMBERS))})$": _values("integer", *order),
     }
     if depth < DEPTH:
         inner = {**_levels(depth + 1), "minProperties": 1}
@@ -128,9 +138,9 @@ def _levels(depth: int = 1) -> dict[str, Any]:
 _FILTERS = {
     **_levels(),
     "description": "Field to a value, to a list of values of which one must match, or to an object of operators that"
-    " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index and created_at, $prefix and"
-    " $contains on all others. A plain url is the beginning of an address. Fields together must all hold; $and and $or"
-    f" take lists of such objects. At most {DEPTH} levels, {CONDITIONS} conditions and {VALUES} values.",
+    " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index, importance and created_at,"
+    " $prefix and $contains on all others. A plain url is the beginning of an address. Fields together must all hold;"
+    f" $and and $or take lists of such objects. At most {DEPTH} levels, {CONDITIONS} conditions and {VALUES} values.",
     "examples": [
         {"tags": ["linux", "macos"], "created_at": {"$gte": "2026-01-01"}},
         {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},
@@ -166,6 +176,7 @@ class ChatQuery(RequestModel):
     filters: Filters = Field({}, validate_default=True)
     top_k: Annotated[int, Field(ge=1, le=20)] | None = None
     output: SchemaName | None = None
+    entity: Entity | None = None
 
     @property
     def docs_version(self) -> str | None:
@@ -292,8 +303,32 @@ class RetrievalRequest(RequestModel):
         return self
 
 
+class ChunkImage(ResponseModel):
+    """An image beside a chunk's text; `alt` is "" where the page has no text in its place."""
+
+    url: str
+    alt: str
+    title: str | None
+
+
+class ChunkTable(ResponseModel):
+    """A table of a chunk's text, or the part of a longer one that the chunk holds; cells are Markdown.
+
+    Attributes:
+        name: the table's caption, or else the heading of its section.
+    """
+
+    name: str | None
+    headers: list[str]
+    rows: list[list[str]]
+
+
 class RetrievedChunk(ResponseModel):
-    """A chunk with its calibrated score and the parts that it was made from."""
+    """A chunk with its calibrated score and the parts that it was made from.
+
+    Attributes:
+        structured_data: what the page states by JSON-LD: products, services, FAQs, instructions, its breadcrumb.
+    """
 
     chunk_id: str
     text: str
@@ -310,6 +345,9 @@ class RetrievedChunk(ResponseModel):
     content_type: str
     created_at: str | None
     tags: list[str]
+    images: list[ChunkImage]
+    tables: list[ChunkTable]
+    structured_data: list[dict[str, Any]]
     score: Annotated[float, Field(ge=0, le=1)]
     components: dict[str, float]
 
@@ -367,6 +405,18 @@ class Delta(Segment):
     """A whole segment of the answer, checked before it is sent. What was sent stays: the response holds the same."""
 
 
+class ToolUse(ResponseModel):
+    """A call of one of the site's tools.
+
+    Attributes:
+        id: that of the source that holds the result; that of none where it failed.
+    """
+
+    id: str
+    name: str
+    ok: bool
+
+
 class StreamError(ResponseModel):
     """Last event of a stream that failed."""
 
@@ -375,7 +425,7 @@ class StreamError(ResponseModel):
     retryable: bool
 
 
-Event = Meta | Delta | ChatResponse
+Event = Meta | Delta | ToolUse | ChatResponse
 #: The parts of one answer in order; the last is the whole `ChatResponse`.
 Events = Generator[Event, None, None]
 

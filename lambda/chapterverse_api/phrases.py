@@ -17,6 +17,7 @@ class Phrases:
         cut: ends an answer that reached its maximum length.
         more: states how much a quote leaves out of a list, a table or a paragraph, and links to its section.
         purpose: answers small talk, and questions about something else entirely.
+        curated: introduces an answer from the FAQ of the docs' authors.
     """
 
     unsure: str
@@ -26,6 +27,7 @@ class Phrases:
     cut: str
     more: str
     purpose: str
+    curated: str
 
 
 _PHRASES = {
@@ -37,6 +39,7 @@ _PHRASES = {
         "(The answer is cut off here: it reached its greatest length.)",
         "… {count} more in {place}",
         "I am here for questions about these docs, and answer in their own words: what would you like to know?",
+        "Answered by the docs' authors:",
     ),
     "de": Phrases(
         "Vielleicht beantwortet das diese Dokumentation nicht. Die nächste Stelle:",
@@ -46,6 +49,7 @@ _PHRASES = {
         "(Die Antwort bricht hier ab: Sie hat ihre größte Länge erreicht.)",
         "… {count} weitere in {place}",
         "Ich bin für Fragen zu dieser Dokumentation da und antworte mit ihren eigenen Worten: Was möchtest du wissen?",
+        "Von den Autoren der Dokumentation beantwortet:",
     ),
     "fr": Phrases(
         "Cette documentation n’y répond peut-être pas. Le passage le plus proche :",
@@ -55,6 +59,7 @@ _PHRASES = {
         "(La réponse s’arrête ici : elle a atteint sa longueur maximale.)",
         "… {count} de plus dans {place}",
         "Je réponds aux questions sur cette documentation, avec ses propres mots : que voulez-vous savoir ?",
+        "Réponse des auteurs de la documentation :",
     ),
     "es": Phrases(
         "Puede que esta documentación no lo responda. El pasaje más cercano:",
@@ -64,6 +69,7 @@ _PHRASES = {
         "(La respuesta se corta aquí: alcanzó su longitud máxima.)",
         "… {count} más en {place}",
         "Estoy aquí para preguntas sobre esta documentación y respondo con sus propias palabras: ¿qué quieres saber?",
+        "Respuesta de los autores de la documentación:",
     ),
     "it": Phrases(
         "Forse questa documentazione non risponde. Il passaggio più vicino:",
@@ -73,6 +79,7 @@ _PHRASES = {
         "(La risposta si interrompe qui: ha raggiunto la lunghezza massima.)",
         "… altri {count} in {place}",
         "Sono qui per le domande su questa documentazione e rispondo con le sue parole: che cosa vuoi sapere?",
+        "Risposta degli autori della documentazione:",
     ),
     "pt": Phrases(
         "Talvez esta documentação não responda a isso. O trecho mais próximo:",
@@ -82,6 +89,7 @@ _PHRASES = {
         "(A resposta termina aqui: atingiu o comprimento máximo.)",
         "… mais {count} em {place}",
         "Estou aqui para perguntas sobre esta documentação e respondo com as palavras dela: o que você quer saber?",
+        "Resposta dos autores da documentação:",
     ),
     "nl": Phrases(
         "Misschien beantwoordt deze documentatie dit niet. De dichtstbijzijnde passage:",
@@ -91,6 +99,7 @@ _PHRASES = {
         "(Het antwoord breekt hier af: het heeft zijn grootste lengte bereikt.)",
         "… nog {count} in {place}",
         "Ik ben er voor vragen over deze documentatie en antwoord in haar eigen woorden: wat wil je weten?",
+        "Beantwoord door de auteurs van de documentatie:",
     ),
     "pl": Phrases(
         "Być może tej odpowiedzi nie ma w dokumentacji. Najbliższy fragment:",
@@ -100,6 +109,7 @@ _PHRASES = {
         "(Odpowiedź urywa się tutaj: osiągnęła największą długość.)",
         "… jeszcze {count} w {place}",
         "Odpowiadam na pytania o tę dokumentację jej własnymi słowami: co chcesz wiedzieć?",
+        "Odpowiedź autorów dokumentacji:",
     ),
     "zh": Phrases(
         "这些文档可能没有答案。最接近的段落：",
@@ -109,6 +119,7 @@ _PHRASES = {
         "（回答在此截断：已达到最大长度。）",
         "… 还有 {count} 项，见 {place}",
         "我负责回答有关这些文档的问题，并引用其原文：您想了解什么？",
+        "文档作者的回答：",
     ),
     "ja": Phrases(
         "このドキュメントには答えがないかもしれません。最も近い箇所：",
@@ -118,6 +129,7 @@ _PHRASES = {
         "（回答はここで途切れています。長さの上限に達しました。）",
         "… 他 {count} 件：{place}",
         "このドキュメントについての質問に、その文章でお答えします。何を知りたいですか？",
+        "ドキュメントの著者による回答：",
     ),
     "ar": Phrases(
         "قد لا تجيب هذه الوثائق عن ذلك. أقرب مقطع:",
@@ -127,6 +139,7 @@ _PHRASES = {
         "(تنقطع الإجابة هنا: بلغت أقصى طول لها.)",
         "… {count} أخرى في {place}",
         "أنا هنا للأسئلة عن هذه الوثائق، وأجيب بكلماتها: ماذا تريد أن تعرف؟",
+        "إجابة مؤلفي الوثائق:",
     ),
 }
 

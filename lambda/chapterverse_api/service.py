@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from chapterverse.errors import ChapterVerseError
 from chapterverse.filters import all_of, readdressed, version_of
-from chapterverse.model import Head
+from chapterverse.model import Chunk, Head
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels, max_search_cost, max_turn_cost
@@ -17,6 +17,8 @@ from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import (
     ChatQuery,
+    ChunkImage,
+    ChunkTable,
     Events,
     Feedback,
     IndexStatus,
@@ -29,12 +31,19 @@ from chapterverse_api.contract import (
 from chapterverse_api.conversation import feedback
 from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ToolCaller
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress, search_progress
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.scope import global_scope
+from chapterverse_api.retrieval.scope import global_scope, without_types
 from chapterverse_api.retrieval.search import rerank, retrieve
+from chapterverse_api.validation import checked
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.planning import PlanRequest, PlanResponse
+    from chapterverse_api.answering.tool_use import TurnTools
+    from chapterverse_api.tools.site import SiteTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +51,13 @@ class Service:
     """Answers within the day's budget. Implements `chapterverse_api.http.routes.Service`."""
 
     resources: Resources
+    tools: SiteTools | None = None
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
         """Return the service that these settings describe. Raises as `Resources.open` does."""
-        return cls(Resources.open(settings))
+        resources = Resources.open(settings)
+        return cls(resources, _open_tools(resources) if settings.tools else None)
 
     @property
     def settings(self) -> Settings:
@@ -70,10 +81,30 @@ class Service:
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. See `pipeline.answer_query`."""
-        resources = self.resources
-        ceiling = max_turn_cost(query, resources.models.prices, keeps=resources.threads is not None)
-        with resources.budget.setting_aside(ceiling) as turn_budget:
-            yield from answer_query(query, resources, deadline=deadline, origins=origins, turn_budget=turn_budget)
+        resources, deadline = self.resources, deadline or Deadline()
+        keeps, tools = resources.threads is not None, self.turn_tools(deadline)
+        ceiling = max_turn_cost(query, resources.models.prices, keeps=keeps, tools=tools is not None)
+        with resources.budget.setting_aside(ceiling) as budget:
+            yield from answer_query(
+                query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools
+            )
+
+    def plan_step(self, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()) -> PlanResponse:
+        """Return a step of a plan; see `planning.respond`."""
+        # Loaded where somebody asks for a plan.
+        from chapterverse_api.answering.planning import respond
+
+        resources, tools = self.resources, self.turn_tools(deadline)
+        if request.query is None:
+            return respond(request, resources, deadline=deadline, tools=tools)
+        query = checked(query=request.query)
+        ceiling = max_turn_cost(query, resources.models.prices, keeps=False, tools=tools is not None, plan=True)
+        with resources.budget.setting_aside(ceiling) as budget:
+            return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
+
+    def turn_tools(self, deadline: Deadline) -> TurnTools | None:
+        """Return the tools that a turn may use; None where the site has none."""
+        return self.tools.of_turn(self, deadline) if self.tools else None
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse:
         """Return the best chunks, unexpanded.
@@ -88,7 +119,8 @@ class Service:
     def _retrieved(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
         resources, index = self.resources, self.resources.index
         snapshot = index.snapshot(version_of(request.filters))
-        filters = all_of(request.filters, *global_scope(request.filters, snapshot))
+        disabled = without_types(index.disabled_types, snapshot)
+        filters = all_of(request.filters, *disabled, *global_scope(request.filters, snapshot))
         where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
         with resources.budget.setting_aside(max_search_cost(request.query or "", resources.models.prices)) as budget:
             models = TurnModels.of(resources.models, budget)
@@ -153,6 +185,8 @@ class Service:
             sound = fits and index.intact(heads)
         degraded = ([] if heads and sound else ["index"]) + [part for part, c in models.circuits.items() if c.open]
         degraded += [] if self.resources.budget.level == "full" else ["budget"]
+        # A model that calls none leaves the site's tools unused.
+        degraded += ["tools"] if self.tools and not isinstance(models.generator, ToolCaller) else []
         degraded += ["records"] if self.threads and not self.threads.works else []
         return ServiceStatus(
             status="degraded" if degraded else "ok",
@@ -161,9 +195,20 @@ class Service:
                 "embedder": embedder,
                 "reranker": self.settings.reranker,
                 "generator": models.generator.name,
+                "checker": models.checker.name if models.checker else self.settings.checker,
             },
             degraded=degraded,
         )
+
+
+def _open_tools(resources: Resources) -> SiteTools:
+    # Other sites do without them.
+    from chapterverse_api.tools.site import SiteTools
+
+    if not isinstance(resources.models.generator, ToolCaller):
+        message = f"CHAPTERVERSE_TOOLS is set, but the generator {resources.models.generator.name} calls no tools."
+        log.event("error", turn_id=None, code="tools_not_offered", message=message)
+    return SiteTools.open(resources.settings)
 
 
 def _cosine(candidate: Candidate) -> float:
@@ -188,9 +233,27 @@ def _retrieved(candidate: Candidate, score: float, index: SiteIndex, head: Head)
         content_type=chunk.content_type,
         created_at=chunk.created_at or None,
         tags=list(chunk.tags),
+        images=[ChunkImage(url=i["url"], alt=i["alt"], title=i.get("title")) for i in chunk.images],
+        tables=_tables(chunk),
+        structured_data=[dict(one) for one in chunk.structured_data],
         score=round(score, 4),
         components={"rank": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
     )
+
+
+def _tables(chunk: Chunk) -> list[ChunkTable]:
+    # A chat doesn't need it.
+    from chapterverse.text.tables import tables
+
+    captions = dict(chunk.captions)
+    return [
+        ChunkTable(
+            name=captions.get(table.line) or chunk.section_heading,
+            headers=list(table.headers),
+            rows=[list(row) for row in table.rows],
+        )
+        for table in tables(chunk.text)
+    ]
 
 
 def _index_status(head: Head) -> IndexStatus:

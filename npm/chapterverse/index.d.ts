@@ -16,6 +16,8 @@ export interface Options {
   persona?: string;
   /** Folder of FAQ and memory files. */
   knowledge?: string;
+  /** Switches and counts of documents by type: `enable_faq`, `faq_top_k` … */
+  documents?: Record<string, boolean | number>;
   /** Name of the site's index; unset takes it from the site's address. */
   site?: string;
   /** Size that chunks are packed to, in cl100k tokens; the cap is 512. */

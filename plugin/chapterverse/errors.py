@@ -11,6 +11,7 @@
     │   ├── IndexMismatch       written by another embedder, or in a newer format
     │   ├── IndexLocked         another process is publishing, or won the race
     │   └── IndexCorrupt        files of the index are damaged
+    ├── FetchFailed             an address of another server was not fetched, or may not be
     └── ProviderError           a model service rejected a call, failed or took too long
         ├── KeyRefused          it doesn't know the key, which may have been replaced
         ├── TextTooLong         one text is over the model's own limit
@@ -82,6 +83,10 @@ class IndexLocked(IndexFault):
 
 class IndexCorrupt(IndexFault):
     """Files of the index are missing or damaged."""
+
+
+class FetchFailed(ChapterVerseError):
+    """An address of another server could not be fetched, or may not be."""
 
 
 class ProviderError(ChapterVerseError):

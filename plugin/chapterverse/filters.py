@@ -21,12 +21,17 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from chapterverse.errors import InputError
 
-#: Fields that filters may name; every store has an index for each.
+#: Fields that filters may name.
 FIELDS = (
     "type", "url", "chapter_title", "source_file_path", "source_domain", "content_type", "tags", "language", "version",
-    "scope", "chunk_index", "created_at",
+    "scope", "chunk_index", "created_at", "importance", "topic", "entity", "conversation_id",
 )  # fmt: skip
-_ADDRESS, _NUMBER, _DATE, _LIST = "url", "chunk_index", "created_at", "tags"
+#: Of these, whole numbers; those that only some documents have; and those that few filters name: each index makes a
+#: shard open about 5 ms later, so the embedded engine has none for these and looks at the points instead.
+NUMBERS = frozenset({"chunk_index", "importance"})
+OPTIONAL = frozenset({"topic", "entity", "conversation_id"})
+SELDOM = OPTIONAL | {"importance"}
+_ADDRESS, _DATE, _LIST = "url", "created_at", "tags"
 
 #: Most nested filters, conditions and values: far more than a reader needs, few enough for a store.
 DEPTH, CONDITIONS, VALUES = 5, 100, 1000
@@ -190,7 +195,7 @@ def _of_field(field: str, value: object) -> Asked:
 def _condition(field: str, name: object, operand: object) -> Asked:
     if name not in OPERATORS:
         raise _unknown_operator()
-    allowed = (*_EQUAL, *(_ORDER if field in (_NUMBER, _DATE) else _TEXT))
+    allowed = (*_EQUAL, *(_ORDER if field in NUMBERS or field == _DATE else _TEXT))
     if name not in allowed:
         raise InputError(f"The filter on {field} takes no {name}, only {', '.join(allowed)}.", field="filters")
     values = operand if name == "$in" else [operand]
@@ -214,7 +219,7 @@ def _made(field: str, name: str, values: Sequence[object]) -> Asked:
 
 def _operand(field: str, value: object) -> Any:
     operand = _instant(value) if field == _DATE else value
-    if type(operand) is not (datetime if field == _DATE else int if field == _NUMBER else str):
+    if type(operand) is not (datetime if field == _DATE else int if field in NUMBERS else str):
         raise _of_other_kind(field)
     return operand
 
@@ -238,8 +243,9 @@ def _resolved(tree: Asked, index: FieldValues) -> Filter:
     if isinstance(tree, Condition):
         values = index.values(tree.field)
         matching = tree.among(values)
-        # Every chunk has a value of a field that is not a list, and a list of thousands would slow the store down.
-        return EVERYTHING if len(matching) == len(values) and tree.field != _LIST else In(tree.field, matching)
+        # Every chunk has a value of most fields, and a list of thousands would slow the store down.
+        everywhere = tree.field != _LIST and tree.field not in OPTIONAL
+        return EVERYTHING if everywhere and len(matching) == len(values) else In(tree.field, matching)
     parts = tuple(_resolved(part, index) for part in tree.parts)
     return And(parts) if isinstance(tree, And) else Or(parts)
 
@@ -275,5 +281,5 @@ def _of_other_kind(field: str) -> InputError:
     if field == _DATE:
         return InputError(f"The filter on {field} needs dates, as 2026-01-31 or 2026-01-31T12:00:00Z.", field="filters")
     return InputError(
-        f"The filter on {field} needs values of type {'int' if field == _NUMBER else 'str'}.", field="filters"
+        f"The filter on {field} needs values of type {'int' if field in NUMBERS else 'str'}.", field="filters"
     )

@@ -1,8 +1,7 @@
 """The plugin for MkDocs and ProperDocs: collects pages during a build, indexes them after a clean one.
 
 `on_page_context` reads a page: there `page.content` has its cross-references resolved, but no theme around it and no
-changes by other plugins of that event. `on_shutdown` publishes the index, because `--strict` fails a build after
-`on_post_build`. A dirty or failed build publishes nothing.
+changes by other plugins of that event. `on_shutdown` publishes, because `--strict` fails a build after `on_post_build`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import html
 import os
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from mkdocs.config import config_options as c
 from mkdocs.config.base import Config, ConfigErrors, ConfigWarnings, ValidationError
@@ -53,6 +51,8 @@ class ChapterVerseConfig(Config):
     """The chat's name, language and tone; unset looks for `persona.md` in `docs_dir`, then beside this file."""
     knowledge = c.Optional(c.Type(str))
     """Folder with `persona`, `faq` and `memory`; unset looks for `knowledge` in `docs_dir`."""
+    documents = c.Type(dict, default={})
+    """Switches and counts of documents by type, see `settings.document_options`."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
     chunk_tokens = c.Type(int, default=256)
@@ -81,7 +81,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     _build: MkDocsConfig | None = None
     _preview: Preview | None = None
 
-    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
+    def on_startup(self, *, command: str, dirty: bool) -> None:
         self._serving, self._dirty = command == "serve", dirty
 
     def on_config(self, config: MkDocsConfig) -> None:
@@ -93,8 +93,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
         if config is not self._build:
             self._build = config
-            globs = self.config.exclude, self.config.include
-            self._pages = plugin_api.PageCollection.of(*globs, self._documents.entries)
+            self._pages = plugin_api.PageCollection.of(
+                self.config.exclude, self.config.include, self._documents.entries
+            )
             about = config.site_name, config.site_url or "", config.site_description or ""
             self._agents = AgentFiles.open(config.site_dir, self._agent_options, self._settings, *about)
             # Now, because `--strict` counts warnings until the site is written.
@@ -151,8 +152,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if self.config.enabled and not self._dirty:
             self._agents.finish().log(log)
         if self.config.enabled and self._preview is not None:
-            # In the background, because a writer wants the page at once.
-            self._preview.submit(partial(self._index, self._pages, config))
+            self._preview.submit(partial(self._index, self._pages, config))  # later: a writer wants the page at once
 
     def on_build_error(self, *, error: Exception) -> None:
         self._whole = False

@@ -34,6 +34,9 @@ PAGE, PERSONA, FAQ, MEMORY = "page", "persona", "faq", "memory"
 DOCUMENT_TYPES = (PAGE, PERSONA, FAQ, MEMORY, "turn", "summary")
 INDEX_TYPES = DOCUMENT_TYPES[:4]
 
+#: The name of an entity, such as an edition of the product, whose documents only a question that names it finds.
+ENTITY = r"^\w(?:[\w .-]{0,62}[\w.-])?$"
+
 #: The language of a persona's chunk, a private BCP 47 tag: a persona concerns answers in any language and adds no rules
 #: for reading questions.
 NO_LANGUAGE = "x-persona"
@@ -67,6 +70,7 @@ class Block:
         tail: last line of every piece: a fence's last line.
         parts: inner blocks of a container (admonition, tab, list item, definition …) in order; empty for a leaf. A
             container that doesn't fit is cut between its parts, with `head` before each piece.
+        caption: of a table; "" without one. It also stands before the table as a paragraph.
     """
 
     kind: BlockKind
@@ -74,6 +78,7 @@ class Block:
     head: str = ""
     tail: str = ""
     parts: tuple[Block, ...] = ()
+    caption: str = ""
 
 
 def join_blocks(blocks: Sequence[Block]) -> str:
@@ -88,6 +93,21 @@ def join_blocks(blocks: Sequence[Block]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """An image of a page that is no decoration.
+
+    Attributes:
+        src: its address as the page states it; relative ones start from the page.
+        alt: the text in its place, "" if it has none.
+        title: of its attribute, "" if it has none.
+    """
+
+    src: str
+    alt: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """The content under one rendered heading, up to the next one.
 
@@ -98,6 +118,7 @@ class Section:
         path: headings from the page title down to this one, inclusive.
         blocks: the content without the heading; empty if another heading follows at once.
         anchor_verified: the id was read from a built page, not computed from source.
+        images: those of its content, in order.
     """
 
     heading: str | None
@@ -106,6 +127,7 @@ class Section:
     path: tuple[str, ...]
     blocks: tuple[Block, ...] = ()
     anchor_verified: bool = True
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +141,7 @@ class Page:
         language: BCP 47 tag.
         created_at: ISO 8601 UTC, if the page states a date.
         facts: further fields of its chunks, which only documents beside the pages have.
+        structured_data: its JSON-LD, pruned (see `readers.structured_data`).
     """
 
     file_path: str
@@ -130,6 +153,7 @@ class Page:
     tags: tuple[str, ...] = ()
     created_at: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    structured_data: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +209,15 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The payload of one point. `payload()` is its stored form."""
+    """The payload of one point. `payload()` is its stored form.
+
+    Attributes:
+        images: those beside its text: `url`, `alt`, and `title` where it has one.
+        captions: of its tables: the first line of a table as the text has it, and the caption.
+        structured_data: the page's JSON-LD, the same in each of its chunks.
+        expansion: questions and keywords of a model, one a line, by which a search finds it (see `enrichment`). They
+            are in its vectors, and nobody is shown them.
+    """
 
     chunk_id: str
     embed_hash: str
@@ -213,17 +245,28 @@ class Chunk:
     entity: str = ""
     conversation_id: str = ""
     revision: str = ""
+    images: tuple[Mapping[str, str], ...] = ()
+    captions: tuple[tuple[str, str], ...] = ()
+    structured_data: tuple[Mapping[str, Any], ...] = ()
+    expansion: str = ""
 
     @property
     def embed_text(self) -> str:
-        """The text that is embedded and indexed: the heading path, then the chunk."""
+        """The heading path, then the text, as readers of the page may see them."""
         return embed_text(self.heading_path, self.text)
 
+    @property
+    def expanded_text(self) -> str:
+        """The text that is embedded and indexed: `embed_text`, then the expansion."""
+        return f"{self.embed_text}\n\n{self.expansion}" if self.expansion else self.embed_text
+
     def payload(self) -> dict[str, Any]:
-        """Return the JSON form for stores; `from_payload` is its inverse. Empty fields of knowledge are left out."""
+        """Return the JSON form for stores; `from_payload` is its inverse. Empty optional fields are left out."""
         values = ((name, getattr(self, name)) for name in self.__slots__)
         return {
-            name: list(value) if isinstance(value, tuple) else value
+            name: [list(item) if isinstance(item, tuple) else item for item in value]
+            if isinstance(value, tuple)
+            else value
             for name, value in values
             if value or name not in OPTIONAL_FIELDS
         }
@@ -233,7 +276,7 @@ class Chunk:
         known = _FIELDS.intersection(payload)
         values: dict[str, Any] = {k: payload[k] for k in known}
         for name in _LISTS & known:
-            values[name] = tuple(values[name])
+            values[name] = tuple(tuple(item) if isinstance(item, list) else item for item in values[name])
         return cls(**values)
 
     def stamped(self, now: str) -> Chunk:
@@ -242,11 +285,23 @@ class Chunk:
 
 
 _FIELDS = frozenset(Chunk.__slots__)
-#: Fields that only documents beside the pages have. They are absent when empty, so the export of a site without such
-#: documents does not depend on this list.
-OPTIONAL_FIELDS = frozenset({"topic", "specialist_name", "entity", "conversation_id", "revision"})
+#: Fields that only some chunks have, as those of documents beside the pages. They are absent when empty, so the export
+#: of a site without them does not depend on this list.
+OPTIONAL_FIELDS = frozenset(
+    {
+        "topic",
+        "specialist_name",
+        "entity",
+        "conversation_id",
+        "revision",
+        "images",
+        "captions",
+        "structured_data",
+        "expansion",
+    }
+)
 #: Tuple fields, which are lists in JSON.
-_LISTS = frozenset({"heading_path", "tags"})
+_LISTS = frozenset({"heading_path", "tags", "images", "captions", "structured_data"})
 
 
 def sound(text: str) -> str:

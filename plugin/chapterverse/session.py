@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from chapterverse.settings import Settings
 from chapterverse.store.protocols import Snapshot
@@ -59,8 +59,36 @@ class KeptThreads(Protocol):
         """Remove older rows of all threads; return the number of removed turns, summaries and ratings."""
         ...
 
+    def matched(self) -> frozenset[str]:
+        """Return the ids of the FAQ entries that answered in the last 30 days; see `knowledge.questions.entry_id`."""
+        ...
+
     def rated(self, limit: int) -> Sequence[KeptRating]:
         """Return readers' ratings, newest first."""
+        ...
+
+
+#: Gives the idf of each term of a text.
+Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
+
+
+class Enricher(Protocol):
+    """A language model of the service, and the check of citations. Safe to share between threads."""
+
+    def write(self, instructions: str, text: str, schema: Mapping[str, Any], tokens: int) -> str:
+        """Return the model's reply, of at most so many tokens, which should be JSON that fits the schema.
+
+        Raises:
+            ProviderError: the model could not be reached, refused, or broke off.
+        """
+        ...
+
+    def cost(self, read: int, written: int) -> float:
+        """Return the US dollars of so many tokens by the list price; an unknown model is the most expensive one."""
+        ...
+
+    def carries(self, question: str, path: Sequence[str], text: str, language: str, weigh: Weigh) -> bool:
+        """Return whether a section, as the source of an answer, carries what a question names."""
         ...
 
 
@@ -73,6 +101,10 @@ class Session(Protocol):
     @property
     def settings(self) -> Settings: ...
 
+    def enricher(self) -> Enricher:
+        """Return the settings' generator as the enricher of a build. Opens no index."""
+        ...
+
     @property
     def threads(self) -> KeptThreads | None:
         """Stored conversations, None without a database."""
@@ -84,6 +116,10 @@ class Session(Protocol):
 
     def answer(self, **fields: Any) -> dict[str, Any]:
         """Return a `ChatResponse` as JSON for the fields of a `ChatQuery`; fields that are None are left out."""
+        ...
+
+    def plan(self, **fields: Any) -> dict[str, Any]:
+        """Return a `PlanResponse` as JSON for the fields of a `PlanRequest`: a question, or a state and an input."""
         ...
 
     def trace(self, **fields: Any) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """Settings from the environment, with the same names in every part of the system.
 
 A flag or a line of mkdocs.yml overrides a variable. A secret comes only from the environment or from `secrets_arn`. A
-key alone never enables a provider; `embedder`, `reranker` and `generator` do.
+key alone never enables a provider; `embedder`, `reranker`, `generator` and `checker` do.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ _PULL_REQUEST = {
 #: Variables that are set only for pull requests.
 _PULL_REQUEST_NUMBER = ("CI_MERGE_REQUEST_IID", "CIRCLE_PULL_REQUEST", "VERCEL_GIT_PULL_REQUEST_ID")
 
+#: Names of variables with the secrets of the site's own tools begin so.
+TOOL_SECRETS = "CHAPTERVERSE_TOOL_"
+
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -37,6 +41,10 @@ def _secret(name: str) -> Any:
 
 def _setting(default: Any, name: str) -> Any:
     return field(default=default, metadata={"env": name})
+
+
+def _count(default: int, name: str, most: int) -> Any:
+    return field(default=default, metadata={"env": name, "most": most})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +67,8 @@ class Settings:
         endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
+        checker: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`: the second vote on citations.
+        enricher: `none`, `cohere:MODEL`, `openai:MODEL` or `bedrock:MODEL`, asked once a changed page.
         records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
@@ -74,7 +84,20 @@ class Settings:
             by name (see `chapterverse.net.aws.secrets`).
         qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
+        allow_private: servers of a private network that may be fetched from, plain HTTP included, as
+            "host:port,host:port"; every other fetch is over HTTPS and from a public address.
         mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
+        tools: file with the site's tools, YAML or JSON; empty offers models none.
+        tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.
+        enable_persona, enable_faq, enable_memory: whether these documents are indexed and used in answers.
+        enable_turn, enable_summary: whether earlier turns of a kept conversation, and its summary, are told to a model.
+        turn_top_k: most earlier turns, beside the latest, that an answer is made with; 1 to 20.
+        faq_top_k: most FAQ entries that an answer is made with; 1 to 10.
+        memory_top_k: most memories that an answer is made with; 1 to 20.
+        summary_top_k: most summaries that an answer is made with; 1 to 10. A conversation has one.
+
+    Raises:
+        ConfigurationError: a count is out of its range, or a switch is neither true nor false.
     """
 
     store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
@@ -90,11 +113,24 @@ class Settings:
     embedder: str = _setting("none", "CHAPTERVERSE_EMBEDDER")
     reranker: str = _setting("none", "CHAPTERVERSE_RERANKER")
     generator: str = _setting("extractive", "CHAPTERVERSE_GENERATOR")
+    checker: str = _setting("words", "CHAPTERVERSE_CHECKER")
+    enricher: str = _setting("none", "CHAPTERVERSE_ENRICHER")
     records: str = _secret("CHAPTERVERSE_RECORDS")
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
+    allow_private: str = _setting("", "CHAPTERVERSE_ALLOW_PRIVATE")
     mcp: bool = _setting(False, "CHAPTERVERSE_MCP")
+    enable_persona: bool = _setting(True, "CHAPTERVERSE_ENABLE_PERSONA")
+    enable_faq: bool = _setting(True, "CHAPTERVERSE_ENABLE_FAQ")
+    enable_memory: bool = _setting(True, "CHAPTERVERSE_ENABLE_MEMORY")
+    enable_turn: bool = _setting(True, "CHAPTERVERSE_ENABLE_TURN")
+    enable_summary: bool = _setting(True, "CHAPTERVERSE_ENABLE_SUMMARY")
+    turn_top_k: int = _count(4, "CHAPTERVERSE_TURN_TOP_K", 20)
+    faq_top_k: int = _count(2, "CHAPTERVERSE_FAQ_TOP_K", 10)
+    memory_top_k: int = _count(3, "CHAPTERVERSE_MEMORY_TOP_K", 20)
+    summary_top_k: int = _count(2, "CHAPTERVERSE_SUMMARY_TOP_K", 10)
+    tools: str = _setting("", "CHAPTERVERSE_TOOLS")
     limiter: str = _setting("memory", "CHAPTERVERSE_LIMITER")
     rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
     daily_budget_usd: str = _setting("5", "CHAPTERVERSE_DAILY_BUDGET_USD")
@@ -113,6 +149,20 @@ class Settings:
     preview_store: str = _setting("", "CHAPTERVERSE_PREVIEW_STORE")
     pull_request: bool = False
     preview_of: str = ""
+    tool_secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            if most := f.metadata.get("most"):
+                value = getattr(self, f.name)
+                if type(value) is not int or not 1 <= value <= most:
+                    raise ConfigurationError(f"{f.metadata['env']} must be a whole number from 1 to {most}.")
+
+    @property
+    def disabled_types(self) -> frozenset[str]:
+        """The types of the index's documents that are neither indexed nor used."""
+        switches = {"persona": self.enable_persona, "faq": self.enable_faq, "memory": self.enable_memory}
+        return frozenset(kind for kind, on in switches.items() if not on)
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -128,13 +178,15 @@ class Settings:
     @property
     def secrets(self) -> dict[str, str]:
         """Every secret that is set, by variable."""
-        values = {name: str(getattr(self, field)) for name, field in secret_fields().items()}
+        values = {name: str(getattr(self, field)) for name, field in secret_fields().items()} | dict(self.tool_secrets)
         return {name: value for name, value in values.items() if value}
 
     def with_secrets(self, secrets: Mapping[str, str]) -> Settings:
         """Return a copy with these secrets, by variable, where none is set yet."""
         missing = {field: secrets.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
-        return self.override(**missing)._for_pull_request()
+        tools = {name: value for name, value in secrets.items() if name.startswith(TOOL_SECRETS)}
+        merged = tuple(sorted({**tools, **dict(self.tool_secrets)}.items()))
+        return self.override(**missing, tool_secrets=merged)._for_pull_request()
 
     def resolved(self, root: Path) -> Settings:
         """Return the settings with relative paths resolved against `root` instead of the working directory."""
@@ -153,15 +205,16 @@ class Settings:
         """Read the variables, then apply `overrides` that are not None.
 
         Raises:
-            ConfigurationError: a switch is neither true nor false.
+            ConfigurationError: a switch is neither true nor false, or a count is out of its range.
         """
         env = os.environ if environ is None else environ
-        values: dict[str, Any] = {"pull_request": _is_pull_request(env)}
+        tool_secrets = tuple(sorted((n, v) for n, v in env.items() if n.startswith(TOOL_SECRETS) and v))
+        values: dict[str, Any] = {"pull_request": _is_pull_request(env), "tool_secrets": tool_secrets}
         for f in (f for f in fields(cls) if f.metadata):
             raw = env.get(f.metadata["env"])
             # CI systems set an empty variable for "not set".
             if raw:
-                values[f.name] = _switch(f.metadata["env"], raw) if "bool" in str(f.type) else raw
+                values[f.name] = _parsed(f, raw)
         return cls(**values).override(**overrides)._for_pull_request()
 
     def _for_pull_request(self) -> Settings:
@@ -182,6 +235,33 @@ def _is_pull_request(env: Mapping[str, str]) -> bool:
     return any(env.get(name) in values for name, values in _PULL_REQUEST.items()) or any(
         env.get(name) for name in _PULL_REQUEST_NUMBER
     )
+
+
+def document_options(given: object) -> dict[str, Any]:
+    """Return the settings of documents that a site's configuration makes: `enable_…` and `…_top_k`, by name.
+
+    Raises:
+        ConfigurationError: there is no such option, or it has an invalid value.
+    """
+    known = {f.name: f for f in fields(Settings) if f.name.startswith("enable_") or "most" in f.metadata}
+    if not isinstance(given, Mapping):
+        raise ConfigurationError("The option 'documents' must be a mapping, such as `faq_top_k: 3`.")
+    for name, value in given.items():
+        if name not in known:
+            raise ConfigurationError(f"There is no option {str(name)[:60]!a} of documents: use {', '.join(known)}.")
+        most = known[name].metadata.get("most")
+        if most is None and not isinstance(value, bool):
+            raise ConfigurationError(f"documents.{name} must be true or false.")
+        if most is not None and (type(value) is not int or not 1 <= value <= most):
+            raise ConfigurationError(f"documents.{name} must be a whole number from 1 to {most}.")
+    return dict(given)
+
+
+def _parsed(setting: Field[Any], raw: str) -> Any:
+    if "bool" in str(setting.type):
+        return _switch(setting.metadata["env"], raw)
+    # What is no number is out of range.
+    return (int(raw) if re.fullmatch(r" *[0-9]{1,9} *", raw) else 0) if "most" in setting.metadata else raw
 
 
 def _switch(name: str, raw: str) -> bool:

@@ -25,7 +25,7 @@ from chapterverse_api.answering.models import Models
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, dump
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
 from chapterverse_api.generation import Generator, open_generator
 from chapterverse_api.retrieval.rerankers import Reranker as Ranks
 from chapterverse_api.service import Service
@@ -213,7 +213,8 @@ def ask(service: Service, query: str | None = None, **fields: object) -> ChatRes
 
 def whole(events: Events) -> ChatResponse:
     """Return the last event of an answer, after checking what holds of every answer."""
-    first, *drafted, last = events
+    first, *between, last = events
+    drafted = [event for event in between if not isinstance(event, ToolUse)]
     assert isinstance(first, Meta)
     assert isinstance(last, ChatResponse)
     assert all(isinstance(event, Delta) for event in drafted)

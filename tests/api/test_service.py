@@ -118,7 +118,7 @@ def test_answer_is_a_chat_response_as_json(service: Service) -> None:
 def test_status_tells_what_is_served(service: Service) -> None:
     status = service.status()
     assert (status.status, status.degraded) == ("ok", [])
-    assert status.models == {"embedder": "none", "reranker": "none", "generator": "extractive"}
+    assert status.models == {"embedder": "none", "reranker": "none", "generator": "extractive", "checker": "words"}
     (index,) = status.indexes
     assert (index.site, index.version, index.generation, index.pages) == ("quill", "", 1, 6)
 

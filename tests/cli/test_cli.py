@@ -158,7 +158,7 @@ def test_help_names_every_command_and_where_to_start(indexed: Shell, arguments: 
             ],
         ),
         ("search", ["--questions", "--top-k", "--filter", "--json"]),
-        ("ask", ["--selected-text", "--page-url", "--json"]),
+        ("ask", ["--selected-text", "--page-url", "--plan", "--json"]),
         ("trace", ["--page-url", "--history", "--json"]),
         ("serve", ["--host", "--port", "--site-dir"]),
         ("status", ["--base-url", "--ledger", "--json"]),
@@ -168,6 +168,36 @@ def test_help_of_a_command_explains_each_option(indexed: Shell, name: str, optio
     text = indexed.run(name, "--help").stdout
     for option in [*options, "--store", "--site", "--docs-version"]:
         assert re.search(rf"^  {option}\b[^\n]*\s+[A-Z]\w", text, re.MULTILINE), option
+
+
+def test_a_plan_is_a_pages_own_steps(shell: Shell) -> None:
+    steps = "<ol><li>Boil the water.</li><li>Wait four minutes for black tea.</li></ol>"
+    shell.write("black/index.html", "Black tea", f'<h2 id="brew">Brewing black tea</h2>{steps}')
+    shell.run("index", "site")
+    asked = ("ask", "How do I brew black tea?", "--plan")
+    reply = shell.json(*asked)
+    assert (reply["planned_by"], reply["step"]["text"]) == ("page", "Boil the water.")
+    printed = shell.run(*asked).stdout
+    assert "1. Boil the water. [1]\n" in printed
+    assert "2. Wait four minutes for black tea. [1]\n" in printed
+    assert "Traceback" not in shell.run("ask", "capital of Mongolia", "--plan").stdout
+    assert "neither" in shell.run("ask", "tea", "--plan", "--schema", "tasks", code=2).stderr
+
+
+@pytest.mark.slow
+def test_a_reader_goes_through_a_plan_on_a_terminal(shell: Shell) -> None:
+    steps = "<ol><li>Boil the water.</li><li>Wait four minutes for black tea.</li></ol>"
+    shell.write("black/index.html", "Black tea", f'<h2 id="brew">Brewing black tea</h2>{steps}')
+    shell.run("index", "site")
+    ours, theirs = pty.openpty()
+    os.write(ours, b"\n\n")
+    asked = command("ask", "How do I brew black tea?", "--plan")
+    done = subprocess.run(asked, cwd=shell.root, env=clean(), stdin=theirs, capture_output=True, text=True, timeout=120)
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    first, second, source = (done.stdout.index(text) for text in ("1. Boil", "2. Wait", "[1] Black tea"))
+    assert first < second < source
 
 
 def test_version(indexed: Shell) -> None:
@@ -380,6 +410,28 @@ def test_status_against_a_site(shell: Shell) -> None:
         "index.html": "Indexed", "new/index.html": "Unindexed",
         "clean/index.html": "Stale", "brew/index.html": "Removed",
     }  # fmt: skip
+
+
+def test_status_against_a_folder_of_markdown(shell: Shell) -> None:
+    docs = shell.root / "docs"
+    docs.mkdir()
+    for name in ("brew", "clean", "pour"):
+        (docs / f"{name}.md").write_text(f"# {name}\n\nAll about how to {name} tea.\n")
+    faq = docs / "knowledge" / "faq"
+    faq.mkdir(parents=True)
+    (faq / "lime.md").write_text("# Lime\n\n## How do I get rid of lime?\n\nWith lemon.\n")
+    shell.run("index", "docs", "--source", "--base-url", BASE)
+    (docs / "brew.md").unlink()
+    (docs / "clean.md").write_text("# Clean\n\nLemon dissolves lime.\n")
+    (docs / "new.md").write_text("# New\n\nNew.\n")
+    expected = {
+        "brew.md": "Removed", "clean.md": "Stale", "knowledge/faq/lime.md": "Indexed", "new.md": "Unindexed",
+        "pour.md": "Indexed",
+    }  # fmt: skip
+    for flags in (["--source"], []):
+        assert {f["file_path"]: f["state"] for f in shell.json("status", "docs", *flags)["files"]} == expected
+    github = shell.json("status", "docs", "--source", "--slugs", "github")["files"]
+    assert next(f["state"] for f in github if f["file_path"] == "pour.md") == "Stale"
 
 
 @pytest.mark.parametrize(

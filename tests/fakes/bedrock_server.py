@@ -1,5 +1,6 @@
 """A `bedrock-runtime` on loopback: Cohere's models by `InvokeModel`, as the user guide and Cohere's SDK say, and
-language models by `Converse` and `ConverseStream`, as the API reference says, in the event stream's own binary frames.
+language models by `Converse` and `ConverseStream`, as the API reference says, in the event stream's own binary frames;
+and guardrails by `ApplyGuardrail`, with the limits of contextual grounding in the user guide.
 
 AWS_ENDPOINT_URL leads boto3 here. Signatures are asked for and not verified.
 """
@@ -11,7 +12,7 @@ import re
 import struct
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -125,6 +126,33 @@ class OutputConfig(BaseModel):
     textFormat: OutputFormat | None = None  # noqa: N815 the service names it
 
 
+class ToolInputSchema(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    # A field by the name would hide one of pydantic's.
+    document: Annotated[dict[str, Any], Field(alias="json")]
+
+
+class ToolSpecification(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    description: Annotated[str, Field(min_length=1)]
+    inputSchema: ToolInputSchema  # noqa: N815 the service names it
+
+
+class Tool(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    toolSpec: ToolSpecification  # noqa: N815 the service names it
+
+
+class ToolConfiguration(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tools: Annotated[list[Tool], Field(min_length=1)]
+
+
 class ConverseRequest(BaseModel):
     """Body of `Converse`, for texts."""
 
@@ -134,6 +162,36 @@ class ConverseRequest(BaseModel):
     system: list[Text] = []
     inferenceConfig: InferenceConfig = InferenceConfig()  # noqa: N815
     outputConfig: OutputConfig | None = None  # noqa: N815
+    toolConfig: ToolConfiguration | None = None  # noqa: N815
+
+
+class GuardrailText(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    text: Annotated[str, Field(min_length=1)]
+    qualifiers: list[Literal["grounding_source", "query", "guard_content"]] = []
+
+
+class GuardrailContent(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    text: GuardrailText
+
+
+class GuardrailRequest(BaseModel):
+    """Body of `ApplyGuardrail`, for texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    source: Literal["INPUT", "OUTPUT"]
+    content: Annotated[list[GuardrailContent], Field(min_length=1)]
+
+    def texts(self, qualifier: str) -> str:
+        return " ".join(c.text.text for c in self.content if qualifier in c.text.qualifiers)
+
+
+#: Characters that contextual grounding takes of each text.
+_MOST_CHARACTERS = {"grounding_source": 100_000, "query": 1_000, "guard_content": 5_000}
 
 
 class BedrockServer(LoopbackServer):
@@ -141,19 +199,25 @@ class BedrockServer(LoopbackServer):
 
     Attributes:
         scripts: a language model's answers to the next conversations.
+        calls: what it calls in the next conversations with tools; nothing where none is left.
         stop: the stop reason.
         thoughts: billed reasoning tokens before each answer.
+        grounding: how grounded a claim is in a document, 0 to 1, for the guardrail "abc123"; its threshold is .7.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.scripts: deque[Script] = deque()
+        self.calls: deque[Iterable[tuple[str, Any]]] = deque()
         self.stop = "end_turn"
         self.thoughts = 0
+        self.grounding: Callable[[str, str], float] = lambda document, claim: 0.9
 
     def answer(self, request: Request) -> Answer:
         if not request.headers.get("authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
             raise Refusal(403, "missing authentication token", "MissingAuthenticationTokenException")
+        if guardrail := re.fullmatch(r"/guardrail/([^/]+)/version/([^/]+)/apply", request.path):
+            return Answer(200, self._apply(unquote(guardrail[1]), guardrail[2], request.body))
         path = re.fullmatch(r"/model/([^/]+)/(invoke|converse|converse-stream)", request.path)
         if path is None:
             raise Refusal(404, "unknown operation", "UnknownOperationException")
@@ -164,8 +228,40 @@ class BedrockServer(LoopbackServer):
         body, count = serve(model, request.body)
         return Answer(200, body, {"x-amzn-bedrock-input-token-count": str(count)})
 
+    def _apply(self, name: str, version: str, body: Any) -> dict[str, Any]:
+        if name.rpartition("/")[2] != "abc123" or version not in {"DRAFT", "2"}:
+            raise Refusal(404, "The guardrail identifier or version provided in the request does not exist.")
+        request = GuardrailRequest.model_validate(body)
+        asked = {qualifier: request.texts(qualifier) for qualifier in _MOST_CHARACTERS}
+        if request.source != "OUTPUT" or not all(asked.values()):
+            raise Refusal(400, "Contextual grounding needs a source, a query and content to guard.")
+        if any(len(text) > _MOST_CHARACTERS[qualifier] for qualifier, text in asked.items()):
+            raise Refusal(400, "The text is longer than contextual grounding takes.")
+        score = self.grounding(asked["grounding_source"], asked["guard_content"])
+        scores = {"GROUNDING": score, "RELEVANCE": 0.1}
+        filters = [
+            {"type": kind, "threshold": 0.7, "score": found, "action": "BLOCKED" if found < 0.7 else "NONE"}
+            for kind, found in scores.items()
+        ]
+        units = sum(-(-len(text) // 1000) for text in asked.values())
+        return {
+            "usage": {
+                "topicPolicyUnits": 0,
+                "contentPolicyUnits": 0,
+                "wordPolicyUnits": 0,
+                "sensitiveInformationPolicyUnits": 0,
+                "sensitiveInformationPolicyFreeUnits": 0,
+                "contextualGroundingPolicyUnits": units,
+            },
+            "action": "GUARDRAIL_INTERVENED",
+            "outputs": [{"text": "Sorry, the model cannot answer this question."}],
+            "assessments": [{"contextualGroundingPolicy": {"filters": filters}}],
+        }
+
     def _converse(self, model: str, operation: str, request: ConverseRequest) -> Answer:
         _check(re.sub(r"^(arn:.*/)?((us|eu|apac|global)\.)?", "", model), request)
+        if request.toolConfig:
+            return Answer(200, _called(self.calls.popleft() if self.calls else ()))
         script = self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
         if operation == "converse-stream":
             return Answer(200, self._stream(script), {"Content-Type": "application/vnd.amazon.eventstream"})
@@ -222,10 +318,23 @@ def _check(model: str, request: ConverseRequest) -> None:
     roles = [message.role for message in request.messages]
     if roles[0] != "user" or any(a == b for a, b in pairwise(roles)):
         raise Refusal(400, "A conversation must alternate between user and assistant roles and start with a user.")
+    if request.toolConfig and model == "example.decided-v1:0":
+        raise Refusal(400, "This model doesn't support tool use.")
     if request.outputConfig and not model.startswith("anthropic."):
         raise Refusal(400, "This model does not support structured output.")
     if request.inferenceConfig.temperature is not None and not _SPEAKERS[model]:
         raise Refusal(400, "`temperature` is deprecated for this model.")
+
+
+def _called(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    used = [
+        {"toolUse": {"toolUseId": f"tooluse_{n}", "name": name, "input": arguments}}
+        for n, (name, arguments) in enumerate(calls)
+    ]
+    usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+    message = {"role": "assistant", "content": used or [{"text": "NONE"}]}
+    reason = "tool_use" if used else "end_turn"
+    return {"output": {"message": message}, "stopReason": reason, "usage": usage, "metrics": {"latencyMs": 1}}
 
 
 def _embed(model: str, body: Any) -> tuple[dict[str, Any], int]:

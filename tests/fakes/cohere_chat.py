@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -64,8 +64,23 @@ class _ResponseFormat(_Part):
     json_schema: dict[str, Any] | None = None
 
 
+class _Function(_Part):
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
+    description: str
+    parameters: dict[str, Any]
+
+
+class _Tool(_Part):
+    """`ToolV2`."""
+
+    type: Literal["function"]
+    function: _Function
+
+
 class ChatRequest(_Part):
-    """Body of `POST /v2/chat` as documented, without tools."""
+    """Body of `POST /v2/chat` as documented, without the results of tools."""
+
+    tools: Annotated[list[_Tool], Field(min_length=1)] | None = None
 
     model: str
     messages: Annotated[list[Message], Field(min_length=1)]
@@ -180,6 +195,22 @@ def whole(reply: ChatReply) -> dict[str, Any]:
     if reply.cited:
         message["citations"] = reply.citations
     return {"id": "fake", "finish_reason": reply.finish, "message": message, "usage": _USAGE}
+
+
+def called(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the body of a reply that calls tools, or says that it needs none."""
+    listed = [
+        {
+            "id": f"{name}_{n}",
+            "type": "function",
+            "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
+        }
+        for n, (name, given) in enumerate(calls)
+    ]
+    if not listed:
+        return whole(ChatReply("NONE"))
+    message = {"role": "assistant", "tool_plan": "I will look it up.", "tool_calls": listed}
+    return {"id": "fake", "finish_reason": "TOOL_CALL", "message": message, "usage": _USAGE}
 
 
 def streamed(reply: ChatReply) -> Iterator[bytes]:

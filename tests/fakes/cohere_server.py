@@ -7,13 +7,13 @@ doesn't have. A further endpoint is one more entry of `_ENDPOINTS`; the chat, wh
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fakes.bags import first_tokens, tokens, typed_vector
-from fakes.cohere_chat import NO_VALID_RESPONSE, ChatReply, ChatRequest, quoting, streamed, whole
+from fakes.cohere_chat import NO_VALID_RESPONSE, ChatReply, ChatRequest, called, quoting, streamed, whole
 from fakes.loopback import Answer, Fault, LoopbackServer, Refusal, Request
 from fakes.rankings import results
 
@@ -66,12 +66,14 @@ class CohereServer(LoopbackServer):
     Attributes:
         limits: headers of good replies, as for a trial key.
         replies: the chat's next replies; without one it quotes the first document.
+        calls: what the model calls in the next chats with tools; nothing where none is left.
     """
 
     def __init__(self, limits: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self.limits = limits or {}
         self.replies: deque[ChatReply] = deque()
+        self.calls: deque[Iterable[tuple[str, Any]]] = deque()
 
     def say(self, *replies: ChatReply) -> None:
         """Queue the chat's replies to the next requests."""
@@ -92,6 +94,8 @@ class CohereServer(LoopbackServer):
         return Answer(refusal.status, {**body, "id": "fake", "message": str(refusal)})
 
     def _chat(self, request: ChatRequest) -> Answer:
+        if request.tools:
+            return Answer(200, called(self.calls.popleft() if self.calls else ()), self.limits)
         reply = self.replies.popleft() if self.replies else quoting(request)
         if request.stream:
             return Answer(200, streamed(reply), {"Content-Type": "text/event-stream", **self.limits})

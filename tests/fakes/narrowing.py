@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from chapterverse.filters import FIELDS
+from chapterverse.filters import FIELDS, NUMBERS, OPTIONAL
 from chapterverse.model import Chunk, Point
 from fakes.docs import point, prose
 
@@ -52,6 +52,10 @@ def corpus(size: int) -> list[Point]:
             "scope": chance.choice(["global", "entity:quill"]),
             "chunk_index": chance.randrange(12),
             "created_at": chance.choice(DATES),
+            "importance": chance.randint(1, 5),
+            "topic": chance.choice(["", "pricing", "pricing/eu", "größe"]),
+            "entity": chance.choice(["", "quill", "Quill Inc."]),
+            "conversation_id": chance.choice(["", "c-1", "c-2"]),
         }
         made.append(point(f"n{i}", f"chunk {prose(i, 5)}", **fields))
     return made
@@ -93,7 +97,9 @@ def _wanted(chance: random.Random, field: str, chunks: Sequence[Chunk]) -> Any:
 
 def _value(chance: random.Random, field: str, chunks: Sequence[Chunk]) -> Any:
     if chance.random() < 0.1:
-        return {"chunk_index": 2**70, "created_at": "2026-01-01"}.get(field, chance.choice(["\ud800", "nowhere"]))
+        return {"chunk_index": 2**70, "importance": 2**70, "created_at": "2026-01-01"}.get(
+            field, chance.choice(["\ud800", "nowhere"])
+        )
     if field == "created_at":
         return chance.choice([date for date in DATES if _instant(date)])
     if field == "tags":
@@ -102,7 +108,7 @@ def _value(chance: random.Random, field: str, chunks: Sequence[Chunk]) -> Any:
 
 
 def _ordered(field: str) -> bool:
-    return field in {"chunk_index", "created_at"}
+    return field in NUMBERS or field == "created_at"
 
 
 def _part(name: str, value: Any, chunk: Chunk) -> bool:
@@ -111,6 +117,8 @@ def _part(name: str, value: Any, chunk: Chunk) -> bool:
     if name == "$or":
         return any(meets(group, chunk) for group in value)
     held = getattr(chunk, name)
+    if name in OPTIONAL and not held:
+        return False
     if name == "url" and not isinstance(value, dict):
         return any(chunk.url.startswith(address) for address in (value if isinstance(value, list) else [value]))
     conditions = value if isinstance(value, dict) else {"$in" if isinstance(value, list) else "$eq": value}

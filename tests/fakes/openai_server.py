@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal
@@ -50,12 +51,17 @@ _CHAT_MODELS: dict[str, dict[str, str]] = {
         "temperature": "Only the default (1) value is supported.",
     },
     "local-model": {},
+    "bespoke-minicheck": {},
     "strict-model": {"max_completion_tokens": "Extra inputs are not permitted."},
     "old-model": {
         "stream_options": "Extra inputs are not permitted.",
         "response_format": "Extra inputs are not permitted.",
+        "tools": "This model does not support tools.",
     },
 }
+
+#: The prompt template of https://ollama.com/library/bespoke-minicheck; a claim is one sentence.
+_CHECKED = re.compile(r"Document: (.*)\nClaim: ([^\n]+)", re.DOTALL)
 
 #: What a model says, piece by piece; something to call stands for what happens between two pieces.
 Script = Iterable[str | Callable[[], object]]
@@ -95,6 +101,25 @@ class ResponseFormat(BaseModel):
     json_schema: JsonSchema
 
 
+class Function(BaseModel):
+    """`FunctionObject`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    description: str
+    parameters: dict[str, Any]
+
+
+class Tool(BaseModel):
+    """`ChatCompletionTool`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["function"]
+    function: Function
+
+
 class ChatRequest(BaseModel):
     """`CreateChatCompletionRequest` of the API's published description, for texts."""
 
@@ -108,6 +133,11 @@ class ChatRequest(BaseModel):
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     response_format: ResponseFormat | None = None
+    tools: Annotated[list[Tool], Field(min_length=1, max_length=128)] | None = None
+
+
+#: What a model calls: names and arguments, which may be no JSON.
+Calls = Iterable[tuple[str, Any]]
 
 
 class OpenAIServer(LoopbackServer):
@@ -115,9 +145,11 @@ class OpenAIServer(LoopbackServer):
 
     Attributes:
         scripts: the model's answers to the next chats.
+        calls: what the model calls in the next chats with tools; nothing where none is left.
         finish: the finish reason.
         thoughts: billed reasoning tokens before each answer.
         streams: whether a chat is streamed on request.
+        verdict: what `bespoke-minicheck` says of a document and a claim.
 
     Args:
         key: the required key; empty for a local server without one.
@@ -128,9 +160,11 @@ class OpenAIServer(LoopbackServer):
     def __init__(self, key: str = KEY, *, cuts: bool = False, most: int = 2048) -> None:
         super().__init__()
         self.scripts: deque[Script] = deque()
+        self.calls: deque[Calls] = deque()
         self.finish = "stop"
         self.thoughts = 0
         self.streams = True
+        self.verdict: Callable[[str, str], str] = lambda document, claim: "Yes"
         self._key = key
         self._cuts = cuts
         self._most = most
@@ -155,7 +189,9 @@ class OpenAIServer(LoopbackServer):
         for name, reason in _CHAT_MODELS[request.model].items():
             if name in request.model_fields_set:
                 raise Refusal(400, f"Unsupported parameter: '{name}' is not supported with this model. {reason}")
-        script = self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
+        if request.tools:
+            return self._called(self.calls.popleft() if self.calls else ())
+        script = self._script(request)
         if request.stream and self.streams:
             return self._stream(
                 script, counts=request.stream_options is not None and request.stream_options.include_usage
@@ -168,6 +204,23 @@ class OpenAIServer(LoopbackServer):
             "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
             "usage": self._usage(text),
         }
+
+    def _script(self, request: ChatRequest) -> Script:
+        if request.model == "bespoke-minicheck" and not self.scripts:
+            asked = _CHECKED.fullmatch(request.messages[-1].content)
+            if asked is None:
+                raise Refusal(400, "The prompt template is: Document: {document} Claim: {claim}")
+            return [self.verdict(asked[1], asked[2])]
+        return self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
+
+    def _called(self, calls: Calls) -> dict[str, Any]:
+        listed = [
+            {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": written(arguments)}}
+            for n, (name, arguments) in enumerate(calls)
+        ]
+        message = {"role": "assistant", "content": None, "tool_calls": listed} if listed else SILENT
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if listed else "stop"}
+        return {"id": "fake", "object": "chat.completion", "choices": [choice], "usage": self._usage("")}
 
     def _usage(self, text: str) -> dict[str, int]:
         written = tokens(text) + self.thoughts
@@ -211,6 +264,14 @@ class OpenAIServer(LoopbackServer):
             "model": request.model,
             "usage": {"prompt_tokens": sum(counts), "total_tokens": sum(counts)},
         }
+
+
+SILENT = {"role": "assistant", "content": "NONE"}
+
+
+def written(arguments: Any) -> str:
+    """Return arguments as a model writes them; text is taken as it is."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def chunk(delta: Any, finish: str | None = None) -> bytes:

@@ -47,6 +47,22 @@ def npm(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def install(package: Path, folder: Path) -> None:
+    """Leave in a folder nothing but what a package's lock pins; a second time the network is not needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock, mark = (package / "package-lock.json").read_text(), folder / "node_modules/.made-of"
+    for path in folder.iterdir():
+        if path.name != "node_modules":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for file in ("package.json", "package-lock.json"):
+        shutil.copy(package / file, folder)
+    shutil.copy(ROOT / ".npmrc", folder)
+    if not mark.exists() or mark.read_text() != lock:
+        # Not `ci`: a lock lacks what other platforms need.
+        npm(folder, "install", "--ignore-scripts", "--no-save", "--silent")
+        mark.write_text(lock)
+
+
 def pack(name: str, folder: Path) -> Path:
     """Return the archive that npm would publish."""
     (made,) = json.loads(npm(ROOT / "npm" / name, "pack", "--json", "--pack-destination", str(folder)))
@@ -69,19 +85,8 @@ class Project:
     @classmethod
     def new(cls, name: str, program: str, output: str, files: Mapping[str, str]) -> Project:
         """Return a project with these files and nothing of an earlier one but what is installed."""
-        root, here = ROOT / ".cache/generators" / name, Path(__file__).parent / name
-        root.mkdir(parents=True, exist_ok=True)
-        lock, mark = (here / "package-lock.json").read_text(), root / "node_modules/.made-of"
-        for path in root.iterdir():
-            if path.name != "node_modules":
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for file in ("package.json", "package-lock.json"):
-            shutil.copy(here / file, root)
-        shutil.copy(ROOT / ".npmrc", root)
-        if not mark.exists() or mark.read_text() != lock:
-            # Not `ci`: a lock lacks what other platforms need.
-            npm(root, "install", "--ignore-scripts", "--no-save", "--silent")
-            mark.write_text(lock)
+        root = ROOT / ".cache/generators" / name
+        install(Path(__file__).parent / name, root)
         for package in PACKAGES:
             place = root / "node_modules" / package
             shutil.rmtree(place, ignore_errors=True)

@@ -28,7 +28,8 @@ from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from fakes import cohere_server, qdrant_server, s3_server
+from chapterverse_api.records import open_records
+from fakes import cohere_server, postgres, qdrant_server, s3_server
 from fakes.cohere_server import CohereServer
 from fakes.qdrant_server import QdrantServer
 from infra.conftest import ROOT
@@ -110,11 +111,11 @@ def publish(settings: Settings, ledger: Path) -> None:
     sync.index([quill.source(path, text, quill.BASE, "en") for path, text in quill.PAGES.items()], target)
 
 
-def asking(query: str) -> dict[str, Any]:
+def asking(query: str, **fields: str) -> dict[str, Any]:
     http = FUNCTION_URL["requestContext"]["http"] | {"method": "POST", "path": "/v1/chat"}
     context = FUNCTION_URL["requestContext"] | {"http": http}
     headers = FUNCTION_URL["headers"] | {"content-type": "application/json"}
-    body = json.dumps({"query": query})
+    body = json.dumps({"query": query, **fields})
     return FUNCTION_URL | {"rawPath": "/v1/chat", "headers": headers, "requestContext": context, "body": body}
 
 
@@ -131,6 +132,21 @@ def test_it_answers_from_a_folder(package: Package, tmp_path: Path) -> None:
     assert answer[1]["source_chunks"][0]["section"] == "Clearing the cache"
     # Its tokens are really counted: 3,600 characters are allowed, and these are 1,200 tokens or less.
     assert long[0] in (200, 422)
+
+
+@pytest.mark.slow
+def test_with_the_driver_it_keeps_conversations_in_postgres(python: Path, tmp_path: Path) -> None:
+    folder, settings, records = tmp_path / "lambda", quill.publish(tmp_path / "index"), postgres.server().database()
+    done = _script("package.py", "--machine", MACHINE, "--out", str(folder), "--with", "postgres")
+    assert done.returncode == 0, done.stderr
+    asked = asking("How do I clear the cache?", thread_id="a-thread")
+    variables = {"CHAPTERVERSE_STORE": settings.store, "CHAPTERVERSE_RECORDS": records}
+    for _ in range(2):
+        for status, answer in Package(folder, python, done.stdout).answers(asked, asked, **variables):
+            assert (status, answer["thread_id"], answer["degraded_reason"]) == (200, "a-thread", None)
+    threads = open_records(Settings(records=records))
+    assert threads
+    assert len(threads.thread("a-thread").turns) == 4
 
 
 def test_it_answers_from_qdrant_by_models_of_cohere(

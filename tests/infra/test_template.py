@@ -142,6 +142,8 @@ def test_the_function_may_do_what_it_needs_and_nothing_else(template: dict[str, 
         "s3:ListBucket",
         "bedrock:InvokeModel",
         "bedrock:InvokeModelWithResponseStream",
+        # With GuardrailArn alone, on that guardrail alone.
+        "bedrock:ApplyGuardrail",
     }
 
 
@@ -195,7 +197,7 @@ def test_defaults_are_those_of_the_service(template: dict[str, Any]) -> None:
     given = {name: defaults[value["Ref"]] for name, value in variables.items() if "Ref" in value}
     switched = {"on": True, "off": False}
     # "off" is a word of its own for a budget, and no for a switch; a site has no name by default.
-    differing = {n for n, v in given.items() if fields[n] != (switched.get(v, v) if fields[n] is False else v)}
+    differing = {n for n, v in given.items() if fields[n] != (switched.get(v, v) if isinstance(fields[n], bool) else v)}
     assert differing == {"CHAPTERVERSE_SITE"}
 
 

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from api import quill
+from api.mcp.calls import headers, modern
 from fakes.cohere_chat import ChatReply, Events
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import Fault
@@ -63,6 +64,7 @@ def start(command: tuple[str, ...], folder: Path, cohere: CohereServer) -> Start
         "CHAPTERVERSE_GENERATOR": "cohere",
         "CHAPTERVERSE_COHERE_URL": cohere.url,
         "COHERE_API_KEY": KEY,
+        "CHAPTERVERSE_MCP": "1",
         "LAMBDA_TASK_ROOT": ROOT / "tests",
         "PYTHONPATH": ROOT / "tests",
     }
@@ -117,6 +119,24 @@ def test_it_starts_and_the_first_answer_is_as_good_as_the_next(function: Functio
     assert first.json()["response"] == warm.json()["response"]
     assert first.json()["sources_cited"]
     assert function.environments == [environment]
+
+
+def test_an_agent_asks_over_mcp(function: FunctionUrl) -> None:
+    def call(method: str, status: int = 200, **params: Any) -> dict[str, Any]:
+        message = modern(method, **params)
+        answer = httpx.post(f"{function.url}/mcp", json=message, headers=headers(message), timeout=60)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+        reply: dict[str, Any] = answer.json()
+        return reply
+
+    assert call("server/discover")["result"]["capabilities"] == {"tools": {}, "resources": {}}
+    called = call("tools/call", name="verify_claim", arguments={"claim": TRUE})["result"]["structuredContent"]
+    assert (called["verdict"], called["url"]) == ("supported", f"{quill.BASE}cache/#clearing-the-cache")
+    asked = call("tools/call", name="ask_docs", arguments={"question": QUESTION["query"]})["result"]
+    assert asked["structuredContent"]["status"] == "answered"
+    assert call("no/such/method", 404)["error"]["code"] == -32601
+    batch = httpx.post(f"{function.url}/mcp", json=[modern("tools/list")] * 2, timeout=60)
+    assert (batch.status_code, batch.json()["error"]["code"]) == (400, -32600)
 
 
 def test_a_stream_is_whole_and_valid(function: FunctionUrl, cohere: CohereServer) -> None:

@@ -108,6 +108,9 @@ def test_what_one_connection_saves_the_other_sees(ledger: Ledger, address: str) 
         row("x.md", chunk_count=-1),
         row("x.md", content_hash="short"),
         row("x.md", content_hash="a" * 65),
+        row("x.md", content_hash="g" * 64),
+        row("x.md", content_hash="A" * 64),
+        row("x.md", content_hash="١" * 64),
         row("x.md", content_hash=None),
         row("x" * 513),
         row(""),
@@ -118,7 +121,8 @@ def test_what_one_connection_saves_the_other_sees(ledger: Ledger, address: str) 
         row("x.md", generation=2**63),
     ],
     ids=[
-        "negative count", "short hash", "long hash", "no hash", "long path", "no path", "NUL", "lone surrogate",
+        "negative count", "short hash", "long hash", "no hex", "upper case", "other digits", "no hash", "long path",
+        "no path", "NUL", "lone surrogate",
         "long pipeline", "no time", "generation too great",
     ],
 )  # fmt: skip

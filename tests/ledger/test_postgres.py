@@ -93,7 +93,14 @@ def test_the_table_is_the_one_of_the_contract(ledger: LedgerTable, address: str)
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("chunk_count", "-1"), ("content_hash", "'short'"), ("file_path", "''"), ("id", "2")]
+    ("column", "value"),
+    [
+        ("chunk_count", "-1"),
+        ("content_hash", "'short'"),
+        ("content_hash", "repeat('g', 64)"),
+        ("file_path", "''"),
+        ("id", "2"),
+    ],
 )
 def test_nobody_else_can_break_the_contract_either(ledger: LedgerTable, address: str, column: str, value: str) -> None:
     ledger.save(DOCS, 1, [A, B], [])

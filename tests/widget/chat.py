@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from playwright.sync_api import Locator, Page
 
 #: Whether the tab remembers the chat as open; storage may be refused.
@@ -37,6 +39,7 @@ def stored(page: Page) -> dict:
 def check_session(session: dict, response: str, signature: object) -> None:
     """Check the browser's stored turn against the contract."""
     assert session.keys() == {"session_id", "messages", "created_at"}
+    assert UUID(session["session_id"]).version == 4
     question, reply = session["messages"]
     assert question.keys() == {"role", "content", "timestamp"}
     assert reply.keys() == {

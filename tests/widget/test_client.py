@@ -33,6 +33,18 @@ def test_a_question_is_sent_as_the_contract_says(browse: Browse, site: Site) -> 
     assert "Cookie" not in site.headers[0]
 
 
+def test_what_the_site_knows_of_its_reader_is_sent(browse: Browse, site: Site) -> None:
+    site.config["context"] = "Enterprise edition"
+    page = browse()
+    ask(page).locator(".answered").wait_for()
+    # What the site's script says replaces it, in the next question already; no more is sent than an API takes.
+    for said in ("'On Linux'", "'x'.repeat(10001)", "42", "''"):
+        page.evaluate(f"chapterverse.context({said})")
+        ask(page).locator(".answered").wait_for()
+    sent = [query.get("user_context") for query in site.asked]
+    assert sent == ["Enterprise edition", "On Linux", "x" * 10_000, "42", ""]
+
+
 @pytest.mark.parametrize("endpoint", ["{url}", "{url}/"])
 def test_the_endpoint_is_the_site_s_choice(browse: Browse, site: Site, endpoint: str) -> None:
     site.config["endpoint"] = endpoint.format(url=site.url)

@@ -25,8 +25,16 @@ from chapterverse_api.generation import GenerationRequest, Passage
 from chapterverse_api.grounding.links import Links
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.passages import Omission, chosen, omissions, passages, relevant
-from chapterverse_api.retrieval.scope import ScopedResults, chunk_of, primary, search_in_scope
+from chapterverse_api.retrieval.scope import (
+    ScopedResults,
+    chunk_of,
+    faq_in_scope,
+    memories_in_scope,
+    primary,
+    search_in_scope,
+)
 from chapterverse_api.retrieval.search import Candidate, Retrieval
 
 if TYPE_CHECKING:
@@ -60,6 +68,7 @@ class AnswerContext:
         degraded: why not everything went as configured; None if it did.
         off_topic: whether the question is small talk, or about nothing that these docs are about.
         omissions: why each other candidate is no source, by chunk id.
+        entry: the FAQ entry that means the same as the question: it is the answer.
     """
 
     mode: Mode
@@ -79,6 +88,7 @@ class AnswerContext:
     timings: Mapping[str, float] = field(default_factory=dict)
     off_topic: bool = False
     omissions: Mapping[str, Omission] = field(default_factory=dict)
+    entry: Chunk | None = None
 
 
 @dataclass(slots=True)
@@ -120,11 +130,16 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
         return subject(question, turn.conversation, models.writer, turn.deadline, languages)
 
     refers_back = back_reference(question, languages) if turn.conversation.questions else "no"
+    # What refers back may mean anything; and an entry has no data that fit a schema.
+    alone = refers_back == "no" and not selection and not query.output
+    if alone and (match := faq_in_scope(query, snapshot, index)):
+        return _from_entry(turn, match, snapshot)
     results = search_in_scope(
         query, refers_back, subject_of, snapshot, index, models.embedder, models.reranker, turn.deadline, turn.progress
     )
     found = results.found
-    distinct, kept = chosen(found.strong, len(found.strong)), chosen(found.strong, query.top_k)
+    distinct = chosen(found.strong, len(found.strong), len(found.strong))
+    kept = chosen(found.strong, query.top_k, turn.resources.settings.faq_top_k)
     stages: list[tuple[Omission, Sequence[Candidate]]] = [
         ("verdict", () if found.verdict == "no" else found.candidates),
         ("evidence", found.related),
@@ -138,6 +153,8 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
 
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
     made = tuple(passages(kept, url, pages))
+    most = turn.resources.settings.memory_top_k
+    noted = memories_in_scope(query, found.searched, snapshot, index, most) if made else []
     if query.top_k is None:
         kept = relevant(kept, made, found.question)
         made = tuple(passages(kept, url, pages)) if len(kept) < len(made) else made
@@ -152,6 +169,7 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
             _task(turn, found.question, made, language, written, persona, unsure=found.verdict == "perhaps"),
             selected=False,
             selection=selection,
+            memories=tuple(plain(memory.chunk.text) for memory in noted),
         ),
         language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
@@ -168,6 +186,30 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
         timings=found.timings,
         off_topic=off_topic,
         omissions=omissions(found.candidates, *stages),
+    )
+
+
+def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContext:
+    """Return a FAQ entry as the only source; its links become their texts, as those of all that is quoted."""
+    entry, index = match.entry, turn.resources.index
+    persona, text, question = index.persona(snapshot), plain(entry.text), turn.query.query or ""
+    terms = frozenset(t for w in lexical.words(entry.embed_text, entry.language) for t in w.terms)
+    url = index.public_url(entry, snapshot.head) or None
+    passage = Passage("1", entry.heading_path, text, text, terms, 1.0, match.probability, url, entry.chunk_id)
+    corrected = match.searched != question
+    turn.progress.enter("searching")
+    return AnswerContext(
+        mode="rag",
+        task=_task(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
+        language=persona.language or entry.language,
+        sources=(_source(passage, entry),),
+        nearest=(),
+        candidates=1,
+        evidence=match.probability,
+        retrieval_used=True,
+        snapshot=snapshot,
+        searched_as=SearchedAs(query=match.searched, reason="corrected", original=question) if corrected else None,
+        entry=entry,
     )
 
 
@@ -240,7 +282,7 @@ def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     source = SourceChunk(
-        id="1", chapter=chapter, section=None, snippet=_snippet(selection), url=url, score=1.0, chunk_id=None
+        id="1", chapter=chapter, section=None, snippet=snippet(selection), url=url, score=1.0, chunk_id=None
     )
     return AnswerContext(
         mode="selected_text",
@@ -327,14 +369,14 @@ def _source(passage: Passage, chunk: Chunk) -> SourceChunk:
         id=passage.id,
         chapter=chunk.chapter_title,
         section=chunk.section_heading,
-        snippet=_snippet(passage.text),
+        snippet=snippet(passage.text),
         url=passage.url,
         score=round(passage.score, 4),
         chunk_id=chunk.chunk_id,
     )
 
 
-def _snippet(text: str) -> str:
+def snippet(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
 

@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from chapterverse.embedding import Embedder, LazySize, Vector, open_embedder
 from chapterverse.errors import IndexMismatch, ProviderError
@@ -26,15 +27,21 @@ from chapterverse_api.generation import (
     Generator,
     ResponseSchema,
     Span,
+    ToolCall,
+    ToolCaller,
+    ToolSpec,
     Writer,
     open_generator,
     prompts,
 )
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.retrieval.passages import BUDGET as SOURCES_TOKENS
+from chapterverse_api.retrieval.passages import BUDGET, FAQ_BUDGET
 from chapterverse_api.retrieval.rerankers import Reranker, open_reranker
 from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
 from chapterverse_api.retrieval.spelling import WORDS as CORRECTED_WORDS
+
+if TYPE_CHECKING:
+    from chapterverse_api.grounding.checkers import Checker, CheckRequest
 
 #: Bytes of a token when money is counted. A text in English has four, one in Chinese nearly three; fewer count more.
 _BYTES = 2.5
@@ -50,10 +57,16 @@ _WIDEST = 4
 #: Bytes that a short text besides the answer is made from: six turns of a conversation, as a rule, or a long question.
 #: Whatever is more loses its middle, for it was not set aside.
 _TOLD = 16_000
+#: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
+MOST_CHECKED, MOST_CHECKED_BYTES = 6, 12_000
+#: Bytes of a checker's instructions, tokens of its verdict, and characters that a guardrail bills as one.
+_CHECK_RULES, _VERDICT, _TEXT_UNIT = 500, 16, 1_000
 #: Stands where it was.
 _GAP = " … "
 #: Bytes of a schema, and how often at most data that fits it is asked for.
 _SCHEMA, DATA_TRIES = 8_000 * _WIDEST, 2
+#: Bytes of all tools that are offered; how often a model may ask for calls, and how many calls it gets in all.
+TOOLS_BYTES, TOOL_ROUNDS, TOOL_CALLS = 32_000, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +218,56 @@ class MeteredDataWriter:
             return self.writer.write_data(instructions, messages, schema, tokens=tokens, deadline=deadline)
 
 
+@dataclass(frozen=True, slots=True)
+class MeteredChecker:
+    """A checker whose requests are guarded and counted. Implements `chapterverse_api.grounding.checkers.Checker`."""
+
+    checker: Checker
+    call: ModelCall
+
+    @property
+    def name(self) -> str:
+        return self.checker.name
+
+    def supports(self, request: CheckRequest) -> bool:
+        def charge() -> None:
+            usage = request.usage
+            self.call.turn_budget.add(
+                self.call.price,
+                read=usage.read or _tokens(request.document, request.claim) + _CHECK_RULES / _BYTES,
+                written=usage.written or _VERDICT + self.call.thoughts,
+                searches=math.ceil(request.characters / _TEXT_UNIT),
+            )
+
+        with _counting(charge), self.call.circuit.asking():
+            return self.checker.supports(request)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredToolCaller:
+    """A caller of tools whose tokens are counted. Implements `chapterverse_api.generation.ToolCaller`.
+
+    The pipeline guards it, as it does a generator. What it is told is set aside whole.
+    """
+
+    caller: ToolCaller
+    call: ModelCall
+
+    def choose_tools(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> tuple[ToolCall, ...] | None:
+        call, specs = self.call, json.dumps([asdict(tool) for tool in tools])
+        read = _tokens(instructions, specs, *(message.content for message in messages))
+        with _counting(lambda: call.turn_budget.add_generated(call.price, read, tokens + call.thoughts)):
+            return self.caller.choose_tools(instructions, messages, tools, tokens=tokens, deadline=deadline)
+
+
 @contextmanager
 def _counting(charge: Callable[[], None]) -> Iterator[None]:
     """Count what a model was asked for, unless it is known that it did nothing."""
@@ -239,12 +302,28 @@ def open_economy_generator(settings: Settings) -> EconomyGenerator | None:
     return EconomyGenerator(open_generator(settings.override(generator=name)), CircuitBreaker("cheaper generator"))
 
 
+def _open_checker(settings: Settings) -> MeteredChecker | None:
+    """Return the checker for second votes; None where the words decide alone.
+
+    Raises:
+        ConfigurationError: see `open_checker`.
+    """
+    if settings.checker == "words":
+        return None
+    # Loaded where one is configured.
+    from chapterverse_api.grounding.checkers import open_checker
+
+    thoughts = prompts.THOUGHT_TOKENS if settings.checker.startswith("openai:") else 0
+    return MeteredChecker(open_checker(settings), ModelCall(CircuitBreaker("checker"), thoughts=thoughts))
+
+
 @dataclass(frozen=True, slots=True)
 class Models:
     """The models of this process, each behind its circuit breaker, and their prices.
 
     Attributes:
         circuit: of the generator.
+        checker: gives a second vote on citations; None where the words decide alone.
     """
 
     embedder: MeteredEmbedder | None
@@ -253,6 +332,7 @@ class Models:
     circuit: CircuitBreaker
     economy: EconomyGenerator | None
     prices: Prices
+    checker: MeteredChecker | None = None
 
     @classmethod
     def open(cls, settings: Settings) -> Models:
@@ -268,7 +348,7 @@ class Models:
     def of(
         cls, settings: Settings, embedder: Embedder | None, generator: Generator, reranker: Reranker | None = None
     ) -> Models:
-        """Return these models behind circuit breakers."""
+        """Return these models behind circuit breakers, with the checker that the settings name."""
         return cls(
             MeteredEmbedder(embedder, ModelCall(CircuitBreaker("embedder"))) if embedder else None,
             MeteredReranker(reranker, ModelCall(CircuitBreaker("reranker"))) if reranker else None,
@@ -276,6 +356,7 @@ class Models:
             CircuitBreaker("generator"),
             open_economy_generator(settings),
             Prices.of(settings, embedder.price if embedder else None),
+            _open_checker(settings),
         )
 
     @property
@@ -283,7 +364,8 @@ class Models:
         """The circuit breakers by the part that they guard."""
         circuits = {"generator": self.circuit}
         circuits |= {"embedder": self.embedder.call.circuit} if self.embedder else {}
-        return circuits | ({"reranker": self.reranker.call.circuit} if self.reranker else {})
+        circuits |= {"reranker": self.reranker.call.circuit} if self.reranker else {}
+        return circuits | ({"checker": self.checker.call.circuit} if self.checker else {})
 
     def card(self, head: Head) -> EmbedderCard:
         """Return the embedder's card beside an index's; no model is asked, as no budget is set aside for it."""
@@ -318,6 +400,8 @@ class TurnModels:
     generator: Generator
     writer: Writer | None
     data_writer: DataWriter | None
+    checker: Checker | None
+    tool_caller: ToolCaller | None
     circuit: CircuitBreaker
     turn_budget: TurnBudget
 
@@ -332,6 +416,7 @@ class TurnModels:
         # A model on one's own machine costs nothing, so it stays when the budget is gone.
         embedder = None if free and prices.embedder != FREE else models.embedder
         reranker = models.reranker if turn_budget.level == "full" else None
+        checker = models.checker if turn_budget.level == "full" or prices.checker == FREE else None
         if free and prices.generator != FREE:
             generator, circuit, price = Extractive(), CircuitBreaker("generator"), FREE
         call = ModelCall(circuit, price, turn_budget, prices.thoughts)
@@ -345,16 +430,24 @@ class TurnModels:
             generator if price == FREE else MeteredGenerator(generator, call),
             MeteredWriter(generator, call) if isinstance(generator, Writer) else None,
             MeteredDataWriter(generator, call) if isinstance(generator, DataWriter) else None,
+            replace(checker, call=replace(checker.call, price=prices.checker, turn_budget=turn_budget))
+            if checker
+            else None,
+            MeteredToolCaller(generator, call) if isinstance(generator, ToolCaller) else None,
             circuit,
             turn_budget,
         )
 
 
-def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeiling:
+def max_turn_cost(
+    query: ChatQuery, prices: Prices, *, keeps: bool, tools: bool = False, plan: bool = False
+) -> CostCeiling:
     """Return the most that answering a question can cost.
 
     Args:
         keeps: whether conversations are kept, so that a summary of this one may have to be written.
+        tools: whether the site has tools, whose results stand beside the sources.
+        plan: whether it is asked for a plan, which is data of a schema of ours.
     """
     # A token is at least one byte, so whatever a reader may have made up is taken at that.
     own = sum(_length(text) for text in (query.query, query.selected_text))
@@ -364,11 +457,16 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
     earlier = _bytes(prompts.HISTORY_TOKENS) if known else min(said, _bytes(prompts.HISTORY_TOKENS))
     told = own + earlier + _bytes(prompts.SUMMARY_TOKENS) + (_bytes(prompts.RECALLED_TOKENS) if known else 0)
     context = min(_length(query.user_context), _bytes(prompts.CONTEXT_TOKENS))
-    ours = _RULES + _bytes(prompts.PERSONA_TOKENS) + _bytes(SOURCES_TOKENS)
+    ours = _RULES + _bytes(prompts.PERSONA_TOKENS + prompts.MEMORIES_TOKENS) + _bytes(BUDGET + FAQ_BUDGET)
+    ours += TOOL_CALLS * _bytes(prompts.RESULT_TOKENS) if tools else 0
     texts = [(ours / _BYTES + told + context, prompts.ANSWER_TOKENS)]
-    if query.output is not None:
+    if query.output is not None or plan:
         # The schema stands in the instructions, and perhaps in a field of the request.
-        texts = [(2 * _SCHEMA / _BYTES + read, prompts.DATA_TOKENS) for read, _ in texts] * DATA_TRIES
+        texts = [
+            (2 * _SCHEMA / _BYTES + read, prompts.PLAN_TOKENS if plan else prompts.DATA_TOKENS) for read, _ in texts
+        ] * DATA_TRIES
+    if tools:
+        texts += [((ours + TOOLS_BYTES) / _BYTES + told + context, prompts.TOOL_TOKENS)] * TOOL_ROUNDS
     texts += [(_RULES / _BYTES + min(told, _TOLD), REWRITTEN_TOKENS)] if query.conversation_history or known else []
     texts += [((_RULES + _TOLD) / _BYTES, prompts.SUMMARY_TOKENS)] if known else []
 
@@ -382,9 +480,14 @@ def max_turn_cost(query: ChatQuery, prices: Prices, *, keeps: bool) -> CostCeili
     asked = max(alone + subject, _WIDEST * REWRITTEN_LENGTH) if earlier else alone
     embedded = prices.embedder.of(read=_FRAME + alone) + (prices.embedder.of(read=_FRAME + asked) if earlier else 0.0)
     searched = prices.reranker.of(searches=_most_searches(asked))
+    checked = MOST_CHECKED * prices.checker.of(
+        read=_FRAME + (_CHECK_RULES + MOST_CHECKED_BYTES) / _BYTES,
+        written=_VERDICT + prompts.THOUGHT_TOKENS,
+        searches=math.ceil(MOST_CHECKED_BYTES / _TEXT_UNIT),
+    )
     economy = embedded + generated(prices.economy)
     # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.
-    return CostCeiling(max(embedded + searched + generated(prices.generator), economy), economy)
+    return CostCeiling(max(embedded + searched + generated(prices.generator) + checked, economy), economy)
 
 
 def max_search_cost(question: str, prices: Prices) -> CostCeiling:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from collections.abc import Generator as Steps
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse_api import phrases
@@ -17,16 +17,22 @@ from chapterverse_api.answering.response import answer, refusal, segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.contract import ChatQuery, Delta, Event, Events, Meta
+from chapterverse_api.contract import ChatQuery, Delta, Event, Events, Meta, ToolUse
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import DataWriter, Generator, ResponseSchema, Span
+from chapterverse_api.generation.curated import CuratedAnswer
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.prompts import estimate
 from chapterverse_api.grounding import Verified
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.passages import Omission
 
+if TYPE_CHECKING:
+    from chapterverse_api.answering.second_votes import SecondVotes
+    from chapterverse_api.answering.tool_use import TurnTools
+
 _QUOTED = "The answer is quoted, since the model failed."
+_FAILED = "The model failed."
 _STOPPED = "The answer ends early, since the model failed."
 _THOUGHTS = (
     "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
@@ -53,14 +59,16 @@ def answer_query(
     deadline: Deadline | None = None,
     origins: Collection[str] = (),
     turn_budget: TurnBudget | None = None,
+    tools: TurnTools | None = None,
     trace: AnswerTrace | None = None,
 ) -> Events:
-    """Yield `Meta`, each checked segment as a `Delta`, and last the `ChatResponse` that is made of these segments.
+    """Yield `Meta`, each call of a tool, each checked segment as a `Delta`, and last the `ChatResponse` of these.
 
     Args:
         deadline: until when, at the latest; 25 seconds from now where it is left out.
         origins: addresses that the reader's page may be of, besides the site's own.
         turn_budget: what the models may cost; no limit where it is left out.
+        tools: what the model may call before it answers.
         trace: takes what the answer was made from.
 
     Raises:
@@ -73,38 +81,54 @@ def answer_query(
     trace = trace or AnswerTrace()
     trace.progress = turn.progress
     try:
-        yield from _answered(turn, trace, schema)
+        yield from _answered(turn, trace, schema, tools)
     except Exception:
         turn.progress.enter("failed")
         raise
 
 
-def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None) -> Events:
+def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools: TurnTools | None) -> Events:
     query = turn.query
     quoting = turn.models.generator.name == Extractive.name
     selected = about_selection if quoting else from_selection
     context = selected(turn) if query.selected_text else from_index(turn)
-    trace.context = context
     _log_retrieval(turn, context)
-    yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
+    documents, missing, calls = context, None, tuple[ToolUse, ...]()
+    if tools and context.retrieval_used and not context.entry:
+        # Loaded where a site has tools.
+        from chapterverse_api.answering.tool_use import with_results
 
+        context, missing, calls = with_results(documents, turn, tools)
+    # It comes first and names all sources, those of tools included, as each segment may cite them.
+    yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
+    yield from calls
+    trace.context = context
     # First refusal: without evidence no generator is asked, whatever it would cost.
     if not context.task.passages:
-        yield from turn.ended(refusal(context, turn))
+        yield from turn.ended(refusal(context, turn, missing))
         return
 
     weights = Weights(context.snapshot)
+    if context.entry:
+        segments = _segments(context, weights)
+        yield from _shown(segments, CuratedAnswer(context.language), context)
+        trace.verified = segments.verified
+        turn.log("response_generated", generator=CuratedAnswer.name, dropped_citations=segments.verified.dropped)
+        degraded = _degraded(context, turn, weights)
+        response = answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False)
+        yield from turn.ended(response, context.entry)
+        return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     if schema and (writer := turn.models.data_writer):
         if (yield from _with_data(context, turn, weights, schema, writer)):
             return
-        segments, failure = yield from _quoted(context, weights)
+        segments, failure = yield from _quoted(documents, weights)
     else:
         # Second refusal: the generator was told to say so where the passages hold no answer. And last: what waits is
         # shown only where a citation holds. What was shown stays.
-        segments, failure = yield from _drafted(context, turn, weights)
+        segments, failure = yield from _drafted(context, documents, turn, weights)
     trace.verified = segments.verified
-    degraded = _degraded(context, turn, weights, failure, _THOUGHTS if segments.restarted else None)
+    degraded = _degraded(context, turn, weights, failure, missing, _THOUGHTS if segments.restarted else None)
     turn.log(
         "response_generated",
         generator="extractive" if failure == _QUOTED else turn.models.generator.name,
@@ -152,28 +176,34 @@ def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
     )
 
 
-def _drafted(context: AnswerContext, turn: Turn, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
+def _drafted(
+    context: AnswerContext, documents: AnswerContext, turn: Turn, weights: Weights
+) -> Steps[Delta, None, tuple[Segments, str | None]]:
     """Show the draft and return it, with what failed.
 
-    Quoting stands in for a generator that fails before anything of it was shown.
+    Quoting the documents stands in for a generator that fails before anything of it was shown.
     """
-    segments, models = _segments(context, weights), turn.models
-    try:
-        with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            yield from _shown(segments, models.generator, context)
-    except ProviderError as error:
-        turn.log_failure("generator", error)
-        if segments.shown:
-            return segments, _STOPPED
-        return (yield from _quoted(context, weights))
-    return segments, None
+    models, voting = turn.models, _voting(turn)
+    with closing(voting) if voting else nullcontext():
+        segments = _segments(context, weights, voting)
+        try:
+            with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+                yield from _shown(segments, models.generator, context)
+        except ProviderError as error:
+            turn.log_failure("generator", error)
+            yield from map(_delta, segments.settle())
+            if segments.shown:
+                return segments, _STOPPED
+            return (yield from _quoted(documents, weights))
+        return segments, None
 
 
 def _quoted(context: AnswerContext, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
     """Show quotes in place of what a model failed to write."""
     segments = _segments(context, weights)
-    yield from _shown(segments, Extractive(), context)
-    return segments, _QUOTED
+    if context.task.passages:
+        yield from _shown(segments, Extractive(), context)
+    return segments, _QUOTED if context.task.passages else _FAILED
 
 
 def _schema(name: str, resources: Resources) -> ResponseSchema:
@@ -210,10 +240,21 @@ def _with_data(
     return True
 
 
-def _segments(context: AnswerContext, weights: Weights) -> Segments:
+def _segments(context: AnswerContext, weights: Weights, voting: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which say first what the reader must know of the passages."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.task, weights, note=note)
+    return Segments(context.task, weights, note=note, voting=voting)
+
+
+def _voting(turn: Turn) -> SecondVotes | None:
+    """Return what asks for second votes; None where no checker may be asked."""
+    checker = turn.models.checker
+    if checker is None:
+        return None
+    # Loaded where a checker is configured.
+    from chapterverse_api.answering.second_votes import SecondVotes
+
+    return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
 
 
 def _shown(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:

@@ -67,7 +67,7 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
     problem = ""
     for _ in range(DATA_TRIES):
         text = writer.write_data(
-            instructions, _asked(messages, problem), schema, tokens=DATA_TOKENS, deadline=turn.deadline
+            instructions, asked_again(messages, problem), schema, tokens=DATA_TOKENS, deadline=turn.deadline
         )
         try:
             data: dict[str, Any] = read_data(text, schema, Links(context.task.passages))
@@ -78,7 +78,7 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
     raise ProviderError("The model's data did not fit the schema, not even when it was asked once more.")
 
 
-def _asked(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
+def asked_again(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
     """Return the conversation, with what was wrong with the reply before."""
     if not problem:
         return messages

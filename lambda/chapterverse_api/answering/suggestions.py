@@ -109,7 +109,8 @@ def suggestions(context: AnswerContext, cited: Collection[str], turn: Turn) -> l
         cited: ids of the passages that the answer cites.
     """
     found, snapshot = context.found, context.snapshot
-    if found is None or snapshot is None or turn.query.selected_text:
+    # Where a tool alone has answered, nothing was found.
+    if found is None or not found.candidates or snapshot is None or turn.query.selected_text:
         return []
     asked = (*turn.conversation.questions, *filter(None, (turn.query.query,)))
     trial = _Trial(snapshot, found.calibration, asked)

@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
 from chapterverse.errors import ProviderError
-from chapterverse.model import utc_now
+from chapterverse.knowledge.questions import entry_id
+from chapterverse.model import Chunk, utc_now
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels
@@ -59,10 +60,15 @@ class Turn:
     def __post_init__(self, turn_budget: TurnBudget | None) -> None:
         self.models = TurnModels.of(self.resources.models, turn_budget)
         threads, self.thread_id = self.resources.threads, self.query.thread_id
+        settings = self.resources.settings
         thread = threads.recall(self.thread_id) if threads and self.thread_id else None
+        if thread and not settings.enable_turn:
+            thread = replace(thread, turns=())
+        if thread and not settings.enable_summary:
+            thread = replace(thread, summary="")
         if threads and not self.thread_id:
             self.thread_id = new_thread_id()
-        self.conversation = Conversation.of(self.query, self.resources.signer, thread)
+        self.conversation = Conversation.of(self.query, self.resources.signer, thread, settings.turn_top_k)
         self.progress = QueryProgress(self.id, self.id, self.thread_id, started=self.started)
 
     @property
@@ -120,11 +126,15 @@ class Turn:
         )
 
     def log_failure(self, part: str, error: ProviderError) -> None:
-        """Log that a part failed: `embedder`, `reranker` or `generator`."""
+        """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""
         rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
 
-    def ended(self, response: ChatResponse) -> Events:
-        """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that."""
+    def ended(self, response: ChatResponse, entry: Chunk | None = None) -> Events:
+        """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that.
+
+        Args:
+            entry: the FAQ entry that answered.
+        """
         spent, cited = self.models.turn_budget, len(response.sources_cited)
         self._log_answer(response)
         self.progress.enter("completed")
@@ -142,6 +152,8 @@ class Turn:
             if self.resources.threads and self.thread_id:
                 seconds = max(0.0, min(KEEPING_SECONDS, WHOLE_SECONDS - self.seconds))
                 writer = self.models.writer
+                if entry:
+                    self.resources.threads.match(entry_id(entry), self.thread_id)
                 self.resources.threads.remember(self.thread_id, self.query, response, writer, seconds=seconds)
 
     def response(self, response: str, **fields: Any) -> ChatResponse:

@@ -22,7 +22,7 @@ from chapterverse_api.budget.prices import Price
 from chapterverse_api.limits import Limiter, LimiterFault, Reservation, open_limiter
 from chapterverse_api.observability import log, metrics
 
-#: full: all models. economy: no reranker, and the cheaper generator. free: nothing that is paid for.
+#: full: all models. economy: no reranker, no paid checker, and the cheaper generator. free: nothing that is paid for.
 Level = Literal["full", "economy", "free"]
 
 #: Share of the day's budget from which on it is spent sparingly.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -22,7 +23,7 @@ class Price:
     Attributes:
         read: for a token that it is sent.
         written: for a token that it writes.
-        search: for one question to a reranker, with up to 100 short texts.
+        search: for one question to a reranker, with up to 100 short texts, or for 1,000 characters to a guardrail.
     """
 
     read: float = 0.0
@@ -64,6 +65,8 @@ _RERANKERS = {
     "rerank-v5.0-pro": Price(search=1500),
     "cohere.rerank-v3-5:0": Price(search=2000),
 }
+#: Of a guardrail's contextual grounding check, for a text unit of 1,000 characters: source, query and claim.
+_GUARDRAIL = Price(search=100)
 
 #: An unknown model is priced as the most expensive one: to stop too early costs less than to stop too late.
 _UNKNOWN = Price(read=5, written=25, search=2500)
@@ -86,6 +89,7 @@ class Prices:
     Attributes:
         economy: of the generator that answers when most of the budget is gone.
         thoughts: tokens that the generators may think on top of what they write, which are billed as well.
+        checker: of the second vote on citations.
     """
 
     embedder: Price = FREE
@@ -93,6 +97,7 @@ class Prices:
     generator: Price = FREE
     economy: Price = FREE
     thoughts: int = 0
+    checker: Price = FREE
 
     @classmethod
     def of(cls, settings: Settings, embedder: float | None = None) -> Prices:
@@ -104,7 +109,8 @@ class Prices:
         Raises:
             ConfigurationError: `CHAPTERVERSE_PRICES` can't be read.
         """
-        overrides = _overrides(settings.prices)
+        by_search = {"reranker"} | ({"checker"} if settings.checker.startswith("bedrock:") else set())
+        overrides = _overrides(settings.prices, by_search)
         private, cheaper = _is_private(settings.openai_url), economy_generator_name(settings)
         generator = overrides.get("generator", _generator(settings.generator, private=private))
         economy = generator if cheaper == settings.generator else _generator(cheaper, private=private)
@@ -115,6 +121,7 @@ class Prices:
             overrides.get("economy", economy),
             # Those of Cohere are told not to think.
             THOUGHT_TOKENS if "openai:" in f"{settings.generator} {cheaper}" else 0,
+            overrides.get("checker", _checker(settings.checker, private=private)),
         )
 
 
@@ -140,6 +147,12 @@ def _reranker(name: str) -> Price:
     return _RERANKERS.get(_GEOGRAPHY.sub("", model) or "rerank-v3.5", _UNKNOWN)
 
 
+def _checker(name: str, *, private: bool) -> Price:
+    if name == "words":
+        return FREE
+    return _GUARDRAIL if name.startswith("bedrock:") else _generator(name, private=private)
+
+
 def _embedder(name: str, listed: float | None, *, private: bool) -> Price:
     provider = name.partition(":")[0]
     if provider in {"none", "fastembed"} or (provider == "openai" and private):
@@ -156,7 +169,7 @@ def _is_private(url: str) -> bool:
         return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
 
 
-def _overrides(text: str) -> dict[str, Price]:
+def _overrides(text: str, by_search: Collection[str]) -> dict[str, Price]:
     """Read `generator=0.15/0.60,reranker=2,embedder=0.1`; a search costs thousandths of what a thousand cost."""
     prices = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
@@ -166,11 +179,11 @@ def _overrides(text: str) -> dict[str, Price]:
         except ValueError:
             raise _unreadable() from None
         # Each by itself: NaN is neither less nor more than anything, so the least of two may hide it.
-        if name.strip() not in {"embedder", "reranker", "generator", "economy"} or not all(
+        if name.strip() not in {"embedder", "reranker", "generator", "economy", "checker"} or not all(
             0 <= price < _MOST for price in (read, written)
         ):
             raise _unreadable()
-        prices[name.strip()] = Price(search=1000 * read) if name.strip() == "reranker" else Price(read, written)
+        prices[name.strip()] = Price(search=1000 * read) if name.strip() in by_search else Price(read, written)
     return prices
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.pipeline import answer_query
@@ -11,8 +11,13 @@ from chapterverse_api.commands import answer_eval
 from chapterverse_api.commands import search as searches
 from chapterverse_api.commands import trace as traces
 from chapterverse_api.commands.search import History
+from chapterverse_api.contract import dump
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.service import Service
 from chapterverse_api.validation import checked
+
+if TYPE_CHECKING:
+    from chapterverse_api.commands.enrichment import ServiceEnricher
 
 
 class ServiceSession(Service):
@@ -20,13 +25,27 @@ class ServiceSession(Service):
 
     __slots__ = ()
 
+    def enricher(self) -> ServiceEnricher:
+        # Other commands do without it.
+        from chapterverse_api.commands.enrichment import ServiceEnricher
+
+        return ServiceEnricher.of(self.resources)
+
     def snapshot(self, version: str | None = None) -> Snapshot:
         return self.resources.index.snapshot(version)
 
     def answer(self, **fields: Any) -> dict[str, Any]:
         query = checked(**{k: v for k, v in fields.items() if v is not None})
-        *_, response = answer_query(query, self.resources)
+        deadline = Deadline()
+        *_, response = answer_query(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline))
         return response.model_dump(mode="json")
+
+    def plan(self, **fields: Any) -> dict[str, Any]:
+        # Other commands do without it.
+        from chapterverse_api.answering.planning import read_request, respond
+
+        request, deadline = read_request({k: v for k, v in fields.items() if v is not None}), Deadline()
+        return dump(respond(request, self.resources, deadline=deadline, tools=self.turn_tools(deadline)))
 
     def trace(self, **fields: Any) -> dict[str, Any]:
         return traces.trace(self.resources, checked(**{k: v for k, v in fields.items() if v is not None}))

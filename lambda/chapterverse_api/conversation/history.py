@@ -12,11 +12,11 @@ from chapterverse.text import lexical
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.follow_ups import STANDS_ALONE, weight
-from chapterverse_api.conversation.recall import relevant
+from chapterverse_api.conversation.recall import RECALLED, relevant
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, Writer
-from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, estimate
+from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, RECALLED_TOKENS, estimate
 
 if TYPE_CHECKING:
     from chapterverse_api.records import StoredThread
@@ -69,8 +69,10 @@ class Conversation:
     recalled: str = ""
 
     @classmethod
-    def of(cls, query: ChatQuery, signer: Signer, thread: StoredThread | None = None) -> Self:
-        """Return the conversation that a question comes from.
+    def of(
+        cls, query: ChatQuery, signer: Signer, thread: StoredThread | None = None, turn_top_k: int = RECALLED
+    ) -> Self:
+        """Return the conversation that a question comes from, with at most so many earlier turns recalled.
 
         What the reader sends counts where at least its last part bears our signatures: it is the conversation as they
         see it. Else it is what we kept of the thread, if we kept any, for that is known to be true. Else it is what
@@ -83,22 +85,33 @@ class Conversation:
             kept = [message for turn in thread.turns for message in turn.said]
             turns = [(turn.question, turn.answer) for turn in thread.turns]
             messages = _latest(kept)
-            return cls(messages, _answered(turns), "", summary, _recalled(thread, query, messages))
+            return cls(messages, _answered(turns), "", summary, _recalled(thread, query, messages, turn_top_k))
         said = [_said(message, ours=at in transcript.ours) for at, message in enumerate(sent)]
         messages = _latest(said)
-        return cls(messages, _questions(sent), transcript.tag, summary, _recalled(thread, query, messages))
+        recalled = _recalled(thread, query, messages, turn_top_k)
+        return cls(messages, _questions(sent), transcript.tag, summary, recalled)
 
 
-def _recalled(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage]) -> str:
-    """Return the turns of a thread that speak of a question, as text, without those that the prompt holds anyway."""
+def _recalled(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], most: int) -> str:
+    """Return the turns of a thread that speak of a question, as text, without those that the prompt holds anyway.
+
+    The best come first into the turns' share of the tokens, and stand in the order in which they were said.
+    """
     if thread is None or not query.query:
         return ""
     present = {message.content for message in messages}
     turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
-    return "\n\n".join(
-        f"Reader: {shortened(turn.question, _RECALLED_LENGTH)}\nAnswer: {shortened(turn.answer, _RECALLED_LENGTH)}"
-        for turn in relevant(turns, query.query)
-    )
+    kept, left = dict[int, str](), float(RECALLED_TOKENS)
+    for turn in relevant(turns, query.query, most):
+        text = (
+            f"Reader: {shortened(turn.question, _RECALLED_LENGTH)}\nAnswer: {shortened(turn.answer, _RECALLED_LENGTH)}"
+        )
+        left -= estimate(f"{text}\n\n")
+        # A prompt takes as much of the best as it holds.
+        if kept and left < 0:
+            break
+        kept[turn.number] = text
+    return "\n\n".join(kept[number] for number in sorted(kept))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ HALF_LIFE = 20.0
 
 
 def relevant(turns: Sequence[StoredTurn], question: str, most: int = RECALLED) -> tuple[StoredTurn, ...]:
-    """Return the turns that hold most of a question's words, oldest first; of those that hold as many, the newest.
+    """Return the turns that hold most of a question's words, best first; of those that hold as many, the newest.
 
     A turn that was refused answers nothing, so it is left out.
 
@@ -36,7 +36,7 @@ def relevant(turns: Sequence[StoredTurn], question: str, most: int = RECALLED) -
         if share >= LEAST_SHARE and turn.status != "not_in_docs":
             scores[place] = share * 0.5 ** ((len(turns) - 1 - place) / HALF_LIFE)
     best = sorted(scores, key=lambda place: (-scores[place], -place))[:most]
-    return tuple(turns[place] for place in sorted(best))
+    return tuple(turns[place] for place in best)
 
 
 def _terms(text: str) -> frozenset[int]:

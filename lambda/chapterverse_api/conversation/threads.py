@@ -56,8 +56,9 @@ _SUMMARIZE = (
 class Threads:
     """Conversations in one database; where it fails, it is left alone for a while."""
 
-    def __init__(self, records: Records, pause: float = PAUSE_SECONDS) -> None:
+    def __init__(self, records: Records, pause: float = PAUSE_SECONDS, *, summarizes: bool = True) -> None:
         self._records = records
+        self._summarizes = summarizes
         self._pause = pause
         self._resumes = 0.0
 
@@ -102,11 +103,29 @@ class Threads:
         deadline = Deadline(seconds)
         try:
             self._records.append(thread_id, _turn(query.query, response))
+            if not self._summarizes:
+                return
             thread = self._records.thread(thread_id)
             if _due(thread) and (summary := _summary(thread, writer, deadline)):
                 self._records.summarize(thread_id, summary, thread.turns[-1].number, read=thread)
         except RecordsFault as error:
             self._failed(error, thread_id)
+
+    def match(self, entry_id: str, thread_id: str | None) -> None:
+        """Keep that a FAQ entry answered; where the database fails, the log is told."""
+        try:
+            if self.works:
+                self._records.match(entry_id)
+        except RecordsFault as error:
+            self._failed(error, thread_id)
+
+    def matched(self) -> frozenset[str]:
+        """Return the ids of the FAQ entries that answered in the last 30 days.
+
+        Raises:
+            RecordsFault: the database can't be reached or used.
+        """
+        return self._records.matched()
 
     def rate(self, rated: StoredRating) -> None:
         """Keep what a reader says of a turn.
@@ -163,7 +182,7 @@ def open_threads(settings: Settings) -> Threads | None:
         records = open_records(settings)
     except RecordsFault as error:
         return Threads.unavailable(error)
-    return Threads(records) if records else None
+    return Threads(records, summarizes=settings.enable_summary) if records else None
 
 
 def offline(turns: Sequence[StoredTurn]) -> str:

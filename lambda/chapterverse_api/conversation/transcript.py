@@ -90,6 +90,20 @@ class Signer:
         tag = self._tag(self._newest, expiry, turn_id, previous, question, answer)
         return Signature(key_id=self._newest, expiry=expiry, turn_id=turn_id, previous=previous, tag=tag)
 
+    def seal(self, purpose: bytes, data: bytes) -> tuple[str, str]:
+        """Return the id of the newest key, and its tag over data that a client keeps for us."""
+        return self._newest, self._sealing(self._newest, purpose, data)
+
+    def is_sealed(self, purpose: bytes, data: bytes, key_id: str, tag: str) -> bool:
+        """Whether `seal` made this tag, for this purpose and data, in a process with one of these keys."""
+        known = key_id in self._keys and tag.isascii()
+        return known and hmac.compare_digest(self._sealing(key_id, purpose, data), tag)
+
+    def _sealing(self, key_id: str, purpose: bytes, data: bytes) -> str:
+        parts = (purpose, key_id.encode(), data)
+        whole = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+        return hmac.digest(self._keys[key_id], whole, "sha256").hex()
+
     def read(self, history: Sequence[Message], *, now: float | None = None) -> Transcript:
         """Return which answers of a history are ours; see the module's docstring."""
         now = time.time() if now is None else now

@@ -21,7 +21,8 @@ Shares of the question's words are weighted by idf.
     code, short           the part is code; it holds fewer than four words
 
 They are among the 20 of 64 with the largest weights. All 64, and boosted trees on them, put no more answers first, on
-nine sites, each by the weights of the others.
+nine sites, each by the weights of the others. Nor did likeness in meaning: the cosine of question and part, heading and
+section by WordLlama's static vectors (256 dimensions) or by the Universal Sentence Encoder's (512) left it at 28 %.
 """
 
 from __future__ import annotations

@@ -21,7 +21,16 @@ from chapterverse.providers.errors import TextRejected
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import written
-from chapterverse_api.generation.types import ChatMessage, GenerationRequest, ResponseSchema, Span, Usage, spans
+from chapterverse_api.generation.types import (
+    ChatMessage,
+    GenerationRequest,
+    ResponseSchema,
+    Span,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    spans,
+)
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _SECONDS = (1.5, TOTAL_SECONDS)
@@ -43,6 +52,7 @@ class BedrockGenerator:
         self._client = runtime.client(*_SECONDS)
         # Some models take none, and what Bedrock says of a malformed request is for people only.
         self._temperature: dict[str, float] = {"temperature": _TEMPERATURE}
+        self._takes_tools = True
 
     @classmethod
     def open(cls, model: str) -> BedrockGenerator:
@@ -100,6 +110,32 @@ class BedrockGenerator:
             return self.write(instructions, messages, tokens=tokens, deadline=deadline)
         return written(_whole(reply))
 
+    def choose_tools(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> tuple[ToolCall, ...] | None:
+        """Return the calls that the model asks for; see `ToolCaller`."""
+        listed = [
+            {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": t.parameters}}}
+            for t in tools
+        ]
+        request = {**self._request(instructions, messages), "toolConfig": {"tools": listed}}
+        # What Bedrock says of a malformed request is for people only, so it is asked what this model leaves.
+        for temperature in (self._temperature, {}) if self._temperature else ({},):
+            if not self._takes_tools:
+                break
+            try:
+                return _calls(self._written(request, tokens, temperature, deadline))
+            except TextRejected:
+                continue
+        self._takes_tools = False
+        return None
+
     def _request(self, instructions: str, messages: Sequence[ChatMessage]) -> dict[str, Any]:
         return {
             "modelId": self._model,
@@ -148,6 +184,16 @@ def _whole(reply: Any) -> Steps[str, None, bool]:
     content = _part(_part(reply, "output"), "message").get("content")
     yield "".join(map(_text, content)) if isinstance(content, list) else ""
     return _is_cut(reply.get("stopReason"))
+
+
+def _calls(reply: Any) -> tuple[ToolCall, ...]:
+    """Return the calls of tools in a reply; what is none is left."""
+    _is_cut(reply.get("stopReason") if isinstance(reply, dict) else None)
+    content = _part(_part(reply, "output"), "message").get("content")
+    used = [_part(block, "toolUse") for block in content] if isinstance(content, list) else []
+    return tuple(
+        ToolCall(one["name"], json.dumps(one.get("input", {}))) for one in used if isinstance(one.get("name"), str)
+    )
 
 
 def _part(value: Any, name: str) -> dict[str, Any]:

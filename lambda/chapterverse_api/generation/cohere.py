@@ -9,18 +9,26 @@ from __future__ import annotations
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from threading import Event
 from typing import Any
 
 from chapterverse.errors import AnswerWithheld
-from chapterverse.net import JsonClient, Stream, bearer
+from chapterverse.net import JsonClient, Reply, Stream, bearer
 from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts
-from chapterverse_api.generation.cohere_answer import CohereAnswer, whole_text
-from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Passage, ResponseSchema, Span
+from chapterverse_api.generation.cohere_answer import CohereAnswer, called_tools, whole_text
+from chapterverse_api.generation.types import (
+    ChatMessage,
+    GenerationRequest,
+    Passage,
+    ResponseSchema,
+    Span,
+    ToolCall,
+    ToolSpec,
+)
 
 DEFAULT_MODEL = "command-a-03-2025"
 
@@ -46,6 +54,7 @@ class CohereGenerator:
     rest: JsonClient = field(repr=False)
     refusals: CohereErrors = field(default_factory=CohereErrors, repr=False)
     _never_thinks: Event = field(default_factory=Event, repr=False, compare=False)
+    _no_tools: Event = field(default_factory=Event, repr=False, compare=False)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereGenerator:
@@ -92,6 +101,27 @@ class CohereGenerator:
         form = {"type": "json_object", "json_schema": schema.document}
         return self._written({**self._body(instructions, messages, tokens), "response_format": form}, deadline)
 
+    def choose_tools(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> tuple[ToolCall, ...] | None:
+        """Return the calls that the model asks for; see `ToolCaller`."""
+        if self._no_tools.is_set():
+            return None
+        functions = [{"type": "function", "function": asdict(tool)} for tool in tools]
+        body = {**self._body(instructions, messages, tokens), "tools": functions}
+        reply = self._posted(body, deadline)
+        if reply.status in _MALFORMED and "tool" in str(reply.body).lower():
+            self._no_tools.set()
+            return None
+        self._check(reply.status, reply.body, reply.headers)
+        return called_tools(reply.body)
+
     def _written(self, body: dict[str, Any], deadline: Deadline) -> str:
         reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
         if (
@@ -102,11 +132,21 @@ class CohereGenerator:
             # Not every model takes one, nor every schema.
             body = {name: value for name, value in body.items() if name != "response_format"}
             reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
-        if self._is_about_thinking(reply.status, reply.body, body):
-            reply = self.rest.post(_PATH, _unthinking(body), seconds=deadline.left, closing=deadline.closing)
-            self._learn(reply.status)
+        reply = self._thought_of(reply, body, deadline)
         self._check(reply.status, reply.body, reply.headers)
         return whole_text(reply.body)
+
+    def _posted(self, body: dict[str, Any], deadline: Deadline) -> Reply:
+        reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
+        return self._thought_of(reply, body, deadline)
+
+    def _thought_of(self, reply: Reply, body: dict[str, Any], deadline: Deadline) -> Reply:
+        """Return the reply, or where that is about thinking, the one to the same request without a word of it."""
+        if not self._is_about_thinking(reply.status, reply.body, body):
+            return reply
+        reply = self.rest.post(_PATH, _unthinking(body), seconds=deadline.left, closing=deadline.closing)
+        self._learn(reply.status)
+        return reply
 
     def _question(self, task: GenerationRequest) -> dict[str, Any]:
         return {

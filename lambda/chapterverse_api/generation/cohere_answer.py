@@ -22,7 +22,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.net import Event
 from chapterverse.text.sentences import SentenceReader
 from chapterverse_api.generation.reasoning import MOST_CHARACTERS, too_long
-from chapterverse_api.generation.types import Span, Usage
+from chapterverse_api.generation.types import Span, ToolCall, Usage, function_calls
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MOST_CITATIONS = 300
@@ -33,6 +33,7 @@ _MOST_TOKENS = 10_000_000
 #: Reasons to stop that leave a text which can stand.
 _WHOLE = ("COMPLETE", "STOP_SEQUENCE")
 _CUT = "MAX_TOKENS"
+_TOOL_CALL = "TOOL_CALL"
 
 #: Characters of the sentence behind by which it is known that one ended.
 _AHEAD = 24
@@ -187,6 +188,19 @@ def whole_text(body: Any) -> str:
     if not text.strip():
         raise empty()
     return _sound(text)
+
+
+def called_tools(body: Any) -> tuple[ToolCall, ...]:
+    """Return the calls of tools that a reply asks for.
+
+    Raises:
+        ProviderError: it is no reply of Cohere's, or failed.
+    """
+    if not isinstance(body, dict):
+        raise no_reply()
+    if body.get("finish_reason") != _TOOL_CALL:
+        finish(body.get("finish_reason"))
+    return function_calls(_mapping(body.get("message")).get("tool_calls"))
 
 
 def finish(reason: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nlargest
 
 from chapterverse_api import phrases
@@ -77,6 +77,8 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
         return []
     best = max(waiting.values(), key=lambda part: part.score)
     weakest = best.score - WEAKEST
+    if task.context:
+        best, waiting = _of_named_tab(best, waiting, task.context)
     chosen = [Quote.around(best, task)]
     room = ROOM - chosen[0].words
     waiting = {part.place: part for part in nlargest(_CANDIDATES, waiting.values(), key=lambda part: part.score)}
@@ -101,6 +103,30 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
             else:
                 chosen.append(added)
     return chosen
+
+
+def _of_named_tab(
+    best: ScoredPart, waiting: dict[tuple[str, int], ScoredPart], context: str
+) -> tuple[ScoredPart, dict[tuple[str, int], ScoredPart]]:
+    """Return the best part, and the blocks, without those of other tabs where a reader's context names one of them."""
+    # Most readers say nothing of themselves.
+    from chapterverse_api.generation.tabs import TabNames, tabs_of
+
+    names = TabNames(context)
+    left = dict(waiting)
+    for section in {part.section: None for part in waiting.values()}:
+        tabs = tabs_of(section.text, section.blocks)
+        chosen = names.chosen(tab for tab in tabs if tab is not None)
+        parts = [part for part in waiting.values() if part.section is section and tabs[part.block] is not None]
+        named = [part for part in parts if tabs[part.block] == chosen]
+        if named:
+            # What tabs say differs in their names: the named one speaks as clearly as the best of them.
+            highest = max(part.score for part in parts)
+            first = replace(max(named, key=lambda part: part.score), score=highest)
+            left = {place: part for place, part in left.items() if part in named or part not in parts}
+            left[first.place] = first
+            best = first if best in parts else best
+    return best, left
 
 
 def _value(part: ScoredPart, chosen: Sequence[Quote]) -> float:

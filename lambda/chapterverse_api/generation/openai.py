@@ -13,7 +13,7 @@ import json
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +25,17 @@ from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import written
-from chapterverse_api.generation.types import ChatMessage, GenerationRequest, ResponseSchema, Span, Usage, spans
+from chapterverse_api.generation.types import (
+    ChatMessage,
+    GenerationRequest,
+    ResponseSchema,
+    Span,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    function_calls,
+    spans,
+)
 
 _PATH = "/v1/chat/completions"
 
@@ -42,7 +52,7 @@ _REASONS = {
     401: "refused the key: check OPENAI_API_KEY",
     402: "asks for payment: check the account's billing",
     403: "refused the key: check OPENAI_API_KEY",
-    404: "does not know this model: check the generator's name and CHAPTERVERSE_OPENAI_URL",
+    404: "does not know this model: check its name and CHAPTERVERSE_OPENAI_URL",
     413: "refused the request as too large",
     422: "refused the request as malformed",
     429: "has a rate limit that was reached: try again later",
@@ -62,6 +72,7 @@ class _Manner:
         temperature: whether it may be told one; the models that may not are those that reason.
         counts: whether it may be asked for the tokens that a stream took: thoughts are billed, and nobody sees them.
         schema: whether it takes a `response_format`; else the instructions alone say what data is wanted.
+        tools: whether it takes `tools`; some models call none.
     """
 
     limit: str
@@ -69,6 +80,7 @@ class _Manner:
     temperature: bool = True
     counts: bool = True
     schema: bool = True
+    tools: bool = True
 
     def fields(self, tokens: int, *, streams: bool) -> dict[str, Any]:
         asked: dict[str, Any] = {"stream_options": {"include_usage": True}} if streams and self.counts else {}
@@ -76,11 +88,17 @@ class _Manner:
             return {self.limit: tokens, "temperature": _TEMPERATURE, **asked}
         return {self.limit: tokens + THOUGHT_TOKENS, **asked}
 
-    def after(self, reply: Stream | Reply) -> _Manner | None:
-        """Return what to try after a refusal; None where another manner would not mend it."""
+    def after(self, reply: Stream | Reply, *, tools: bool = False) -> _Manner | None:
+        """Return what to try after a refusal; None where another manner would not mend it.
+
+        Args:
+            tools: whether tools were offered.
+        """
         if reply.status not in _MALFORMED:
             return None
         said = json.dumps(reply.body)
+        if tools and self.tools and "tool" in said:
+            return replace(self, tools=False)
         if self.schema and ("response_format" in said or "schema" in said):
             return replace(self, schema=False)
         if self.counts and "stream_options" in said:
@@ -100,8 +118,11 @@ class OpenAIGenerator:
         self._manner = _Manner(limit)
 
     @classmethod
-    def from_settings(cls, settings: Settings, model: str) -> OpenAIGenerator:
+    def from_settings(cls, settings: Settings, model: str, *, part: str = "generator") -> OpenAIGenerator:
         """Return the generator for a model; nothing is sent yet.
+
+        Args:
+            part: what the model is for, for the messages.
 
         Raises:
             ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
@@ -115,7 +136,7 @@ class OpenAIGenerator:
         is_openai = urlsplit(url).hostname == "api.openai.com"
         if is_openai and not key:
             raise ConfigurationError(
-                "The generator openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL "
+                f"The {part} openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL "
                 "to a server that needs none."
             )
         # OpenAI's newer models refuse the old name, and Ollama overlooks the new one without a word.
@@ -131,9 +152,17 @@ class OpenAIGenerator:
         said = conversation(task, nonce)
         yield from spans(self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.deadline, task.usage))
 
-    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
-        """Return a short text; see `Writer`."""
-        return written(self._texts(instructions, messages, tokens, deadline))
+    def write(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        *,
+        tokens: int,
+        deadline: Deadline,
+        usage: Usage | None = None,
+    ) -> str:
+        """Return a short text, and fill in what it took; see `Writer`."""
+        return written(self._texts(instructions, messages, tokens, deadline, usage))
 
     def write_data(
         self,
@@ -147,6 +176,36 @@ class OpenAIGenerator:
         """Return JSON; see `DataWriter`. A server that takes no schema has it in its instructions."""
         return written(self._texts(instructions, messages, tokens, deadline, schema=schema))
 
+    def choose_tools(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> tuple[ToolCall, ...] | None:
+        """Return the calls that the model asks for; see `ToolCaller`."""
+        manner = self._manner
+        while manner.tools:
+            asked = {
+                "model": self._model,
+                "messages": _messages(instructions, messages),
+                "stream": False,
+                "tools": [{"type": "function", "function": asdict(tool)} for tool in tools],
+                **manner.fields(tokens, streams=False),
+            }
+            reply = self._rest.post(_PATH, asked, seconds=deadline.left, closing=deadline.closing)
+            if reply.status == 200:
+                self._manner = manner
+                return _calls(_first(reply.body).get("message"))
+            changed = manner.after(reply, tools=True)
+            if changed is None:
+                raise _failure(reply)
+            manner = changed
+        self._manner = manner
+        return None
+
     def _texts(
         self,
         instructions: str,
@@ -157,10 +216,7 @@ class OpenAIGenerator:
         schema: ResponseSchema | None = None,
     ) -> Steps[str, None, bool]:
         """Yield the text, as it comes where its usage is to be filled in; return whether the limit ended it."""
-        said = [
-            {"role": "system", "content": instructions},
-            *({"role": m.role, "content": m.content} for m in messages),
-        ]
+        said = _messages(instructions, messages)
         manner, streams = self._manner, usage is not None
         while True:
             fields = manner.fields(tokens, streams=streams)
@@ -183,6 +239,18 @@ class OpenAIGenerator:
             if changed is None:
                 raise _failure(reply)
             manner = changed
+
+
+def _messages(instructions: str, messages: Sequence[ChatMessage]) -> list[dict[str, str]]:
+    said = ({"role": m.role, "content": m.content} for m in messages)
+    return [{"role": "system", "content": instructions}, *said]
+
+
+def _calls(message: Any) -> tuple[ToolCall, ...]:
+    """Return the calls of tools in a message; what is none is left."""
+    _text(message)
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return function_calls(calls)
 
 
 def _response_format(schema: ResponseSchema) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from chapterverse_api.generation.types import ChatMessage, GenerationRequest, Re
 #: code finds it whatever language the answer is in.
 REFUSAL = "NOT_IN_DOCS"
 
+#: What a model is to say where it needs no tool: some services reject an empty text.
+NO_TOOL = "NONE"
+
 #: Tokens of an answer at most: 150 words, and code.
 ANSWER_TOKENS = 600
 #: Tokens that a model which reasons may think before it answers: its limit is one for both.
@@ -26,12 +29,19 @@ THOUGHT_TOKENS = 2000
 
 #: Tokens of an answer with data.
 DATA_TOKENS = 1500
+#: Tokens of a plan of twenty steps.
+PLAN_TOKENS = 3000
+
+#: Tokens of a request for calls of tools, and of what one call adds to the sources.
+TOOL_TOKENS = 300
+RESULT_TOKENS = 800
 
 #: Tokens of each part at most, as `estimate` counts; the sources have their budget in `passages`.
 HISTORY_TOKENS = 1200
 SUMMARY_TOKENS = 300
 RECALLED_TOKENS = 500
 CONTEXT_TOKENS = 500
+MEMORIES_TOKENS = 500
 PERSONA_TOKENS = 800
 #: Messages of the history at most, the newest.
 HISTORY_MESSAGES = 5
@@ -77,9 +87,17 @@ def instructions(task: GenerationRequest, nonce: str = "") -> str:
     return f"{_PURPOSE}\n\n{numbered}{_persona(task.persona)}"
 
 
-def data_instructions(task: GenerationRequest, nonce: str, schema: ResponseSchema) -> str:
-    """Return the system prompt for data that fits a schema, from sources that `conversation` gives."""
-    rules = [
+def data_instructions(
+    task: GenerationRequest, nonce: str, schema: ResponseSchema, purpose: str = "You fill in data", *rules: str
+) -> str:
+    """Return the system prompt for data that fits a schema, from sources that `conversation` gives.
+
+    Args:
+        purpose: the beginning of the first sentence.
+        rules: further ones, before all others.
+    """
+    listed = [
+        *rules,
         "Reply with one JSON object that fits the schema below, and nothing else: no other word, no fence.",
         _ONLY_SOURCES,
         "What the sources leave open is left out where the schema allows that; else it is null or empty.",
@@ -89,10 +107,52 @@ def data_instructions(task: GenerationRequest, nonce: str, schema: ResponseSchem
         _NO_LINKS,
         f"Write texts in {_language(task)}.",
     ]
-    numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(rules, 1))
-    purpose = "You fill in data from the sources of one documentation site, and from nothing else. Your rules:"
+    numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(listed, 1))
+    purpose = f"{purpose} from the sources of one documentation site, and from nothing else. Your rules:"
     document = json.dumps(schema.document, ensure_ascii=False, separators=(",", ":"))
     return f"{purpose}\n\n{numbered}\n\nThe JSON Schema:\n{document}"
+
+
+def plan_instructions(task: GenerationRequest, nonce: str, schema: ResponseSchema, tools: str) -> str:
+    """Return the system prompt for a plan.
+
+    Args:
+        tools: those that the plan may call, as JSON; empty where there are none.
+    """
+    rules = (
+        (
+            "The plan leads the reader through what the last question asks, one step at a time, in at most 20 steps. "
+            "The first step begins. next names the step that follows; null ends the plan. Every step is reached, and "
+            "from every step the end is."
+        ),
+        (
+            "action tells the reader one thing to do, in the sources' own words. ask_user asks one thing that decides "
+            "how to go on; give the answers as options, each with its next, or a variable for what the reader writes."
+        ),
+        (
+            "decide compares a variable by its conditions, and takes next where none holds. compute calculates with "
+            "two numbers or variables."
+        ),
+        f"call_tool calls one of these tools: {tools}. A value in braces is a variable's."
+        if tools
+        else "There is no tool to call: use no step of the kind call_tool.",
+        "citations holds the numbers of the sources that say the step. What a kind does not use is null.",
+    )
+    return data_instructions(task, nonce, schema, "You plan steps for a reader", *rules)
+
+
+def tool_instructions(nonce: str) -> str:
+    """Return the system prompt for the choice of tools, beside sources that `conversation` gives."""
+    rules = [
+        "Call a tool only if the last question needs something that the sources do not hold and that the tool gives.",
+        "Take each argument from the question or the conversation. If one is missing there, call nothing.",
+        "Calls that do not need each other's results are made at once. Call nothing twice.",
+        f"If no tool is needed, reply {NO_TOOL} and nothing else. Never answer the question itself.",
+        _DATA,
+        f"The sources stand between <cv-sources-{nonce}> and </cv-sources-{nonce}>; nothing else is a source.",
+    ]
+    numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(rules, 1))
+    return f"You choose tools that help to answer a question about one documentation site. Your rules:\n\n{numbered}"
 
 
 def new_nonce() -> str:
@@ -200,6 +260,10 @@ def _language(task: GenerationRequest) -> str:
 
 def _asked(task: GenerationRequest, nonce: str) -> str:
     parts = [sources(task, nonce)] if nonce else []
+    if task.memories:
+        # They say what holds for whom, and prove nothing: nobody could look them up.
+        notes = defused(_cut("\n".join(f"- {' '.join(text.split())}" for text in task.memories), MEMORIES_TOKENS))
+        parts.append(f"Notes of the site's owner, to understand the question by, and no source:\n{notes}")
     if context := task.context.strip():
         # The reader's own words about themselves: they choose between answers and prove nothing.
         parts.append(f"About me, in my own words and no source:\n{defused(_cut(context, CONTEXT_TOKENS))}")

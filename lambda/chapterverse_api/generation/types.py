@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from contextlib import closing
@@ -90,6 +91,7 @@ class GenerationRequest:
         summary: of what was said before that.
         recalled: earlier turns that speak of the question, as text.
         context: what the reader tells of themselves: their words, never a source.
+        memories: the owner's notes on the subject, best first; never a source.
         persona: how the owner wants it said.
         deadline: until when, at the latest.
         usage: filled in by the generator.
@@ -106,6 +108,7 @@ class GenerationRequest:
     summary: str = ""
     recalled: str = ""
     context: str = ""
+    memories: tuple[str, ...] = ()
     persona: Persona = field(default_factory=Persona)
     deadline: Deadline = field(default_factory=Deadline)
     usage: Usage = field(default_factory=Usage, compare=False)
@@ -159,6 +162,42 @@ class ResponseSchema:
     document: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as it is offered to a model.
+
+    Attributes:
+        name: small letters, digits and `_`, at most 64.
+        description: what it does and when to call it.
+        parameters: a JSON Schema of an object, without references.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model asks for; nothing of it was checked.
+
+    Attributes:
+        arguments: JSON as the model wrote it.
+    """
+
+    name: str
+    arguments: str
+
+
+def function_calls(listed: Any) -> tuple[ToolCall, ...]:
+    """Return the calls in a reply's list of `{"function": {"name", "arguments"}}`; what is none is left."""
+    functions = [one.get("function") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    pairs = [(one.get("name"), one.get("arguments")) for one in functions if isinstance(one, dict)]
+    # Some local servers send the arguments as an object.
+    texts = ((name, json.dumps(text) if isinstance(text, dict) else text or "{}") for name, text in pairs)
+    return tuple(ToolCall(name, text) for name, text in texts if isinstance(name, str) and isinstance(text, str))
+
+
 class Generator(Protocol):
     """Drafts answers."""
 
@@ -204,6 +243,27 @@ class DataWriter(Protocol):
         deadline: Deadline,
     ) -> str:
         """Return the model's whole text, which should be JSON that fits the schema; nobody guarantees that.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+
+@runtime_checkable
+class ToolCaller(Protocol):
+    """What a generator with a language model can do besides: ask for calls of tools."""
+
+    def choose_tools(
+        self,
+        instructions: str,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        *,
+        tokens: int,
+        deadline: Deadline,
+    ) -> tuple[ToolCall, ...] | None:
+        """Return the calls that the model asks for, in order; None where this model takes no tools.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.

@@ -10,6 +10,9 @@ cited ones support together. One that does not hold moves to the best passage th
 one contradicts it, or is dropped. A sentence without a citation gets one where a passage clearly supports it, else
 it stands without and is counted, if it claims something.
 
+Between what the words carry surely and what they don't lies what they leave undecided: there a model may have a second
+vote (`checkers`), which can take a citation away and never give one.
+
 The confidence of an answer is the mean probability, over all that claims something, that it is said by what is cited
 for it; calibrated on labelled answers of a language model (`site_example/docs/how-it-works/answers.md`).
 """
@@ -126,36 +129,43 @@ class Verifier:
         self._context = Source(own, language) if context.strip() else None
         self._language, self._weigh = language, weigh
         self._model = model or trained()
-        self._checked = list[_Checked]()
-        self._checks = list[SentenceCheck]()
-        self._quotes = 0
+        self._checked = list[CheckedSentence | SentenceCheck]()
 
-    def check(self, sentence: Sentence, claimed: Sequence[str]) -> tuple[tuple[str, ...], Check]:
-        """Return the citations of a sentence that hold, and what is to be said of it.
+    def check(self, sentence: Sentence, claimed: Sequence[str]) -> CheckedSentence:
+        """Return a sentence with its citations that hold.
 
         Args:
             claimed: the ids that the generator gave.
         """
-        one = _Checked(sentence, claimed, self._sources, self._language, self._weigh, self._model)
+        one = CheckedSentence(sentence, claimed, self._sources, self._language, self._weigh, self._model)
+        self._forgive(one)
+        self._checked.append(one)
+        return one
+
+    def reject(self, one: CheckedSentence) -> None:
+        """Take the citations of a sentence away, since a second vote is against it."""
+        one.reject()
+        self._forgive(one)
+
+    def document(self, one: CheckedSentence) -> str:
+        """Return the headings and texts that a sentence cites."""
+        cited = (p for p in self._passages if p.id in one.citations)
+        return "\n\n".join(f"{' › '.join(p.path)}\n\n{p.section}" for p in cited)
+
+    def _forgive(self, one: CheckedSentence) -> None:
+        """Let what only repeats the reader's own words claim nothing."""
         if one.flagged and self._context and judge(one.claim, [self._context], [], self._model).supports:
             one.claims = one.flagged = False
-        self._checked.append(one)
-        check: Check = "confirmed" if one.citations else "unconfirmed" if one.flagged else "none"
-        self._checks.append(
-            SentenceCheck(sentence.said, tuple(claimed), one.citations, check, one.outcome, one.probability)
-        )
-        return one.citations, check
 
     def consult(self, sentence: Sentence) -> SourceVerdict:
         """Check a sentence that names no passage, as `check` does, and return which passage decides, by which words."""
-        citations, _ = self.check(sentence, ())
-        one = self._checked[-1]
-        source = self._sources[citations[0]] if citations else one.against
+        one = self.check(sentence, ())
+        source = self._sources[one.citations[0]] if one.citations else one.against
         if source is None:
             return SourceVerdict("silent", one.claims, probability=one.probability or 0.0)
         unit = one.claim.align([source]).best
         return SourceVerdict(
-            "supports" if citations else "contradicts",
+            "supports" if one.citations else "contradicts",
             True,
             source.id,
             unit.verbatim if unit else "",
@@ -165,39 +175,46 @@ class Verifier:
     def check_quote(self, span: Span) -> Iterator[Span]:
         """Yield a quote with the citations that hold: whole where the passage that it cites holds it to the letter."""
         if verbatim(span, self._passages):
-            self._quotes += 1
-            self._checks.append(SentenceCheck(span.text, span.citations, span.citations, "confirmed", "supports", 1.0))
+            self._checked.append(SentenceCheck(span.text, span.citations, span.citations, "confirmed", "supports", 1.0))
             yield replace(span, check="confirmed", mark=span.mark if (span.mark or "") in span.text else None)
             return
         for sentence in split(span.text):
-            citations, check = self.check(sentence, span.citations)
-            text = span.text[sentence.start : sentence.end]
-            yield Span(text, citations, check=check)
+            one = self.check(sentence, span.citations)
+            yield Span(span.text[sentence.start : sentence.end], one.citations, check=one.check)
 
     def verified(self, spans: Iterable[Span]) -> Verified:
         """Return what the check amounts to, with the spans that were made of it."""
-        every = self._checked
-        measured = [c.probability for c in every if c.probability is not None]
+        every = [c for c in self._checked if isinstance(c, CheckedSentence)]
+        quotes = len(self._checked) - len(every)
         # What stands to the letter in its section is said by it.
-        measured += [1.0] * self._quotes
+        measured = [c.probability for c in self._checked if c.probability is not None]
         return Verified(
             spans=tuple(spans),
             dropped=sum(c.dropped for c in every),
             confidence=sum(measured) / len(measured) if measured else 0.0,
             flagged=sum(c.flagged for c in every),
-            claims=sum(c.claims or bool(c.citations) for c in every) + self._quotes,
+            claims=sum(c.claims or bool(c.citations) for c in every) + quotes,
             # A passage that says so of something is only quoted.
             leaves_open=any(
                 leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations
             ),
-            checks=tuple(self._checks),
+            checks=tuple(c if isinstance(c, SentenceCheck) else c.record for c in self._checked),
         )
 
 
 def verify(
-    draft: Draft, passages: Sequence[Passage], language: str, weigh: Weigh, model: Model | None = None
+    draft: Draft,
+    passages: Sequence[Passage],
+    language: str,
+    weigh: Weigh,
+    model: Model | None = None,
+    supports: Callable[[str, str], bool] | None = None,
 ) -> Verified:
-    """Check a whole draft against the passages that were sent, best passage first."""
+    """Check a whole draft against the passages that were sent, best passage first.
+
+    Args:
+        supports: the second vote, on a document and a claim; the words decide alone where it is left out.
+    """
     verifier, spans = Verifier(passages, language, weigh, model), list[Span]()
     for part in _parts(draft):
         if part[0].kind == "framing":
@@ -209,8 +226,10 @@ def verify(
             continue
         text = "".join(span.text for span in part)
         for sentence, claimed in _claimed(part):
-            citations, check = verifier.check(sentence, claimed)
-            spans.append(Span(text[sentence.start : sentence.end], citations, check=check))
+            one = verifier.check(sentence, claimed)
+            if supports and one.undecided and not supports(verifier.document(one), sentence.said):
+                verifier.reject(one)
+            spans.append(Span(text[sentence.start : sentence.end], one.citations, check=one.check))
     if spans and any(span.cut for span in draft):
         spans[-1] = replace(spans[-1], cut=True)
     return verifier.verified(spans)
@@ -265,10 +284,12 @@ class Claims:
         return tuple(found)
 
 
-class _Checked:
+class CheckedSentence:
     """A sentence with the citations that hold.
 
     Attributes:
+        claims: whether it claims something.
+        flagged: whether it does, and no source was found to say it.
         against: the passage that contradicts it most likely, None where none was found to.
     """
 
@@ -281,7 +302,7 @@ class _Checked:
         weigh: Weigh,
         model: Model,
     ) -> None:
-        self.sentence, self._model = sentence, model
+        self.sentence, self.claimed, self._model = sentence, tuple(claimed), model
         self._sources = list(sources.values())
         self.claim = Claim(sentence.said, sentence.kind, language, weigh(sentence.said))
         self.claims = asserts(sentence, self.claim)
@@ -292,6 +313,21 @@ class _Checked:
         self.citations = tuple(s.id for s in self._supporting(sent, claimed))
         self.dropped = sum(i not in self.citations for i in claimed)
         self.flagged = not self.citations and self.claims
+        self._rejected = False
+
+    @property
+    def check(self) -> Check:
+        return "confirmed" if self.citations else "unconfirmed" if self.flagged else "none"
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the words alone are not sure of its citations."""
+        return bool(self.citations) and self._best is not None and self._best.score < self._model.decided
+
+    def reject(self) -> None:
+        """Drop the citations."""
+        self.dropped += len(self.citations)
+        self.citations, self.flagged, self._rejected = (), self.claims, True
 
     @property
     def empty(self) -> bool:
@@ -303,12 +339,20 @@ class _Checked:
         """Return how probable it is that the sentence is said by its sources; None where it claims nothing."""
         if not (self.claims or self.citations):
             return None
-        # No passage speaks of it enough to be asked.
-        return self._model.probability(self._best.score) if self._best else 0.0
+        # No passage speaks of it enough to be asked, or a second vote is against it.
+        return self._model.probability(self._best.score) if self._best and not self._rejected else 0.0
 
     @property
     def outcome(self) -> Outcome | None:
+        if self._rejected:
+            return "silent"
         return self._best.outcome if self._best else None
+
+    @property
+    def record(self) -> SentenceCheck:
+        return SentenceCheck(
+            self.sentence.said, self.claimed, self.citations, self.check, self.outcome, self.probability
+        )
 
     def _judge(self, cited: Sequence[Source], *, claimed: bool = True) -> Verdict:
         others = [s for s in self._sources if s not in cited]
@@ -354,6 +398,7 @@ class _Checked:
 
 __all__ = [
     "LEAST_WORDS",
+    "CheckedSentence",
     "Claim",
     "Claims",
     "Outcome",

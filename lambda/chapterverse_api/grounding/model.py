@@ -32,6 +32,7 @@ class Model:
         trees, start: of the boosted trees, and what they start from.
         threshold: the score from which a sentence counts as said by its sources.
         derived: the same where nobody claimed that it is.
+        decided: the score from which the words alone are sure; a second vote is asked below it.
         slope, shift: turn a score into a probability.
         common: the share of sections, over sites of any kind, that hold each common term.
     """
@@ -43,6 +44,7 @@ class Model:
     start: float
     threshold: float
     derived: float
+    decided: float
     slope: float
     shift: float
     common: Mapping[int, float]
@@ -70,7 +72,8 @@ class Model:
         """Return the model that `weights.json` holds."""
         common = {int(term): share / 1000 for term, share in stored["common"].items()}
         names, weights = tuple(stored["names"]), tuple(stored["weights"])
-        fixed = {k: float(stored[k]) for k in ("intercept", "start", "threshold", "derived", "slope", "shift")}
+        fields = ("intercept", "start", "threshold", "derived", "decided", "slope", "shift")
+        fixed = {name: float(stored[name]) for name in fields}
         return cls(names=names, weights=weights, trees=tuple(stored["trees"]), common=common, **fixed)
 
 

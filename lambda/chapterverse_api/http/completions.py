@@ -105,7 +105,7 @@ class Completion:
             cited = [_citation(self._sources[i]) for i in event.citations if i in self._sources]
             delta = {"content": event.text, "annotations": list(self._annotations(event))}
             yield self._chunk(delta, cited)
-        else:
+        elif isinstance(event, ChatResponse):
             # A refusal comes without segments before it.
             if not self._length:
                 yield self._chunk({"content": event.response})

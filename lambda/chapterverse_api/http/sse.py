@@ -1,4 +1,4 @@
-"""Sends an answer as server-sent events `meta`, `delta`…, then `final` or `error`; or as one JSON document.
+"""Sends an answer as server-sent events `meta`, `tool`…, `delta`…, then `final` or `error`; or as one JSON document.
 
 Another format has a writer of its own, see `completions`.
 """
@@ -17,14 +17,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from chapterverse_api import rejections
-from chapterverse_api.contract import ChatResponse, Delta, Event, Events, Meta, dump
+from chapterverse_api.contract import ChatResponse, Delta, Event, Events, Meta, ToolUse, dump
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability import metrics
 
 MEDIA_TYPE = "text/event-stream"
 # `x-accel-buffering` tells nginx and similar proxies to pass on each event at once.
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-_NAMES: dict[type[BaseModel], str] = {Meta: "meta", Delta: "delta", ChatResponse: "final"}
+_NAMES: dict[type[BaseModel], str] = {Meta: "meta", Delta: "delta", ToolUse: "tool", ChatResponse: "final"}
 
 
 class IncompleteAnswer(Exception):

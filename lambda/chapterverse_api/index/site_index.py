@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from chapterverse.errors import ChapterVerseError, InputError
 from chapterverse.knowledge.persona import Persona, persona_of
-from chapterverse.model import Chunk, Head, Scope
+from chapterverse.model import PERSONA, Chunk, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head
 from chapterverse_api.index import addresses
@@ -16,6 +16,9 @@ from chapterverse_api.index.live_index import LiveIndex
 
 class SiteIndex:
     """Finds the generation that answers a reader. Thread-safe.
+
+    Attributes:
+        disabled_types: of documents that no answer is made with.
 
     Args:
         store: holds the generations of this site, and possibly of others.
@@ -27,6 +30,7 @@ class SiteIndex:
         self._site = settings.site
         self._version = settings.docs_version
         self._base_url = settings.base_url
+        self.disabled_types = settings.disabled_types
         pinned = Scope(self._site, self._version) if self._site and self._version is not None else None
         self._live = LiveIndex(store, check, pinned, self._site)
         self._personas: dict[Scope, tuple[int, Persona]] = {}
@@ -74,8 +78,8 @@ class SiteIndex:
         return self._live.snapshot(at if requested is None and at else only_head(heads, self._site, requested))
 
     def persona(self, snapshot: Snapshot | None) -> Persona:
-        """Return the owner's persona, read once per generation."""
-        if snapshot is None:
+        """Return the owner's persona, read once per generation; an empty one where personas are switched off."""
+        if snapshot is None or PERSONA in self.disabled_types:
             return Persona()
         head = snapshot.head
         generation, persona = self._personas.get(head.scope, (None, Persona()))

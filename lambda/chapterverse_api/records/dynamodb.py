@@ -6,6 +6,7 @@ The table has the partition key `pk` and the sort key `sk`, both strings; its TT
     thread#THREAD  ~summary       the summary: `text`, `turn_range`, `summary_index`
     turn#TURN      thread#THREAD  in which thread a turn is, and at which `number`
     feedback       TURN           a rating; a second one takes the place of the first
+    faq            ENTRY          when a FAQ entry answered last
 
 A turn and where it is are written in one transaction, on the condition that neither is there: of two tabs that write at
 once one finds its number taken and takes the next, and a write that is sent twice is kept once. DynamoDB removes what
@@ -26,6 +27,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
 from chapterverse.net.aws import AwsFault, AwsService
 from chapterverse_api.records.types import (
+    FAQ_DAYS,
     LONGEST,
     TURNS,
     CitedSource,
@@ -44,7 +46,7 @@ TRIES = 20
 _BATCH = 25
 #: Seconds after each try to remove what a busy table left over.
 _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
-_FEEDBACK = "feedback"
+_FEEDBACK, _FAQ = "feedback", "faq"
 _SUMMARY = "~summary"
 _FAILED = "ConditionalCheckFailed"
 
@@ -218,6 +220,16 @@ class DynamoRecords:
             _turn(turn) if turn and self._is_fresh(turn) else None,
         )
 
+    def match(self, entry_id: str) -> None:
+        now = self._clock()
+        until = math.ceil((now + timedelta(days=FAQ_DAYS)).timestamp())
+        item = {**_key(_FAQ, entry_id), **self._head(now, now), "type": _s("faq"), "expires": _n(until)}
+        self._call("PutItem", {"TableName": self._table, "Item": item})
+
+    def matched(self) -> frozenset[str]:
+        oldest = self._oldest(FAQ_DAYS)
+        return frozenset(_text(item, "sk") for item in self._query(_FAQ) if _text(item, "timestamp") >= oldest)
+
     def forget(self, thread_id: str) -> bool:
         items = list(self._query(_thread(thread_id)))
         turn_ids = {_text(item, "turn_id") for item in items if _text(item, "type") == "turn"}
@@ -239,7 +251,7 @@ class DynamoRecords:
             "ExpressionAttributeValues": {":oldest": _s(oldest)},
             "ConsistentRead": True,
         }
-        items = list(self._pages("Scan", request))
+        items = [item for item in self._pages("Scan", request) if _text(item, "type") != "faq"]
         self._remove([(_text(item, "pk"), _text(item, "sk")) for item in items])
         return sum(_text(item, "type") != "place" for item in items)
 

@@ -6,6 +6,8 @@ turn's id, `timestamp` when it was written and `created_at` from when its age co
 turn in it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest, as that of a turn is
 its own number.
 
+A row of `faq_matches` says when a FAQ entry answered last, and nothing of the question.
+
 A row of `feedback` is a turn's rating: a second one takes the place of the first. Its `scope` is the thread's, where
 the turn is kept by then. Its age counts from that of its turn, so that no comment outlives its subject.
 """
@@ -22,6 +24,7 @@ from chapterverse.database import Database, Faults, Row, Statements
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
 from chapterverse_api.records.types import (
+    FAQ_DAYS,
     LONGEST,
     TURNS,
     CitedSource,
@@ -150,6 +153,16 @@ _SWEEP_RATINGS = """
     )
 """
 
+_FAQ_TABLE = """
+    CREATE TABLE IF NOT EXISTS faq_matches (entry_id VARCHAR(64) PRIMARY KEY, timestamp CHAR(27) NOT NULL)
+"""
+_MATCH = """
+    INSERT INTO faq_matches (entry_id, timestamp) VALUES (?, ?)
+    ON CONFLICT (entry_id) DO UPDATE SET timestamp = excluded.timestamp
+"""
+_MATCHED = "SELECT entry_id FROM faq_matches WHERE timestamp >= ?"
+_SWEEP_MATCHES = "DELETE FROM faq_matches WHERE timestamp < ?"
+
 #: Too many to be a limit, and within what every database counts.
 _ALL = 2**31
 
@@ -250,6 +263,20 @@ class Table:
         except (TypeError, ValueError) as error:
             raise _foreign() from error
 
+    def match(self, entry_id: str) -> None:
+        now, oldest = time_text(self._clock()), self._oldest(FAQ_DAYS)
+
+        def write(db: Statements) -> None:
+            db.change(_SWEEP_MATCHES, (oldest,))
+            db.change(_MATCH, (entry_id, now))
+
+        self._database.run(write)
+
+    def matched(self) -> frozenset[str]:
+        values = (self._oldest(FAQ_DAYS),)
+        rows = self._database.run(lambda db: db.rows(_MATCHED, values), otherwise=list[Row](), reading=True)
+        return frozenset(str(row[0]) for row in rows)
+
     def forget(self, thread_id: str) -> bool:
         scope = _scope(thread_id)
 
@@ -296,14 +323,14 @@ def _prepare(db: Statements, make: bool) -> bool:
 
     What an earlier release did not make is made in any case.
     """
-    names = ("conversations", "feedback")
+    names = ("conversations", "feedback", "faq_matches")
     if not make and not db.tables(*names):
         return False
     if db.tables(*names) < len(names):
         db.lock("chapterverse.conversations")
     # Who comes second must not lock tables that others already write to.
     if db.tables(*names) < len(names):
-        for statement in (_TABLE.format(identity=db.identity), _RATING_TABLE, *_INDEXES, *_RATING_INDEXES):
+        for statement in (_TABLE.format(identity=db.identity), _RATING_TABLE, _FAQ_TABLE, *_INDEXES, *_RATING_INDEXES):
             db.change(statement)
     if not _is_current(db):
         db.lock("chapterverse.conversations")

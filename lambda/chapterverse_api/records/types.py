@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 TURNS = 12
 #: Turns that are kept of one thread at most.
 LONGEST = 200
+#: Days for which it is kept that a FAQ entry answered.
+FAQ_DAYS = 30
 
 
 class RecordsFault(ChapterVerseError):
@@ -149,6 +151,14 @@ class Records(Protocol):
         """Return what readers said, newest first."""
         ...
 
+    def match(self, entry_id: str) -> None:
+        """Keep that a FAQ entry answers now, whatever the question was."""
+        ...
+
+    def matched(self) -> frozenset[str]:
+        """Return the ids of the FAQ entries that answered in the last 30 days (`FAQ_DAYS`)."""
+        ...
+
     def forget(self, thread_id: str) -> bool:
         """Remove all that is kept of a thread, and what was said of its turns; return whether there was anything."""
         ...
@@ -167,7 +177,7 @@ class UnavailableRecords:
     def _fail(self, *_: object, **__: object) -> NoReturn:
         raise RecordsFault(self._reason)
 
-    append = thread = summarize = rate = rated = forget = expire = _fail
+    append = thread = summarize = rate = rated = match = matched = forget = expire = _fail
 
 
 def time_text(time: datetime) -> str:

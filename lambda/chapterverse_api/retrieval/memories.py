@@ -1,4 +1,8 @@
-"""Ranks memories, the owner's notes: first by similarity, then by importance and recency.
+"""Finds and ranks memories, the owner's notes: by similarity, importance and recency.
+
+A question's memories are those with evidence enough. The product of evidence, importance and recency orders them, so
+none of the three makes up for the lack of another. They inform a model, and what has no page is never cited.
+`/v1/retrieve` ranks memories among the pages.
 
 The plain sum of similarity, importance and recency lets an important note that has nothing to do with the question
 beat one that answers it: .5 · .2 + .5 · 1 is more than .5 · .8 + .5 · .3. So a memory must first come near the best
@@ -8,12 +12,13 @@ page, and what importance and recency add then is less than what sets good hits 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+from chapterverse.calibration import Calibration, Matching, read_question
+from chapterverse.filters import And, Filter, In
 from chapterverse.model import MEMORY
-
-if TYPE_CHECKING:
-    from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical
+from chapterverse_api.retrieval.candidates import Candidate
 
 #: A memory that ranks lower than this share of the best page is not shown at all.
 GATE = 0.6
@@ -21,8 +26,37 @@ GATE = 0.6
 IMPORTANCE, RECENCY = 0.05, 0.05
 #: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
 HALF_LIFE = 30.0
+#: Memories that a question is compared with, the best by words.
+CANDIDATES = 20
 #: The range of `Chunk.importance`.
 _LEAST, _MOST = 1, 5
+
+
+def informing(
+    question: str, snapshot: Snapshot, filters: Filter, most: int, now: datetime | None = None
+) -> list[Candidate]:
+    """Return the memories that have evidence for a question, best first; by words alone, so no model is asked.
+
+    Raises:
+        IndexFault: the index can't be read.
+    """
+    head = snapshot.head
+    words, idf = read_question(question, head.languages, snapshot)
+    if not words.known:
+        return []
+    matching, calibration = Matching(words, idf), Calibration.from_json(head.calibration)
+    vector = lexical.query_vector(question, head.languages)
+    found = list[Candidate]()
+    now = now or datetime.now(UTC)
+    for hit in snapshot.search_lexical(vector, CANDIDATES, And((In("type", (MEMORY,)), filters))):
+        features = matching.features(hit.lexical.among(idf))
+        evidence, importance = calibration.of(features), min(max(hit.chunk.importance, _LEAST), _MOST) / _MOST
+        recency = _recency(hit.chunk.created_at or hit.chunk.timestamp, now)
+        if evidence >= calibration.floor:
+            parts = {"importance": importance, "recency": recency}
+            rank = evidence * importance * recency
+            found.append(Candidate(hit.chunk, hit.lexical, rank, evidence, parts, features))
+    return sorted(found, key=lambda c: -c.rank)[:most]
 
 
 def weigh(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:

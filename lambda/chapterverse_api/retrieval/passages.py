@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from chapterverse.calibration import Question
-from chapterverse.model import Chunk
+from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api.generation import Passage
@@ -19,7 +19,9 @@ from chapterverse_api.retrieval.ranking import section
 
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
 BUDGET = 2560
-#: Of these, what one section may take: it may be a whole reference.
+#: Tokens of all FAQ entries, which have a share of their own: two of the longest, and pages lose nothing by them.
+FAQ_BUDGET = 2 * CHUNK_TOKENS
+#: Of the budget, what one section may take: it may be a whole reference.
 WIDEST = 1024
 #: Sections that are widened before others are added, and the most there may be.
 WIDENED, MOST = 5, 10
@@ -32,7 +34,7 @@ SURE, LEAST_SHARE = 4, 0.6
 #:     evidence    the chunk hardly speaks of what was asked
 #:     unsure      the docs only perhaps hold an answer, and enough others rank before it
 #:     section     a better one is of the same section, or has the same text
-#:     limit       the question wants fewer sources, or there are ten
+#:     limit       the question wants fewer sources, there are ten, or enough of its type
 #:     relevance   its section says hardly anything of the question
 #:     budget      the passages before it fill the budget of tokens
 Omission: TypeAlias = Literal["verdict", "evidence", "unsure", "section", "limit", "relevance", "budget"]
@@ -41,18 +43,25 @@ Omission: TypeAlias = Literal["verdict", "evidence", "unsure", "section", "limit
 _BYTES = 3.6
 
 
-def chosen(candidates: Iterable[Candidate], top_k: int | None) -> list[Candidate]:
+def chosen(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = MOST) -> list[Candidate]:
     """Return the best candidate of each section, best first: a section is one source, however many chunks match.
 
-    The same text in two sections is one source as well.
+    The same text in two sections is one source as well. Of FAQ entries there are at most `faq_top_k`, and no more than
+    fit into their share of the tokens.
     """
     best: dict[object, Candidate] = {}
     texts = set[str]()
+    entries, left = faq_top_k, FAQ_BUDGET
     for candidate in candidates:
         text = " ".join(candidate.chunk.text.split())
-        if section(candidate.chunk) not in best and text not in texts:
-            best[section(candidate.chunk)] = candidate
-            texts.add(text)
+        if section(candidate.chunk) in best or text in texts:
+            continue
+        if candidate.chunk.type == FAQ:
+            entries, left = entries - 1, left - _tokens(candidate.chunk)
+            if entries < 0 or (left < 0 and entries < faq_top_k - 1):
+                continue
+        best[section(candidate.chunk)] = candidate
+        texts.add(text)
     return list(best.values())[: top_k or MOST]
 
 
@@ -99,14 +108,14 @@ def passages(
     made = list[Passage]()
     held = set[str]()
     for number, candidate in enumerate(kept, 1):
-        if number > WIDENED and _tokens(candidate.chunk) > left:
+        if number > WIDENED and _cost(candidate.chunk) > left:
             break
-        waiting = sum(_tokens(c.chunk) for c in kept[number:WIDENED])
+        waiting = sum(_cost(c.chunk) for c in kept[number:WIDENED])
         room = min(WIDEST, left - waiting) if number <= WIDENED else 0
         page = pages[candidate.chunk.source_file_path]
         around = _around(candidate.chunk, [c for c in page if c.text not in held or c == candidate.chunk], room)
         held.update(c.text for c in around)
-        left -= sum(map(_tokens, around))
+        left -= sum(map(_cost, around))
         own = sum(section(c) == section(candidate.chunk) for c in pages[candidate.chunk.source_file_path])
         made.append(_passage(str(number), candidate, url(candidate.chunk) or None, around, whole=len(around) == own))
     return made
@@ -127,6 +136,11 @@ def _around(chunk: Chunk, page: Sequence[Chunk], room: int) -> list[Chunk]:
 
 def _tokens(chunk: Chunk) -> int:
     return round(len(chunk.text.encode()) / _BYTES)
+
+
+def _cost(chunk: Chunk) -> int:
+    """Return what a chunk takes of the pages' budget: a FAQ entry is one chunk, and `chosen` counted it."""
+    return 0 if chunk.type == FAQ else _tokens(chunk)
 
 
 def _passage(number: str, candidate: Candidate, url: str | None, around: Sequence[Chunk], *, whole: bool) -> Passage:

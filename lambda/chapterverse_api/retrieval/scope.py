@@ -7,11 +7,13 @@ answer, and the answer says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
+from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
-from chapterverse.filters import And, Asked, In, all_of, fields, readdressed
-from chapterverse.model import MEMORY, PAGE, Chunk
+from chapterverse.filters import EVERYTHING, And, Asked, Filter, In, all_of, fields, readdressed, resolve
+from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.contract import ChatQuery
@@ -21,7 +23,10 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.faq import FaqMatch, find_entry
 from chapterverse_api.retrieval.follow_up import search_follow_up
+from chapterverse_api.retrieval.memories import informing
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 
@@ -67,13 +72,10 @@ def search_in_scope(
     """
     question = query.query or ""
     page = index.published_url(query.page_url or "", snapshot.head)
-    language = query.language or _language_of(question, page, snapshot)
-    # An explicit language filter wins.
-    languages = () if "language" in fields(query.filters) else _read_by(language, snapshot)
-    kinds = snapshot.values("type")
+    language, languages = _languages(query, page, snapshot)
     # A memory informs, and is never cited.
-    pages = (In("type", tuple(kind for kind in kinds if kind != MEMORY)),) if MEMORY in kinds else ()
-    wide = all_of(query.filters, *pages, *global_scope(query.filters, snapshot))
+    pages = without_types({MEMORY, *index.disabled_types}, snapshot)
+    wide = all_of(query.filters, *pages, *scope_filter(query, snapshot))
     narrow = all_of(wide, In("language", languages)) if languages else wide
     elsewhere: set[str] = set()
 
@@ -95,12 +97,76 @@ def search_in_scope(
     deadline.check()
     if reranker and question and found.answerable:
         found = rerank(found, earlier.before(question) if earlier else found.searched, reranker)
+    if query.user_context:
+        found = _in_context(found, query.user_context, snapshot)
     return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
 
 
-def global_scope(filters: Asked | None, snapshot: Snapshot) -> tuple[In, ...]:
-    """Return the filter that leaves out documents of one entity; none where a filter names their scope, or none is."""
-    return (In("scope", ("global",)),) if len(snapshot.values("scope")) > 1 and "scope" not in fields(filters) else ()
+def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:
+    # Most readers say nothing of themselves, and a start loads nothing for it.
+    from chapterverse_api.retrieval.reader_context import READ, by_context
+
+    context = context.encode(errors="replace")[:READ].decode(errors="ignore")
+    idf = read_weights(context, snapshot.head.languages, snapshot)
+    return replace(found, candidates=by_context(found.candidates, context, idf))
+
+
+def without_types(kinds: AbstractSet[str], snapshot: Snapshot) -> tuple[In, ...]:
+    """Return the filter that leaves out documents of these types; none where there are none."""
+    held = snapshot.values("type")
+    others = tuple(kind for kind in held if kind not in kinds)
+    return (In("type", others),) if len(others) < len(held) else ()
+
+
+def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> FaqMatch | None:
+    """Return the FAQ entry that means the same as a question, in the version and language of the reader's page.
+
+    Raises:
+        IndexFault: the index can't be read.
+    """
+    if FAQ in index.disabled_types or FAQ not in snapshot.values("type"):
+        return None
+    page = index.published_url(query.page_url or "", snapshot.head)
+    return find_entry(query.query or "", snapshot, _narrowed(query, page, snapshot, index))
+
+
+def memories_in_scope(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, most: int) -> list[Candidate]:
+    """Return the memories that inform an answer, best first.
+
+    Args:
+        text: what is searched for.
+
+    Raises:
+        IndexFault: the index can't be read.
+    """
+    if MEMORY in index.disabled_types or MEMORY not in snapshot.values("type"):
+        return []
+    page = index.published_url(query.page_url or "", snapshot.head)
+    return informing(text, snapshot, _narrowed(query, page, snapshot, index), most)
+
+
+def _narrowed(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:
+    """Return the filter for documents beside the pages: the reader's own, their language and their entity."""
+    _, languages = _languages(query, page, snapshot)
+    narrow = all_of(query.filters, *scope_filter(query, snapshot), *([In("language", languages)] if languages else []))
+    where = readdressed(narrow, lambda url: index.published_url(url, snapshot.head))
+    return resolve(where, snapshot) or EVERYTHING
+
+
+def scope_filter(query: ChatQuery, snapshot: Snapshot) -> tuple[In, ...]:
+    """Return the filter that leaves out documents of entities that the question does not name."""
+    return global_scope(query.filters, snapshot, query.entity)
+
+
+def global_scope(filters: Asked | None, snapshot: Snapshot, entity: str | None = None) -> tuple[In, ...]:
+    """Return the filter that leaves out documents of entities; none where a filter names their scope, or none is.
+
+    Args:
+        entity: whose documents are searched too.
+    """
+    if len(snapshot.values("scope")) < 2 or "scope" in fields(filters):
+        return ()
+    return (In("scope", ("global", f"entity:{entity}") if entity else ("global",)),)
 
 
 def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:
@@ -110,6 +176,13 @@ def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None
     vector = lexical.query_vector(text, snapshot.head.languages)
     hits = snapshot.search_lexical(vector, 1, And((In("url", tuple(held)), In("type", (PAGE,)))))
     return hits[0].chunk if hits else snapshot.page(min(held), "url")[0]
+
+
+def _languages(query: ChatQuery, page: str, snapshot: Snapshot) -> tuple[str | None, tuple[str, ...]]:
+    """Return the reader's language, as far as it is known, and what to narrow the search to; none where to nothing."""
+    language = query.language or _language_of(query.query or "", page, snapshot)
+    # An explicit language filter wins.
+    return language, () if "language" in fields(query.filters) else _read_by(language, snapshot)
 
 
 def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:

@@ -55,14 +55,17 @@ def read_schema(name: str, folder: str) -> ResponseSchema:
     return ResponseSchema(name, parse_schema(name, document))
 
 
-def parse_schema(name: str, document: Any) -> dict[str, Any]:
+def parse_schema(name: str, document: Any, *, empty: bool = False) -> dict[str, Any]:
     """Return a schema with its references resolved, after checking that all of it is understood.
+
+    Args:
+        empty: whether it may be one of an object without members.
 
     Raises:
         InputError: it can't be used.
     """
     resolved = _Resolver(name, document).resolve()
-    if resolved.get("type") != "object" or not resolved.get("properties"):
+    if resolved.get("type") != "object" or not (empty or resolved.get("properties")):
         raise InputError(f"The schema {name} must be of the type object, with properties.", field="output")
     if len(json.dumps(resolved)) > MOST_CHARACTERS:
         raise InputError(

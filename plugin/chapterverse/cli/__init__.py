@@ -12,7 +12,20 @@ from typing import Annotated
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import ask, calibrate, evaluate, feedback, forget, index, plugin, schema, site, trace, transfer
+from chapterverse.cli import (
+    ask,
+    calibrate,
+    evaluate,
+    feedback,
+    forget,
+    index,
+    plugin,
+    remember,
+    schema,
+    site,
+    trace,
+    transfer,
+)
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
@@ -46,6 +59,7 @@ for command in (
     transfer.import_,
     transfer.repair,
     feedback.feedback,
+    remember.remember,
     forget.forget,
     schema.schema,
 ):

@@ -24,6 +24,7 @@ from chapterverse.cli.options import (
 )
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.evaluation.questions import QuestionRow, read_questions
+from chapterverse.filters import NUMBERS
 from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
@@ -77,6 +78,7 @@ def ask(
     schema: Annotated[
         str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
     ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Answer with steps to go through.")] = False,
     as_json: Json = False,
     store: Store = None,
     site: Site = None,
@@ -90,6 +92,11 @@ def ask(
     if question is None and selected_text is None:
         raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
+    if plan:
+        if question is None or selected_text or history or schema:
+            raise typer.BadParameter("--plan takes a QUESTION, and neither a text, a history nor a schema.")
+        _go_through(service, service.plan(query=question, page_url=page_url), as_json)
+        return
     earlier = conversation_from(history) if history else None
     answer = service.answer(
         query=question, selected_text=selected_text, page_url=page_url, conversation_history=earlier, output=schema
@@ -163,6 +170,42 @@ def mcp(store: Store = None, site: Site = None, docs_version: Version = None, em
     service.serve_mcp(sys.stdin.buffer, out)
 
 
+def _go_through(service: Session, reply: dict[str, Any], as_json: bool) -> None:
+    """Print a plan; on a terminal one step after the other."""
+    if as_json:
+        print_json(reply)
+        return
+    if reply["status"] == "not_in_docs":
+        typer.echo("The documentation describes no steps for this.")
+    else:
+        typer.echo(f"{reply['title']}\n")
+    if not sys.stdin.isatty():
+        for number, step in enumerate((s for s in reply["plan"] if s["text"]), 1):
+            _print_step(number, step)
+    number = 0
+    while sys.stdin.isatty() and (step := reply["step"]):
+        number += 1
+        for result in reply["results"]:
+            typer.echo(f"{result['name']}: {result['text']}\n")
+        _print_step(number, step)
+        said = typer.prompt("", prompt_suffix="> ", default="", show_default=False)
+        try:
+            reply = service.plan(state=reply["state"], input=said or None)
+        except InputError as error:
+            number -= 1
+            typer.echo(str(error), err=True)
+    for place in reply["sources"] or reply["nearest"]:
+        typer.echo(f"[{place.get('id', '·')}] {name_of(place)}  {place['url'] or ''}")
+
+
+def _print_step(number: int, step: dict[str, Any]) -> None:
+    cited = "".join(f" [{i}]" for i in step["citations"])
+    typer.echo(f"{number}. {step['text']}{cited}")
+    for at, option in enumerate(step["options"], 1):
+        typer.echo(f"   {at}) {option['label']}")
+    typer.echo("")
+
+
 def _questions(question: str | None, file: Path | None) -> list[QuestionRow]:
     """Return the questions to search for; a single question is row "1"."""
     if file is not None and question is None:
@@ -202,7 +245,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _typed(field: str, value: str) -> str | int:
-    if field == "chunk_index":
+    if field in NUMBERS:
         with contextlib.suppress(ValueError):
             return int(value)
     return value

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chapterverse import progress
+from chapterverse.cli.forget import kept_threads
 from chapterverse.cli.options import (
     Embedder,
     Exclude,
@@ -24,17 +25,18 @@ from chapterverse.cli.options import (
     print_json,
     settings_from,
 )
-from chapterverse.errors import IndexCorrupt
+from chapterverse.errors import ChapterVerseError, IndexCorrupt
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
+from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
-from chapterverse.model import Head, Scope, Source, slug
+from chapterverse.model import FAQ, Head, Scope, Source, slug
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.readers.addresses import clean_base
 from chapterverse.settings import Settings
-from chapterverse.store import only_scope, open_store
+from chapterverse.store import Snapshot, only_scope, open_store
 
 Persona = Annotated[
     str | None,
@@ -48,12 +50,16 @@ Knowledge = Annotated[
 ]
 
 
+AsSource = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")]
+Slugs = Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")]
+
+
 def index(
     path: Annotated[
         Path, typer.Argument(help="A built site, or with --source a folder of Markdown or MDX.", metavar="PATH")
     ],
-    source: Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")] = False,
-    slugs: Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")] = SlugRule.MKDOCS,
+    source: AsSource = False,
+    slugs: Slugs = SlugRule.MKDOCS,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
@@ -117,7 +123,12 @@ def index(
 
 
 def status(
-    path: Annotated[Path | None, typer.Argument(help="A built site to compare the index with.", metavar="PATH")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="What to compare the index with: a built site, or a folder of Markdown.", metavar="PATH"),
+    ] = None,
+    source: AsSource = False,
+    slugs: Slugs = SlugRule.MKDOCS,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
     exclude: Exclude = None,
     include: Include = None,
@@ -131,28 +142,64 @@ def status(
 ) -> None:
     """Show what is indexed.
 
-    With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed.
+    With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed; while a run is at work,
+    Re-indexing and Indexing. Give the options that `index` was given.
     """
     settings = settings_from(
         store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge
     )
     index_store = open_store(settings)
     scope = only_scope(index_store, settings.site, settings.docs_version)
-    sources = _site_sources(path, settings, include or (), exclude or ()) if path else None
+    sources = None
+    if path and (source or _is_markdown(path)):
+        head = index_store.head(scope)
+        address = settings.base_url or (head.base_url if head else None)
+        documents = Documents.of(settings, path, Path())
+        reading = read_sources(path, address, slugs, documents.no_pages, include or (), exclude or ())
+        sources = _with_documents(reading, documents)
+    elif path:
+        reading = read_site(path, settings.base_url or None, include or (), exclude or ())
+        sources = _with_documents(reading, Documents.of(settings, None, Path()))
     report = states.derive(index_store, open_ledger(settings), scope, sources)
+    unmatched = _unmatched_entries(settings, index_store.snapshot(scope)) if settings.records else None
     if as_json:
-        print_json(report.to_json())
+        print_json(report.to_json() | ({} if unmatched is None else {"unmatched_faq": unmatched}))
         return
     typer.echo(report.summary)
     for file in report.files:
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
+    if unmatched:
+        typer.echo("FAQ entries that answered no question of the last 30 days:")
+    for name in unmatched or ():
+        typer.echo(f"  {name}")
 
 
-def _site_sources(site: Path, settings: Settings, include: Iterable[str], exclude: Iterable[str]) -> list[Source]:
-    """Return the sources of a built site that `index` would read."""
-    reading = read_site(site, settings.base_url or None, include, exclude)
-    others, _ = Documents.of(settings, None, Path()).sources(reading.sources, reading.base_url)
-    return [*reading.sources, *others]
+def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | None:
+    """Return the FAQ entries that have answered nothing for 30 days, as FILE: QUESTION; None if that is not known.
+
+    Entries that are not in the index for so long are left out.
+    """
+    if FAQ not in snapshot.values("type"):
+        return None
+    try:
+        matched = kept_threads(settings).matched()
+    except ChapterVerseError as error:
+        # The rest of the report does not depend on it.
+        typer.echo(f"Warning: {error}", err=True)
+        return None
+    since = (datetime.now(UTC) - timedelta(days=30)).isoformat()
+    unmatched = [c for c in snapshot.page(FAQ, "type") if c.timestamp < since and entry_id(c) not in matched]
+    return sorted(f"{chunk.source_file_path}: {chunk.section_heading}" for chunk in unmatched)
+
+
+def _is_markdown(path: Path) -> bool:
+    """Whether a folder holds Markdown and no page of a built site."""
+    return path.is_dir() and not any(path.rglob("*.htm*")) and any(path.rglob("*.md*"))
+
+
+def _with_documents(reading: Reading, documents: Documents) -> list[Source]:
+    """Return the sources that `index` would read."""
+    return [*reading.sources, *documents.sources(reading.sources, reading.base_url)[0]]
 
 
 def site_scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:

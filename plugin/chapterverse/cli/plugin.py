@@ -9,8 +9,8 @@ import contextlib
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,11 +20,12 @@ import yaml
 from chapterverse import __version__, entry_points
 from chapterverse.cli.index import site_scope
 from chapterverse.cli.options import Version, with_secrets
-from chapterverse.cli.site import agent_files
+from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.indexing import plugin_api
 from chapterverse.indexing.plugin_options import Options
 from chapterverse.knowledge.folder import Documents
+from chapterverse.model import Source
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentOptions
@@ -62,6 +63,10 @@ def publish(
     address_setting: Annotated[
         str, typer.Option("--address-setting", help="What the generator calls --base-url.", metavar="NAME")
     ] = "",
+    version_path: Annotated[
+        list[str] | None,
+        typer.Option("--version-path", help="A docs version and the folder of its pages.", metavar="VERSION=FOLDER"),
+    ] = None,
     docs_version: Version = None,
 ) -> None:
     """Put the chat into a built site and index it, as the plugin of its generator does.
@@ -75,7 +80,7 @@ def publish(
     # Without a name the index has that of the site's address, as with `index`.
     settings = settings.override(site=options.site or Settings.from_environment().site)
     address = base_url or settings.base_url or None
-    _put_chat(site_dir, options, settings.override(base_url=address))
+    reading = _put_chat(site_dir, options, settings.override(base_url=address))
     unplaced = bool(address_setting) and not address
     for problem in plugin_api.problems(settings, None if unplaced else "stated", address_setting):
         if options.strict:
@@ -88,9 +93,12 @@ def publish(
     if unplaced:
         return
     try:
-        reading = read_site(site_dir, address, options.include, options.exclude)
+        # Only a site that can't be read at all was not, and reading it again gives the reason.
+        reading = reading or read_site(site_dir, address, options.include, options.exclude)
         scope, _ = site_scope(settings, reading)
-        _index(reading, settings.override(site=scope.site), options, None)
+        for version, part in _by_version(reading, version_path or ()):
+            chosen = settings if version is None else settings.override(docs_version=version)
+            _index(part, chosen.override(site=scope.site), options, None)
     # The docs are built already, so a failure to index fails the build only with `strict`.
     except Exception as error:
         if options.strict:
@@ -155,6 +163,33 @@ def _messages() -> Iterator[_Shown]:
         yield _Shown.of(_line(line))
 
 
+def _by_version(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str | None, Reading]]:
+    """Yield each docs version of a site with its pages; without `paths` the whole site, which has none.
+
+    A version is published at its first folder. Pages outside of all folders belong to the version whose folder is "".
+
+    Raises:
+        InputError: a path is not VERSION=FOLDER.
+    """
+    folders: dict[str, str | None] = {}
+    for stated in paths:
+        version, sign, folder = stated.partition("=")
+        if not sign or not version:
+            raise InputError(f"--version-path {stated[:60]!a} is not VERSION=FOLDER, such as 1.0=docs/1.0.")
+        folders[f"{reading.base_url}{folder.strip('/')}/" if folder.strip("/") else reading.base_url] = version
+    folders.setdefault(reading.base_url, None)
+    parts: dict[str | None, list[Source]] = {version: [] for version in folders.values()}
+    for source in reading.sources:
+        above = max((folder for folder in folders if source.url.startswith(folder)), key=len, default=reading.base_url)
+        parts[folders[above]].append(source)
+    for name, sources in parts.items():
+        if sources:
+            base = next(folder for folder, version in folders.items() if version == name)
+            yield name, replace(reading, sources=tuple(sources), base_url=base)
+            # They are of the site and not of one version.
+            reading = replace(reading, warnings=(), listings={})
+
+
 def _line(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
@@ -182,14 +217,28 @@ def _mapping(config: str) -> dict[str, Any]:
     return value
 
 
-def _put_chat(site_dir: Path, options: Options, settings: Settings) -> None:
+def _put_chat(site_dir: Path, options: Options, settings: Settings) -> Reading | None:
+    """Put the chat into the pages and write the files for agents. Return the pages, None if they have no address.
+
+    The pages are read after the chat's tag is in them, and once: a link in their heads changes no content.
+    """
     chosen = {"endpoint": settings.endpoint or None, **options.widget_options()}
     agents = AgentOptions.of(options.agents)
-    writer, addresses, problem = agent_files(site_dir, agents, settings, options.exclude, options.include)
-    files = assets({**chosen, "version": settings.docs_version})
-    result = inject(site_dir, files, agents=writer, addresses=addresses)
-    for warning in filter(None, (*result.warnings, problem)):
+    result = inject(site_dir, assets({**chosen, "version": settings.docs_version}))
+    warnings = [*result.warnings]
+    reading = None
+    try:
+        reading = read_site(site_dir, settings.base_url or None, options.include, options.exclude)
+        files = open_agent_files(site_dir, agents, settings, reading)
+        files.add_built_pages(reading)
+        # The plugin of a generator may have written files into the same folder.
+        outcome = files.finish(remove=not result.others)
+        warnings += [*outcome.warnings, *outcome.notes]
+    except InputError as error:
+        warnings += [f"No files for agents were written: {error}"] * agents.any
+    for warning in warnings:
         _Log().warning(warning)
+    return reading
 
 
 def _index_preview(shown: _Shown, settings: Settings, options: Options) -> None:

@@ -11,7 +11,7 @@ import typer
 from chapterverse import progress
 from chapterverse.cli.options import Exclude, Include, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.readers import read_site
+from chapterverse.readers import Reading, read_site
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
 from chapterverse.site.check import check as check_site
@@ -132,11 +132,16 @@ def agent_files(
         reading = read_site(site, settings.base_url or None, include or (), exclude or ())
     except InputError as error:
         return None, {}, f"No files for agents were written: {error}" if options.any else ""
-    addresses = {source.file_path: source.url for source in reading.sources if source.url}
+    addresses = {reading.built.get(s.file_path, s.file_path): s.url for s in reading.sources if s.url}
+    return open_agent_files(site, options, settings, reading), addresses, ""
+
+
+def open_agent_files(site: Path, options: AgentOptions, settings: Settings, reading: Reading) -> AgentFiles:
+    """Return what writes the files for agents, with the name and description of the site's first page."""
     home = built_page(site, "index.html", reading.base_url)
     name = home.name if home and home.name else reading.site
     about = home.description if home else ""
-    return AgentFiles.open(site, options, settings, name, reading.base_url, about), addresses, ""
+    return AgentFiles.open(site, options, settings, name, reading.base_url, about)
 
 
 def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:

@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from urllib.parse import urlsplit
+from typing import TypeAlias
+from urllib.parse import urljoin, urlsplit
 
 from chapterverse.model import (
     CHUNK_TOKENS,
@@ -22,6 +23,7 @@ from chapterverse.model import (
     Block,
     BlockKind,
     Chunk,
+    Image,
     Page,
     Scope,
     Section,
@@ -45,8 +47,15 @@ _BYTES = 3.6
 _FULL_ENOUGH = 0.25
 #: Tokens that a repeated head must leave for each piece, however small the cap.
 _LEAST_ROOM = 16
+#: Most images of a chunk; their addresses and texts can be many times as long as its text.
+_MOST_IMAGES = 10
+#: Most captions of a section's tables.
+_MOST_CAPTIONS = 50
 #: Containers nested deeper are cut at lines, like blocks without parts.
 _DEEPEST = 20
+
+#: A chunk's section, its heading path and its text.
+_Text: TypeAlias = "tuple[Section, tuple[str, ...], str]"
 
 _BLANK_START = re.compile(r"\A\s*[\r\n]")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
@@ -86,7 +95,10 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget(),
     chunks: list[Chunk] = []
     title, url, domain = sound(page.title), sound(page.url), _host(page.url)
     tags = tuple(map(sound, page.tags))
-    for section, path, text in _texts(page.sections, budget):
+    texts = list(_texts(page.sections, budget))
+    images = _placed_images(texts, page.url)
+    captions = {id(section): _captions(section) for section in page.sections}
+    for section, path, text in texts:
         anchor = sound(section.anchor) if section.anchor else None
         cited = anchor if section.anchor_verified else None
         chunks.append(
@@ -108,10 +120,53 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget(),
                 language=page.language,
                 version=scope.version,
                 created_at=page.created_at or "",
+                images=tuple(images.get(len(chunks), ())),
+                captions=tuple(pair for pair in captions[id(section)] if pair[0] in text),
+                structured_data=page.structured_data,
                 **page.facts,
             )
         )
     return chunks
+
+
+def _placed_images(texts: Sequence[_Text], url: str) -> dict[int, list[dict[str, str]]]:
+    """Return the images of each chunk, by its position: in a section's first chunk that holds an image's alternative
+    text, or else its first chunk.
+    """
+    positions: dict[int, list[int]] = {}
+    for at, (section, _, _) in enumerate(texts):
+        if section.images:
+            positions.setdefault(id(section), []).append(at)
+    placed: dict[int, list[dict[str, str]]] = {}
+    for chunks in positions.values():
+        for image in texts[chunks[0]][0].images:
+            at = next((i for i in chunks if image.alt and image.alt in texts[i][2]), chunks[0])
+            described = _image(image, url)
+            if described and len(placed.setdefault(at, [])) < _MOST_IMAGES:
+                placed[at].append(described)
+    return placed
+
+
+def _image(image: Image, url: str) -> dict[str, str]:
+    """Return an image as a chunk stores it; nothing if it has no address on the web."""
+    with contextlib.suppress(ValueError):
+        address = urljoin(url, image.src)
+        if urlsplit(address).scheme.lower() in ("http", "https"):
+            title = {"title": sound(image.title)} if image.title else {}
+            return {"url": sound(address), "alt": sound(image.alt), **title}
+    return {}
+
+
+def _captions(section: Section) -> list[tuple[str, str]]:
+    """Return first line and caption of a section's tables that have one, of many the first ones."""
+    captions: dict[str, str] = {}
+    rest = list(reversed(section.blocks))
+    while rest and len(captions) < _MOST_CAPTIONS:
+        block = rest.pop()
+        rest.extend(reversed(block.parts))
+        if block.caption:
+            captions[sound(block.head.partition("\n")[0])] = sound(block.caption)
+    return sorted(captions.items())
 
 
 def _host(url: str) -> str:
@@ -120,7 +175,7 @@ def _host(url: str) -> str:
     return ""
 
 
-def _texts(sections: Sequence[Section], budget: Budget) -> Iterator[tuple[Section, tuple[str, ...], str]]:
+def _texts(sections: Sequence[Section], budget: Budget) -> Iterator[_Text]:
     """Yield each chunk's section, path and text.
 
     If the path had to be shortened, the text starts with the heading. An empty heading without subsections is its own

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chapterverse.model import Chunk, Scope
 from chapterverse.page_kinds import listing_lines
+
+if TYPE_CHECKING:
+    from chapterverse.enrichment import EnrichmentReport
 
 #: Most pages of one kind that the plan for people lists.
 _MOST_LINES = 20
@@ -72,6 +75,7 @@ class Report:
         price: US dollars per million tokens.
         renamed: old path by new path of files whose content equals a removed file's.
         listings: kind of each page left out because it only lists others (see `page_kinds.LISTINGS`).
+        enrichment: what a model did for the changed pages; None where none is set or nothing changed.
     """
 
     scope: Scope
@@ -87,6 +91,7 @@ class Report:
     renamed: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     listings: Mapping[str, str] = field(default_factory=dict)
+    enrichment: EnrichmentReport | None = None
 
     @property
     def kept(self) -> int:
@@ -135,6 +140,7 @@ class Report:
             "seconds": round(self.seconds, 3),
             "warnings": list(self.warnings),
             **({"listings": dict(self.listings)} if self.listings else {}),
+            **({"enrichment": self.enrichment.to_json()} if self.enrichment else {}),
         }
 
     def listing_lines(self) -> list[str]:
@@ -164,6 +170,12 @@ class Report:
                 yield f"{kind:8} … and {len(paths) - _MOST_LINES:,} more; --json lists them all"
         if self.price and self.embedded:
             yield f"{self.embedded} texts of about {self.tokens:,} tokens would be embedded for about ${self.cost:.4f}."
+        if self.enrichment and self.enrichment.calls:
+            yield f"{self.enrichment.calls} pages would be sent to the enricher for about ${self.enrichment.cost:.4f}."
+
+    @property
+    def _enriched(self) -> str:
+        return f"; {self.enrichment}" if self.enrichment else ""
 
     @property
     def _removed(self) -> list[str]:
@@ -177,5 +189,5 @@ class Report:
             f"{len(files.new) + len(files.changed) + len(files.unchanged)} pages ({len(files.new)} new, "
             f"{len(files.changed)} changed, {len(files.removed)} removed), {self.total} chunks ({len(diff.embed)} new, "
             f"{self.kept} kept, {diff.moved} moved, {diff.removed} removed), {self.embedded} embedded{cost}, "
-            f"{self.seconds:.1f} s"
+            f"{self.seconds:.1f} s{self._enriched}"
         )

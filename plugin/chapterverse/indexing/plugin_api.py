@@ -22,13 +22,13 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Page, Scope, Source, slug, stated_date
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
-from chapterverse.settings import DEFAULT_STORE, Settings
+from chapterverse.settings import DEFAULT_STORE, Settings, document_options
 from chapterverse.widget.endpoint import clean_endpoint
 
 #: The attribute of the mark that `marked` puts at the end of a page's content.
 READ_MARK = "data-chapterverse-read"
 #: Options of a plugin that override a setting of the same name.
-SETTINGS = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge")
+SETTINGS = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge", "documents")
 _EXCLUDED = re.compile(r"(<[a-zA-Z][^<>]*?\s)(data-search-exclude(?=[\s=/>]))")
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def source(file_path: str, url: str, title: str, html: str, tags: Iterable[str] 
 
     def read() -> Page:
         from chapterverse.readers.html import read_fragment
+        from chapterverse.readers.structured_data import read_structured_data
 
-        fields: dict[str, Any] = {**about, "tags": tuple(tags)}
+        fields: dict[str, Any] = {**about, "tags": tuple(tags), "structured_data": read_structured_data(html)}
         return Page(file_path, url, title, sections=read_fragment(html, title), **fields)
 
     context = json.dumps([url, title, [*tags], about], ensure_ascii=False, sort_keys=True)
@@ -222,9 +223,11 @@ def settings(root: Path, site_name: str, version: str | None, *, preview: bool, 
         chosen: options by name; None leaves an option to the environment.
 
     Raises:
-        ConfigurationError: a variable can't be read, or the endpoint is no address.
+        ConfigurationError: a variable can't be read, the endpoint is no address, or an option of `documents` is
+            invalid.
     """
-    settings = Settings.from_environment(**chosen, docs_version=version)
+    documents = document_options(chosen.pop("documents", {}))
+    settings = Settings.from_environment(**chosen, **documents, docs_version=version)
     endpoint = clean_endpoint(settings.endpoint) if settings.endpoint else None
     settings = settings.override(site=settings.site or slug(site_name), endpoint=endpoint)
     if preview:

@@ -24,6 +24,7 @@ class Options:
     embedder: str | None = None
     persona: str | None = None
     knowledge: str | None = None
+    documents: dict[str, Any] = field(default_factory=dict)
     site: str | None = None
     chunk_tokens: int = 256
     exclude: list[str] = field(default_factory=list)

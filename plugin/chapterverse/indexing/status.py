@@ -28,11 +28,34 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True)
+class EnrichmentState:
+    """How much of an index a model enriched.
+
+    Attributes:
+        pages: with an expansion.
+        chunks: likewise.
+        lines: questions and keywords in all expansions.
+    """
+
+    pages: int
+    chunks: int
+    lines: int
+
+    def __str__(self) -> str:
+        return f"{self.lines} questions and keywords in {self.chunks} chunks of {self.pages} pages"
+
+
+@dataclass(frozen=True, slots=True)
 class States:
-    """An index and its files; `to_json` is the document of `status --json`."""
+    """An index and its files; `to_json` is the document of `status --json`.
+
+    Attributes:
+        enrichment: None where no enricher is set.
+    """
 
     head: Head
     files: tuple[FileState, ...]
+    enrichment: EnrichmentState | None = None
 
     @property
     def summary(self) -> str:
@@ -41,6 +64,7 @@ class States:
         return (
             f"{head.site}{version}: generation {head.generation}, {head.pages} pages, {head.chunks} chunks, "
             f"embedder {head.embedder.name}, published {head.published_at}"
+            f"{f', {self.enrichment}' if self.enrichment else ''}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -50,6 +74,7 @@ class States:
             "generation": self.head.generation,
             "embedder": self.head.embedder.name,
             "files": [asdict(file) for file in self.files],
+            **({"enrichment": asdict(self.enrichment)} if self.enrichment else {}),
         }
 
 
@@ -61,11 +86,20 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     """
     busy = store.publishing(scope)
     head, records = _described(store, ledger, scope)
+    enrichment = _enrichment(store, head)
     if sources is None:
-        return States(head, tuple(_state(record, "Indexed") for record in records.values()))
+        return States(head, tuple(_state(record, "Indexed") for record in records.values()), enrichment)
     by_path = {s.file_path: s for s in sources}
     files = (_compared(p, by_path.get(p), records.get(p), head, busy) for p in sorted(by_path.keys() | records.keys()))
-    return States(head, tuple(files))
+    return States(head, tuple(files), enrichment)
+
+
+def _enrichment(store: Store, head: Head) -> EnrichmentState | None:
+    if not any(word.startswith("enrich/") for word in head.pipeline.split()):
+        return None
+    chunks = [point.chunk for point in store.snapshot(head.scope).points() if point.chunk.expansion]
+    lines = sum(chunk.expansion.count("\n") + 1 for chunk in chunks)
+    return EnrichmentState(len({chunk.source_file_path for chunk in chunks}), len(chunks), lines)
 
 
 def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head, Mapping[str, LedgerRow]]:

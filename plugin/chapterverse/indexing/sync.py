@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from chapterverse.calibration.sampling import fit
 from chapterverse.errors import IndexFault, InputError
@@ -37,12 +38,16 @@ from chapterverse.model import (
     Point,
     Source,
     SparseVector,
+    embed_hash,
     utc_now,
 )
 from chapterverse.progress import Progress
 from chapterverse.store import Publication, Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
+
+if TYPE_CHECKING:
+    from chapterverse.enrichment import Enrichment
 
 _WRITE_BATCH = 1000
 #: Texts shorter than this, in characters, are not cut further, even if the model rejects them as too long.
@@ -129,7 +134,8 @@ def preview(sources: Iterable[Source], target: Target, progress: Progress = lamb
     report = _nothing_to_do(source_set, target)
     if report is None:
         head = target.head()
-        changes = _changes(source_set, target, target.store.snapshot(target.scope) if head else None, progress)
+        snapshot = target.store.snapshot(target.scope) if head else None
+        changes = _changes(source_set, target, snapshot, progress, dry_run=True)
         report = changes.report(head.generation if head else 0, changes.total)
         report = _estimated(report, changes)
     return replace(report, seconds=time.perf_counter() - started)
@@ -177,7 +183,13 @@ class _Changes:
     chunks: dict[str, list[Chunk]]
     stored: Sequence[Chunk]
     vectors: Vectors
+    enrichment: Enrichment | None = None
     diff: Diff = field(default_factory=Diff)
+
+    @property
+    def unfinished(self) -> Collection[str]:
+        """Pages whose enrichment a later run tries again."""
+        return self.enrichment.unfinished if self.enrichment else ()
 
     @property
     def total(self) -> int:
@@ -197,6 +209,14 @@ class _Changes:
         if self.target.embedder and lacking:
             self._reuse_of_others(set(lacking))
         self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)
+
+    def narrow(self, path: str) -> None:
+        """Drop the expansions of a page, because the model rejects one of its texts as too long with them."""
+        fingerprint = self.target.card.fingerprint
+        self.chunks[path] = [
+            replace(c, expansion="", embed_hash=embed_hash(fingerprint, c.embed_text)) for c in self.chunks[path]
+        ]
+        self.plan()
 
     def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
         hashes = list(embed_hashes)
@@ -225,7 +245,8 @@ class _Changes:
     def report(self, generation: int, total: int) -> Report:
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         unread = (*self.source_set.warnings, *self.failed.values())
-        warnings = (*unread, *repeated_questions(self._questions()))
+        enriched = self.enrichment.warnings if self.enrichment else ()
+        warnings = (*unread, *enriched, *repeated_questions(self._questions()))
         embedder = self.target.embedder
         documents = {c.source_file_path for c in self.stored if c.type != PAGE}
         return Report(
@@ -244,10 +265,13 @@ class _Changes:
                 if (source := self.source_set.sources[path]).content_hash in old_paths
             },
             warnings=warnings,
+            enrichment=self.enrichment.report if self.enrichment else None,
         )
 
 
-def _changes(source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress) -> _Changes:
+def _changes(
+    source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress, *, dry_run: bool = False
+) -> _Changes:
     records = _records(target, live)
     files = compare(source_set.sources, records, target.pipeline)
     chunks: dict[str, list[Chunk]] = {}
@@ -264,10 +288,42 @@ def _changes(source_set: SourceSet, target: Target, live: Snapshot | None, progr
     if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
         live = None
     stored = [p.chunk for p in live.points(files.touched + files.removed)] if live else []
+    enrichment = _enriched(chunks, stored, live, files, target, progress, dry_run=dry_run) if target.enricher else None
+    chunks = dict(enrichment.chunks) if enrichment else chunks
     vectors = Vectors(UnfinishedVectors(target.unfinished))
-    changes = _Changes(target, source_set, live, records, files, failed, chunks, stored, vectors)
+    changes = _Changes(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
     changes.plan()
     return changes
+
+
+def _enriched(
+    chunks: Mapping[str, list[Chunk]],
+    stored: Sequence[Chunk],
+    live: Snapshot | None,
+    files: FileDiff,
+    target: Target,
+    progress: Progress,
+    *,
+    dry_run: bool,
+) -> Enrichment:
+    """Return the chunks of the pages read, widened by the target's model."""
+    # Other runs do without it.
+    from chapterverse.enrichment import enrich
+
+    assert target.enricher is not None
+    is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
+    gone = {*files.touched, *files.removed}
+    others = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
+    return enrich(
+        chunks,
+        stored if is_same else (),
+        others,
+        target.enricher,
+        target.card.fingerprint,
+        target.budget.cap,
+        progress,
+        dry_run=dry_run,
+    )
 
 
 def _records(target: Target, live: Snapshot | None) -> Mapping[str, LedgerRow]:
@@ -305,6 +361,9 @@ def _embed_missing(changes: _Changes, target: Target, progress: Progress) -> Non
             return
         except EmbeddingRejected as rejection:
             path = rejection.chunk.source_file_path
+            if rejection.chunk.expansion:
+                changes.narrow(path)
+                continue
             smaller = budgets[path].smaller()
             if smaller == budgets[path] or len(rejection.chunk.text) < _SHORTEST:
                 raise rejection.__cause__ or rejection from None
@@ -382,7 +441,7 @@ def _point(chunk: Chunk, vectors: Vectors) -> Point:
         return Point(chunk, SparseVector((), ()))
     return Point(
         chunk,
-        lexical.document_vector(chunk.heading_path, plain(chunk.text), chunk.language),
+        lexical.document_vector(chunk.heading_path, plain(chunk.text), chunk.language, chunk.expansion),
         vectors[chunk.embed_hash],
     )
 
@@ -396,7 +455,8 @@ def _remember(changes: _Changes, target: Target, head: Head) -> None:
             path,
             sources[path].content_hash,
             len(changes.chunks[path]),
-            row_pipeline(target.pipeline, sources[path]),
+            # A later run tries again what the model could not be asked for.
+            UNREAD if path in changes.unfinished else row_pipeline(target.pipeline, sources[path]),
             head.generation,
             now,
         )

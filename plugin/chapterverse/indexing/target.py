@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
@@ -17,8 +18,11 @@ from chapterverse.settings import DEFAULT_STORE, Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 
+if TYPE_CHECKING:
+    from chapterverse.enrichment import EnricherSetting
+
 #: Raise it when readers or the chunker give other output for the same input; every file is then read again.
-READER = "reader/6"
+READER = "reader/7"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Target:
         made_by: the card of the vectors' model where `embedder` is None.
         unfinished: SQLite file for the vectors of an interrupted run; None keeps none.
         workers: number of processes that read pages; above 1 only if the main module can be imported again.
+        enricher: the model that enriches changed pages; None for none.
     """
 
     scope: Scope
@@ -41,6 +46,7 @@ class Target:
     made_by: EmbedderCard = field(default_factory=EmbedderCard)
     unfinished: Path | None = None
     workers: int = 1
+    enricher: EnricherSetting | None = None
 
     @classmethod
     def open(
@@ -62,7 +68,12 @@ class Target:
         # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
         limit = (embedder.card.limit if embedder else 0) or CAP
         budget = Budget(min(chunk_tokens, limit), min(CAP, limit))
-        return cls(scope, store, ledger, embedder, budget, base_url, unfinished=_unfinished(settings), workers=workers)
+        folder = _local_folder(settings)
+        enricher = _enricher(settings, folder / "enrichments.sqlite")
+        unfinished = folder / "unfinished.sqlite"
+        return cls(
+            scope, store, ledger, embedder, budget, base_url, unfinished=unfinished, workers=workers, enricher=enricher
+        )
 
     @property
     def card(self) -> EmbedderCard:
@@ -70,7 +81,8 @@ class Target:
 
     @property
     def pipeline(self) -> str:
-        return f"{READER} {lexical.ENCODER} {self.budget.fingerprint} {self.card.fingerprint}"
+        fingerprint = f"{READER} {lexical.ENCODER} {self.budget.fingerprint} {self.card.fingerprint}"
+        return f"{fingerprint} {self.enricher.fingerprint}" if self.enricher else fingerprint
 
     def head(self) -> Head | None:
         """Return the live head, None before the first publication."""
@@ -100,6 +112,16 @@ def _indexed_by(store: Store, scope: Scope) -> EmbedderCard | None:
     return None
 
 
-def _unfinished(settings: Settings) -> Path:
+def _local_folder(settings: Settings) -> Path:
+    """Return the folder of this machine for what saves money: vectors and replies that were paid for."""
     kind, _, place = settings.store.partition(":")
-    return Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2]) / "unfinished.sqlite"
+    return Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2])
+
+
+def _enricher(settings: Settings, cache: Path) -> EnricherSetting | None:
+    if settings.enricher in ("", "none"):
+        return None
+    # Other builds do without it.
+    from chapterverse.enrichment import EnricherSetting
+
+    return EnricherSetting.of(settings, cache)

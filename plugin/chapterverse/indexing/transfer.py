@@ -100,7 +100,7 @@ class ExportFile:
         for chunk in self.chunks:
             if not _belongs(chunk, scope):
                 raise InputError(f"The file is no index of {scope}: chunk {chunk.chunk_id} has an id of another site.")
-            if chunk.embed_hash != embed_hash(card.fingerprint, chunk.embed_text):
+            if chunk.embed_hash != embed_hash(card.fingerprint, chunk.expanded_text):
                 raise InputError(f"The vectors in the file were not made by {card.name}, or it was edited.")
 
 

@@ -90,7 +90,7 @@ class Vectors:
 
     def _embed(self, batch: Sequence[Chunk], embedder: Embedder) -> None:
         try:
-            vectors = embedder.embed_documents([c.embed_text for c in batch])
+            vectors = embedder.embed_documents([c.expanded_text for c in batch])
         except TextTooLong as error:
             raise EmbeddingRejected(batch[error.position]) from error
         by_hash = {c.embed_hash: array("f", v) for c, v in zip(batch, vectors, strict=True)}
@@ -103,7 +103,7 @@ class Vectors:
 
 def estimate(chunks: Collection[Chunk]) -> int:
     """Return the cl100k tokens of the embedded texts. A model's own tokenizer differs by some tenths."""
-    return sum(tokens.count(c.embed_text) for c in chunks)
+    return sum(tokens.count(c.expanded_text) for c in chunks)
 
 
 class UnfinishedVectors:

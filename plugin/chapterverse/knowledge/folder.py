@@ -27,11 +27,13 @@ class Documents:
 
     Attributes:
         docs: the folder of the documentation's sources, if available; paths are relative to it.
+        disabled: types that are not indexed; their files are still no pages.
     """
 
     persona: Path | None = None
     folder: Path | None = None
     docs: Path | None = None
+    disabled: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, settings: Settings, docs: Path | None, beside: Path) -> Documents:
@@ -45,7 +47,7 @@ class Documents:
         """
         folder = _folder(settings.knowledge, docs)
         personas = [folder / PERSONA / name for name in _files(folder, PERSONA)] if folder else []
-        return cls(find_persona(settings.persona, docs, beside, personas), folder, docs)
+        return cls(find_persona(settings.persona, docs, beside, personas), folder, docs, settings.disabled_types)
 
     @property
     def entries(self) -> frozenset[str]:
@@ -78,7 +80,8 @@ class Documents:
             InputError: a folder can't be listed.
             UnsafePath: a file is a link out of its folder, a pipe or a device.
         """
-        sources = [persona_source(self.persona, base_url, self.docs)] if self.persona else []
+        persona = None if PERSONA in self.disabled else self.persona
+        sources = [persona_source(persona, base_url, self.docs)] if persona else []
         warnings: list[str] = []
         if self.folder is None:
             return sources, warnings
@@ -87,7 +90,7 @@ class Documents:
         language = languages.most_common(1)[0][0] if languages else "en"
         addresses = {page.file_path: page.url for page in own if page.url}
         for kind in (FAQ, MEMORY):
-            for name in _files(self.folder, kind):
+            for name in _files(self.folder, kind) if kind not in self.disabled else ():
                 path = self._path(kind, name)
                 content_hash, reference = _hash_and_page(self.folder / kind, name, path)
                 url = _address(reference, addresses, base_url) if reference else ""

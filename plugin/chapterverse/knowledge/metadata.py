@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from chapterverse.errors import InputError
-from chapterverse.model import DOCUMENT_TYPES, INDEX_TYPES, MEMORY, Chunk, stated_date, utc_now
+from chapterverse.model import DOCUMENT_TYPES, ENTITY, INDEX_TYPES, MEMORY, Chunk, stated_date, utc_now
 from chapterverse.page_kinds import CONTENT_TYPES
 
-_ENTITY = r"\w(?:[\w .-]{0,62}[\w.-])?"
+_ENTITY = ENTITY.strip("^$")
 
 
 def _date(value: object) -> str:
@@ -48,7 +48,7 @@ PageReference = Annotated[
 ]
 Entity = Annotated[
     str,
-    Field(pattern=rf"^{_ENTITY}$", description="1 to 64 letters, digits, spaces and any of . _ -, such as enterprise"),
+    Field(pattern=ENTITY, description="1 to 64 letters, digits, spaces and any of . _ -, such as enterprise"),
 ]
 ConversationId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 letters, digits, - and _")]
 Number = Annotated[int, Field(ge=0, description="a whole number from 0")]

@@ -25,7 +25,8 @@ _MIGRATIONS = (
             site TEXT NOT NULL,
             version TEXT NOT NULL,
             file_path VARCHAR(512) {code_points} NOT NULL CHECK (length(file_path) BETWEEN 1 AND 512),
-            content_hash CHAR(64) NOT NULL CHECK (length(content_hash) = 64),
+            content_hash CHAR(64) NOT NULL
+                CHECK (length(content_hash) = 64 AND ltrim(content_hash, '0123456789abcdef') = ''),
             last_indexed_at {time} NOT NULL,
             chunk_count INTEGER NOT NULL CHECK (chunk_count >= 0),
             pipeline VARCHAR(64) NOT NULL,
@@ -62,11 +63,12 @@ _DELETE = """
 #: Rows that are sent at once: few round trips, and little memory on either side.
 _BATCH = 5000
 
+_HASH = re.compile("[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 #: The columns' widths. The databases' own constraints repeat them for others who write to them.
 _RULES: Mapping[str, Callable[[Any], bool]] = {
     "file_path": lambda v: isinstance(v, str) and 1 <= len(v) <= 512 and sound(v) == v,
-    "content_hash": lambda v: isinstance(v, str) and len(v) == 64 and v.isalnum() and v.isascii(),
+    "content_hash": lambda v: isinstance(v, str) and _HASH.fullmatch(v) is not None,
     "chunk_count": lambda v: isinstance(v, int) and 0 <= v < 2**31,
     "pipeline": lambda v: isinstance(v, str) and len(v) <= 64 and sound(v) == v,
     "generation": lambda v: isinstance(v, int) and 0 <= v < 2**63,

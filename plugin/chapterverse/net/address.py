@@ -28,6 +28,11 @@ class Address:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port in (None, _PORTS[self.scheme]) else f"{host}:{self.port}"
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """Host and port to connect to."""
+        return self.host, self.port or _PORTS[self.scheme]
+
     @classmethod
     def of(cls, base_url: str) -> Address:
         """Return the address of a service.

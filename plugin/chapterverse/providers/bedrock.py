@@ -44,6 +44,15 @@ _REASONS = {
     "InvalidSignatureException": "refused the credentials: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 }
 
+#: The same for `ApplyGuardrail`.
+_GUARDRAIL_REASONS = {
+    **_REASONS,
+    "AccessDeniedException": "gave no access: allow bedrock:ApplyGuardrail on the guardrail for these credentials",
+    "ResourceNotFoundException": "has no such guardrail in this region: check its id, its version and the region",
+    "InternalServerException": "failed: try again later",
+    "ServiceUnavailableException": "is not available now: try again later",
+}
+
 #: The same for `Converse` and inside its streams, where failures have no status of their own.
 _CONVERSE_REASONS = {
     **_REASONS,
@@ -76,7 +85,7 @@ class Runtime:
     """Clients of one AWS configuration, and what their failures mean.
 
     Attributes:
-        part: who asks, for the messages: "embedder", "reranker" or "generator".
+        part: who asks, for the messages: "embedder", "reranker", "generator" or "checker".
     """
 
     part: str
@@ -138,10 +147,15 @@ class Runtime:
     def converse(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
         """Send a conversation and return the reply; else as `events`."""
 
-        def ask(_: _Wait) -> Iterator[Any]:
-            yield QUESTION.ask(lambda: self._called(client, "converse", request))
+        return self._whole(client, "converse", request, seconds, closing)
 
-        return next(_Wait(seconds).results(ask, closing))
+    def apply_guardrail(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
+        """Send a text and its grounding source to a guardrail and return its assessment; else as `events`.
+
+        Args:
+            request: what boto3's `apply_guardrail` takes.
+        """
+        return self._whole(client, "apply_guardrail", request, seconds, closing, _GUARDRAIL_REASONS)
 
     def events(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Generator[Any]:
         """Send a conversation and yield the events of its stream as they come, up to and with `messageStop`.
@@ -187,9 +201,29 @@ class Runtime:
         if not wait.is_whole:
             raise _broken()
 
-    def _called(self, client: Any, operation: str, request: Mapping[str, Any]) -> Any:
+    def _whole(
+        self,
+        client: Any,
+        operation: str,
+        request: Mapping[str, Any],
+        seconds: float,
+        closing: Closing,
+        reasons: Mapping[str, str] = _CONVERSE_REASONS,
+    ) -> Any:
+        def ask(_: _Wait) -> Iterator[Any]:
+            yield QUESTION.ask(lambda: self._called(client, operation, request, reasons))
+
+        return next(_Wait(seconds).results(ask, closing))
+
+    def _called(
+        self,
+        client: Any,
+        operation: str,
+        request: Mapping[str, Any],
+        reasons: Mapping[str, str] = _CONVERSE_REASONS,
+    ) -> Any:
         self._wake(client)
-        with self._translating_errors(_CONVERSE_REASONS):
+        with self._translating_errors(reasons):
             return getattr(client, operation)(**request)
 
     def _wake(self, client: Any) -> None:

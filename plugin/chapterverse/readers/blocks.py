@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from chapterverse.model import Block, BlockKind
+from chapterverse.model import Block, BlockKind, Image
 from chapterverse.readers import callouts, code, tables
 from chapterverse.readers.containers import definition, footnote, list_item, quote, titled
 from chapterverse.readers.dom import HEADINGS, Child, Node, is_excluded
@@ -23,6 +23,9 @@ _MAX_NESTING = 12
 
 #: The attribute of a list item that holds its bullet, or the sign behind its number, and the spaces before its text.
 MARKER = "data-marker"
+
+#: Characters of a table's caption that name it.
+_LONGEST_CAPTION = 500
 
 _BULLET = re.compile(r"[-*+] {1,4}\Z")
 _DELIMITER = re.compile(r"[.)] {1,4}\Z")
@@ -85,6 +88,8 @@ class BlockReader:
     def _refer(self, out: list[Item]) -> None:
         if self._inline.notes:
             out.extend(Note(note) for note in self._inline.take_notes())
+        if self._inline.images:
+            out.extend(self._inline.take_images())
 
     # Elements that mean something by their name
 
@@ -130,7 +135,11 @@ class BlockReader:
             self._flow(node.children, out, lang)
             return
         self._flow(tables.outside_cells(node), out, lang)
-        _append(out, tables.table_block(node, self._inline))
+        caption = next((child for child in node.elements() if child.name == "caption"), None)
+        block = tables.table_block(node, self._inline)
+        if block and caption:
+            block = replace(block, caption=self._inline.one_line(caption.children)[:_LONGEST_CAPTION])
+        _append(out, block)
         self._refer(out)
 
     def _list(self, node: Node, out: list[Item], lang: str) -> None:
@@ -257,7 +266,7 @@ class BlockReader:
             _append(out, wrap(()))
         piece: list[Item] = []
         for item in (*items, Border.LEAVE):
-            if isinstance(item, Block | Note):
+            if isinstance(item, Block | Note | Image):
                 piece.append(item)
                 continue
             if piece:
@@ -274,7 +283,7 @@ class BlockReader:
             out.extend(blocks)
         else:
             _append(out, wrap(blocks))
-        out.extend(item for item in items if isinstance(item, Note))
+        out.extend(item for item in items if isinstance(item, Note | Image))
 
 
 def _is_edit_link_alone(run: Sequence[Child]) -> bool:
@@ -298,7 +307,7 @@ def _define(names: list[str], contents: list[list[Item]], out: list[Item]) -> No
         return
     meanings = [tuple(item for item in content if isinstance(item, Block)) for content in contents]
     _append(out, definition(names, meanings))
-    out.extend(item for content in contents for item in content if isinstance(item, Note))
+    out.extend(item for content in contents for item in content if isinstance(item, Note | Image))
 
 
 def _groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from chapterverse.model import stated_date
 from chapterverse.readers.markup import ATTRIBUTES, parse_attributes, start_tags
 from chapterverse.readers.visible import collapse, strip_invisible, unescape
+from chapterverse.text import lexical
 
 
 @dataclass(slots=True)
@@ -21,6 +22,7 @@ class Envelope:
     Attributes:
         title: of the `<title>` element.
         base: of `<base href>`, where relative addresses start.
+        language: BCP 47 tag that the page states; where it states none, that of its text.
         created_at: ISO 8601 UTC, where the page says when it was published (Open Graph).
         tags: its subjects, stated there too.
         marks: words by which its generator says what it is: classes of `<html>` and `<body>`, the generator's name.
@@ -30,7 +32,7 @@ class Envelope:
     """
 
     title: str = ""
-    language: str = "en"
+    language: str = ""
     canonical: str | None = None
     noindex: bool = False
     start: int = 0
@@ -109,7 +111,19 @@ def open_envelope(html: str) -> Envelope:
         if not (root.unique and root.find(html, behind)):
             envelope.start, envelope.end = opening[1], end
             break
+    envelope.language = envelope.language or text_language(html[envelope.start : envelope.end])
     return envelope
+
+
+def text_language(html: str) -> str:
+    """Return the language of a page's text by its function words; "en" for a short text or one in none of ours."""
+    text = _MARKUP.sub(" ", html[:_JUDGED_HTML])[:_JUDGED_TEXT]
+    own = (
+        lexical.language_of(unescape(text), lexical.LANGUAGES)
+        if sum(map(str.isalpha, text)) >= _LEAST_LETTERS
+        else None
+    )
+    return own or "en"
 
 
 def _content_end(html: str, name: str, start: int) -> tuple[int, int]:
@@ -174,6 +188,12 @@ def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
         envelope.tags += (tag,) if tag and tag not in envelope.tags else ()
 
 
+# What is no prose: comments, scripts, styles and code, then every tag.
+_MARKUP = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|pre|code|svg)\b.*?(?:</\1|\Z)|</?[a-z][^<>]*>?", re.DOTALL | re.IGNORECASE
+)
+#: Characters of HTML and of text by which a language is judged, and how many letters these must hold.
+_JUDGED_HTML, _JUDGED_TEXT, _LEAST_LETTERS = 40_000, 3_000, 100
 _NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
 #: A relative path below the project's folder, as long as the ledger's column is wide.
 _SOURCE = re.compile(r"(?!/)(?!(?:.*/)?\.\.?/)[^\\]{1,512}(?<!/)")

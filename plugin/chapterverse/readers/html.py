@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from chapterverse.model import Section
 from chapterverse.readers.blocks import BlockReader
@@ -13,6 +14,7 @@ from chapterverse.readers.dom import parse
 from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.footnotes import find_footnotes
 from chapterverse.readers.outline import Heading, build_sections
+from chapterverse.readers.structured_data import read_structured_data
 from chapterverse.readers.visible import unescape
 
 _ID = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
@@ -29,6 +31,7 @@ class HtmlPage:
         noindex: it asks not to be indexed, or only redirects.
         fragment: the inner HTML of the content root, which was read.
         created_at: ISO 8601 UTC, None where the page states no date.
+        structured_data: its JSON-LD (see `structured_data`).
     """
 
     sections: tuple[Section, ...]
@@ -39,6 +42,7 @@ class HtmlPage:
     fragment: str
     tags: tuple[str, ...] = ()
     created_at: str | None = None
+    structured_data: tuple[dict[str, Any], ...] = ()
 
 
 def read_fragment(html: str, title: str, wordings: Sequence[str] = ()) -> tuple[Section, ...]:
@@ -82,6 +86,7 @@ def read_document(html: str) -> HtmlPage:
         fragment=fragment,
         tags=envelope.tags,
         created_at=envelope.created_at,
+        structured_data=read_structured_data(html),
     )
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from urllib.parse import unquote
 
+from chapterverse.model import Image
 from chapterverse.readers.dom import Child, Node
 from chapterverse.readers.visible import collapse, strip_invisible
 
@@ -34,7 +35,10 @@ _EMPTY_ALT = re.compile(
     r"|(?:image|img|icon|logo|screenshot|banner|alt text)",
     re.IGNORECASE,
 )
+_EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")
 _MAX_ICON = 32  # pixels
+#: Characters of an image's address, and of its texts.
+_MAX_ADDRESS, _MAX_WORDS = 2048, 500
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
 
@@ -50,7 +54,7 @@ _BACKTICKS = re.compile("`+")
 
 
 class Inline:
-    """Renders runs of inline content; footnotes that it met wait in `notes` until `take_notes`.
+    """Renders runs of inline content; footnotes and images that it met wait until `take_notes` and `take_images`.
 
     Attributes:
         footnotes: ids of the page's footnotes; a link to one of them is a reference.
@@ -61,12 +65,18 @@ class Inline:
         self.footnotes = footnotes
         self.wordings = wordings
         self.notes: list[str] = []
+        self.images: list[Image] = []
         self._open: set[str] = set()
 
     def take_notes(self) -> list[str]:
         """Return the ids of the footnotes referred to since the last call."""
         notes, self.notes = self.notes, []
         return notes
+
+    def take_images(self) -> list[Image]:
+        """Return the images shown since the last call that are no decoration."""
+        images, self.images = self.images, []
+        return images
 
     def markdown(self, children: Iterable[Child]) -> str:
         """Return inline Markdown; `<br>` becomes a newline."""
@@ -104,6 +114,9 @@ class Inline:
         """Return the wording of a paragraph where that is known."""
         if isinstance(child, str) or child.name != WORDING:
             return child
+        for node in child.walk():
+            if node.name == "img":
+                self._note_image(node)
         number = child.get("n") or ""
         is_index = number.isdecimal() and number.isascii() and len(number) < 10 and int(number) < len(self.wordings)
         return self.wordings[int(number)].replace("\n", _BREAK).replace(" ", _SPACE) if is_index else child
@@ -126,6 +139,8 @@ class Inline:
         elif name == "a":
             out.append(self._link(node))
         elif name in _LEAVES:
+            if name == "img":
+                self._note_image(node)
             out.append(_LEAVES[name](node))
         elif name == "sup":
             out.append(self._superscript(node))
@@ -153,6 +168,14 @@ class Inline:
             self.notes.append(note)
             return f"[^{footnote_label(node)}]"
         return "" if is_permalink(node) else self._raw(node.children)
+
+    def _note_image(self, node: Node) -> None:
+        src, alt = (node.get("src") or "").strip(), _alt(node)
+        # An empty text says that the image is decoration, a missing one says nothing.
+        is_empty = node.get("alt") == "" or _EMOJI.fullmatch(alt) is not None
+        if 0 < len(src) <= _MAX_ADDRESS and not is_empty and not _is_ornament(node):
+            title = strip_invisible(collapse(node.get("title") or ""))
+            self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
     def _superscript(self, node: Node) -> str:
         if any(target(link) in self.footnotes for link in node.elements() if link.name == "a"):
@@ -216,16 +239,23 @@ def is_edit_link(node: Node) -> bool:
     return node.name == "a" and _EDIT_ADDRESS.search(node.get("href") or "") is not None
 
 
+def _alt(node: Node) -> str:
+    return strip_invisible(collapse(node.get("alt") or ""))
+
+
 def _image(node: Node) -> str:
-    alt = strip_invisible(collapse(node.get("alt") or ""))
+    alt = _alt(node)
     return "" if not alt or is_decoration(node, alt) else alt
 
 
 def is_decoration(node: Node, alt: str) -> bool:
     """Return whether an image is a badge, an icon or an emoji, or says nothing by its alternative text."""
+    return _EMPTY_ALT.fullmatch(alt) is not None or _is_ornament(node)
+
+
+def _is_ornament(node: Node) -> bool:
     return (
-        _EMPTY_ALT.fullmatch(alt) is not None
-        or node.get("role") in ("presentation", "none")
+        node.get("role") in ("presentation", "none")
         or node.get("aria-hidden") == "true"
         or not _DECORATIONS.isdisjoint(node.classes)
         or _BADGE_ADDRESS.search(node.get("src") or "") is not None
@@ -251,10 +281,10 @@ def _formula(node: Node) -> str:
 
 
 _LEAVES: dict[str, Callable[[Node], str]] = {
+    "img": _image,
     "br": lambda _: _BREAK,
     "wbr": lambda _: "",
     "hr": lambda _: " ",
-    "img": _image,
     "input": _checkbox,
     "math": _formula,
     "q": lambda node: f"“{collapse(node.text())}”",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
 
-from chapterverse.model import Block, Section
+from chapterverse.model import Block, Image, Section
 from chapterverse.readers.visible import collapse
 
 
@@ -49,7 +49,10 @@ class Border(Enum):
     LEAVE = auto()
 
 
-Item: TypeAlias = Block | Heading | Note | Border
+Item: TypeAlias = Block | Heading | Note | Image | Border
+
+#: Most images of a section; the others of a gallery are left out.
+_MOST_IMAGES = 50
 
 
 @dataclass(slots=True)
@@ -58,6 +61,7 @@ class _Draft:
     path: tuple[str, ...]
     blocks: list[Block] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
+    images: list[Image] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -102,7 +106,12 @@ class _Outline:
             self._open(item)
         elif isinstance(item, Note):
             self._note(item)
-        elif self.place.excluded_at == math.inf:
+        elif self.place.excluded_at < math.inf:
+            return
+        elif isinstance(item, Image):
+            if len(self.place.draft.images) < _MOST_IMAGES:
+                self.place.draft.images.append(item)
+        else:
             self.place.draft.blocks.append(item)
 
     def sections(self, notes: Mapping[str, Block]) -> tuple[Section, ...]:
@@ -148,4 +157,5 @@ class _Outline:
 def _section(draft: _Draft, notes: Mapping[str, Block]) -> Section:
     blocks = (*draft.blocks, *(notes[note] for note in draft.notes if note in notes))
     heading = draft.heading
-    return Section(heading.text or None, heading.level, heading.anchor, draft.path, blocks)
+    images = tuple(dict.fromkeys(draft.images))
+    return Section(heading.text or None, heading.level, heading.anchor, draft.path, blocks, images=images)

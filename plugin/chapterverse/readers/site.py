@@ -26,6 +26,7 @@ from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.readers.html import read_document
 from chapterverse.readers.markdown import name_of
 from chapterverse.readers.reading import File, PageDraft, Reading, draft, require_unchanged, stated_base
+from chapterverse.readers.structured_data import json_ld_scripts
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
 _MAX_COPIES = 2
@@ -112,6 +113,8 @@ def _built(file: File, content: str, envelope: Envelope, content_type: str, base
         here = urljoin(base + page_paths(file.path)[0] if base else "", envelope.base)
         canonical = clean_url(envelope.canonical, here)
     facts = (envelope.title, envelope.language, envelope.created_at, content_type, *envelope.tags)
+    # The content root need not hold them.
+    facts += tuple(map(_sha256, json_ld_scripts(file.text)))
     return _Built(_sha256(content), facts, content_type, canonical, envelope.source)
 
 
@@ -132,6 +135,7 @@ def _read_built(folder: Path, path: str, content_hash: str, url: str, content_ty
         content_type=content_type,
         tags=document.tags,
         created_at=document.created_at,
+        structured_data=document.structured_data,
     )
 
 

@@ -21,8 +21,8 @@ from chapterverse.readers import Reading
 from chapterverse.readers.addresses import SAFE, clean_base
 from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.folder import decode, read_page, real_path
-from chapterverse.site import llms_text, skill
 from chapterverse.settings import Settings
+from chapterverse.site import llms_text, skill
 from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import replace
 from chapterverse.site.llms_text import SiteFacts, page_groups
@@ -119,7 +119,13 @@ class AgentFiles:
 
     @classmethod
     def open(
-        cls, site: str | Path, options: AgentOptions, settings: Settings, name: str, base_url: str, description: str = ""
+        cls,
+        site: str | Path,
+        options: AgentOptions,
+        settings: Settings,
+        name: str,
+        base_url: str,
+        description: str = "",
     ) -> AgentFiles:
         """Return the files of a build by its settings.
 
@@ -160,7 +166,8 @@ class AgentFiles:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
         for source in reading.sources:
             # One that can't be read has no address, and the reader said so.
-            page = built_page(self.site, source.file_path, source.url) if source.url else None
+            path = reading.built.get(source.file_path, source.file_path)
+            page = built_page(self.site, path, source.url) if source.url else None
             if page is None:
                 continue
             file = self.site / page.path
@@ -281,9 +288,7 @@ def _is_our_index(site: Path) -> bool:
         names = [str(entry["name"]) for entry in skills]
     except (ValueError, KeyError, TypeError):
         return False
-    return bool(names) and all(
-        "/" not in name and _is_ours(site, f"{skill.FOLDER}/{name}/SKILL.md") for name in names
-    )
+    return bool(names) and all("/" not in name and _is_ours(site, f"{skill.FOLDER}/{name}/SKILL.md") for name in names)
 
 
 def _left(paths: list[str]) -> Iterator[str]:
@@ -291,6 +296,6 @@ def _left(paths: list[str]) -> Iterator[str]:
         more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
         are, them = ("are", "they") if more else ("is", "it")
         yield (
-            f"{paths[0]}{more} {are} there already and not made by Chapter & Verse, so {them} stayed: set `overwrite` to "
-            f"replace what is there."
+            f"{paths[0]}{more} {are} there already and not made by Chapter & Verse, so {them} stayed: set `overwrite` "
+            f"to replace what is there."
         )

@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urljoin
 
-from chapterverse.site import secret_scan
-from chapterverse.site.findings import Findings
-from chapterverse.site.index_check import IndexedPages, open_index
-from chapterverse.site.page import Inspection, inspect, read_ids
-from chapterverse.site.script_tag import Launcher
-from chapterverse.site.links import NOWHERE, InternalLinks, Places, has
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage, UnsafePath
+from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.progress import Progress
 from chapterverse.readers import Reading, read_site
 from chapterverse.readers.addresses import clean_url, read_sitemap
 from chapterverse.readers.folder import decode, list_files, read_page, real_path
 from chapterverse.settings import Settings
-from chapterverse.indexing.status import State
+from chapterverse.site import secret_scan
+from chapterverse.site.findings import Findings
+from chapterverse.site.index_check import IndexedPages, open_index
+from chapterverse.site.links import NOWHERE, InternalLinks, Places, has
+from chapterverse.site.page import Inspection, inspect, read_ids
+from chapterverse.site.script_tag import Launcher
 from chapterverse.widget import CONFIG
 
 #: What the reader's warnings of some kinds have behind the path.
@@ -164,7 +164,9 @@ class _Check:
         if path in self.offered:
             self._note_address(path, url, inspection)
             if self.index is not None:
-                self._note_state(path, self.index.state(self.places.relative(url), self.offered[path], page, inspection))
+                self._note_state(
+                    path, self.index.state(self.places.relative(url), self.offered[path], page, inspection)
+                )
             for anchor in sorted(self._take_cited(url) - inspection.ids):
                 says = f"The index cites {path}#{anchor}, and the page has no such id."
                 self.findings.add("dead_citation", path, says)

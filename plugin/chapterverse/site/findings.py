@@ -79,9 +79,7 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "dead_link": Kind("error", "Links to pages that aren't there", "Mend the link, or build the page that it names."),
-    "dead_anchor": Kind(
-        "error", "Links to headings that aren't there", "Mend the link, or give the heading that id."
-    ),
+    "dead_anchor": Kind("error", "Links to headings that aren't there", "Mend the link, or give the heading that id."),
     "no_index": Kind(
         "error",
         "No index to compare with",

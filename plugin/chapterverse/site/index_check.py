@@ -1,7 +1,8 @@
 """Compares an index with its site: its citations, and whether its pages are up to date.
 
 The ledger has the hash of every page: of the built page, or of what the plugin read of it, which the page states in its
-mark. An index whose ledger is elsewhere is compared by text: a page is stale if its words differ from those of its chunks.
+mark. An index whose ledger is elsewhere is compared by text: a page is stale if its words differ from those of its
+chunks.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from chapterverse.indexing import status
+from chapterverse.indexing.status import State
 from chapterverse.ledger import UNREAD, open_ledger
-from chapterverse.model import PAGE, Head, Section, Source, join_blocks
+from chapterverse.model import PAGE, Head, Scope, Section, Source, join_blocks
 from chapterverse.readers.addresses import clean_base, clean_url
 from chapterverse.readers.html import read_document
 from chapterverse.settings import Settings
-from chapterverse.indexing.status import State
 from chapterverse.site.findings import Way
 from chapterverse.site.page import Inspection
 from chapterverse.store import Snapshot, only_head, open_store
@@ -34,17 +35,18 @@ class IndexedPages:
         base: the site's address in citations, with a slash at its end.
         cited: cited anchors by page address relative to `base`.
         files: source file by page address.
+        snapshots: where each page's chunks are, by page address.
         hashes: content hash of each source file, as indexed; empty if the ledger is elsewhere.
         outdated: state of each built file that is not up to date; None if the ledger can't tell.
         anchored: the index cites anchors, so it was made from HTML.
     """
 
     head: Head
-    snapshot: Snapshot
     base: str
     cited: dict[str, set[str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
-    hashes: Mapping[str, str] = field(default_factory=dict)
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
     outdated: Mapping[str, State] | None = None
     anchored: bool = False
 
@@ -78,7 +80,7 @@ class IndexedPages:
         Args:
             marked: the sections end where the plugin stopped to read.
         """
-        chunks = self.snapshot.page(self.files[address])
+        chunks = self.snapshots[address].page(self.files[address])
         stored = _words(chunk.text for chunk in chunks)
         headings = _words(chain.from_iterable(chunk.heading_path for chunk in chunks))
         shown = _words(join_blocks(section.blocks) for section in sections)
@@ -99,32 +101,65 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     """
     store = open_store(settings)
     heads = store.heads()
-    here = [head for head in heads if clean_base(head.base_url) == base]
-    head = only_head(heads if settings.site or not here else here, settings.site, settings.docs_version)
-    index = IndexedPages(head, store.snapshot(head.scope), clean_base(head.base_url) or base)
+    here = [
+        head for head in heads
+        if clean_base(head.base_url) == base and settings.site in ("", head.site)
+        and settings.docs_version in (None, head.version)
+    ]  # fmt: skip
+    head = only_head(here or heads, settings.site, settings.docs_version)
+    index = IndexedPages(head, base=clean_base(head.base_url) or base)
+    # A build may hold several docs versions, each below an address of its own.
+    versions = [head, *(h for h in heads if settings.docs_version is None and _is_below(h, head))]
+    ledger = open_ledger(settings)
+    by_version: dict[Scope, list[Source]] = {version.scope: [] for version in versions}
+    for source in sources:
+        above = [version for version in versions if version is head or source.url.startswith(version.base_url)]
+        by_version[max(above, key=lambda version: len(version.base_url)).scope].append(source)
+    outdated: dict[str, State] = {}
+    compared = True
+    for version in versions:
+        others = _read_points(index, store.snapshot(version.scope))
+        described = (ledger.generation(version.scope), ledger.token(version.scope)) == (
+            version.generation,
+            version.token,
+        )
+        # Rows rebuilt from the index have no hash of the pages.
+        records = ledger.records(version.scope) if described else {}
+        hashes = {path: row.content_hash for path, row in records.items()}
+        if UNREAD in hashes.values():
+            hashes = {}
+        index.hashes.update(hashes)
+        offered = by_version[version.scope]
+        if hashes and not {source.file_path for source in offered}.isdisjoint(index.files.values()):
+            files = status.derive(store, ledger, version.scope, offered).files
+            outdated |= {f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in others}
+        else:
+            compared = False
+    index.outdated = outdated if compared else None
+    return index
+
+
+def _is_below(version: Head, head: Head) -> bool:
+    """Whether a docs version is published below the address of another version of its site."""
+    return (
+        version.site == head.site and version.base_url != head.base_url and version.base_url.startswith(head.base_url)
+    )
+
+
+def _read_points(index: IndexedPages, snapshot: Snapshot) -> set[str]:
+    """Note the pages of a version. Return the files whose state can't be derived, because the site lacks them."""
     others: set[str] = set()
-    for point in index.snapshot.points():
+    for point in snapshot.points():
         if point.chunk.type != PAGE:
-            # The site doesn't contain it, so its state can't be derived from the site.
             others.add(point.chunk.source_file_path)
         else:
             url, _, anchor = point.chunk.url.partition("#")
             address = (clean_url(url) or url).removeprefix(index.base)
             index.files[address] = point.chunk.source_file_path
+            index.snapshots[address] = snapshot
             index.cited.setdefault(address, set()).update([anchor] if anchor else [])
             index.anchored = index.anchored or bool(anchor)
-    ledger = open_ledger(settings)
-    offered = {source.file_path: source for source in sources}
-    described = ledger.generation(head.scope) == head.generation and ledger.token(head.scope) == head.token
-    # Rows rebuilt from the index have no hash of the pages.
-    hashes = {path: row.content_hash for path, row in ledger.records(head.scope).items()} if described else {}
-    index.hashes = hashes if UNREAD not in hashes.values() else {}
-    if index.hashes and not offered.keys().isdisjoint(index.files.values()):
-        files = status.derive(store, ledger, head.scope, offered.values()).files
-        index.outdated = {
-            file.file_path: file.state for file in files if file.state != "Indexed" and file.file_path not in others
-        }
-    return index
+    return others
 
 
 def _words(texts: Iterable[str]) -> set[str]:

@@ -18,15 +18,15 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from chapterverse.site.agent_files import AgentFiles, Outcome, built_page
-from chapterverse.site.alternate_link import put_link
-from chapterverse.site.delivery import FOLDER, deliver, replace, stamp
-from chapterverse.site.script_tag import Frame, open_frame, put
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
 from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.folder import is_binary, list_files, read_page, real_path
+from chapterverse.site.agent_files import AgentFiles, Outcome, built_page
+from chapterverse.site.alternate_link import put_link
+from chapterverse.site.delivery import FOLDER, deliver, replace, stamp
+from chapterverse.site.script_tag import Frame, open_frame, put
 
 _STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
 _LATIN = "latin-1"
@@ -39,6 +39,7 @@ class Injection:
 
     Attributes:
         folder: of the widget's files, relative to the site.
+        others: number of skipped pages that load a widget in another way.
         warnings: one for each reason why pages were skipped.
         agents: what became of the files for agents, None if there are none.
     """
@@ -47,6 +48,7 @@ class Injection:
     changed: int = 0
     unchanged: int = 0
     skipped: int = 0
+    others: int = 0
     warnings: tuple[str, ...] = ()
     agents: Outcome | None = None
 
@@ -81,7 +83,9 @@ def inject(
     listing = list_files(site, (".html", ".htm"))
     if not listing.files:
         raise InputError(f"{site} holds no HTML page to change: is it the folder that the build writes?")
-    work = _Work(site, f"{FOLDER}/{stamp(files)}", _root(site, listing.files), list(listing.warnings), agents, addresses)
+    work = _Work(
+        site, f"{FOLDER}/{stamp(files)}", _root(site, listing.files), list(listing.warnings), agents, addresses
+    )
     real_path(site, FOLDER)
     for done, path in enumerate(listing.files):
         progress("Changing pages", done, len(listing.files))
@@ -149,11 +153,13 @@ class _Work:
     def done(self) -> Injection:
         if self.others:
             others = f" and {self.others - 1} more" if self.others > 1 else ""
-            self.warnings.append(f"{self.first_other}{others}: the widget is there already by another way, so it was left.")
+            self.warnings.append(
+                f"{self.first_other}{others}: the widget is there already by another way, so it was left."
+            )
         # The plugin of a generator may have written files into the same folder.
         agents = self.agents.finish(remove=not self.others) if self.agents and self.delivered else None
         warnings = (*self.warnings, *(agents.warnings + agents.notes if agents else ()))
-        return Injection(self.folder, self.changed, self.unchanged, self.skipped, warnings, agents)
+        return Injection(self.folder, self.changed, self.unchanged, self.skipped, self.others, warnings, agents)
 
     def _linked(self, path: str, html: str, src: str | None) -> str:
         """Write the Markdown of a page and return the page with the link to it; None leaves another way's page."""

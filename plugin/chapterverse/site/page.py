@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from chapterverse.indexing.plugin_api import READ_MARK
-from chapterverse.site.script_tag import Frame, open_frame
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.markup import after_raw, parse_attributes, start_tags
+from chapterverse.site.script_tag import Frame, open_frame
 
 _NAMED = re.compile(r"(?:id|name|href)\s*=", re.IGNORECASE)
 _GENERATOR = re.compile(r"<meta\s+name=[\"']?generator[\"']?\s+content=[\"']?([a-z]+)", re.IGNORECASE)

@@ -69,8 +69,8 @@ def _steps(
         steps.append(f"To see all pages{language}, read <{site.address(group.list_path)}>.")
     if markdown:
         steps.append(
-            "To read a page, fetch its Markdown: of `…/a/` it is `…/a/index.md`, of `…/a.html` it is `…/a.md`. Each page "
-            "also links to it by `<link rel=\"alternate\" type=\"text/markdown\">`."
+            "To read a page, fetch its Markdown: of `…/a/` it is `…/a/index.md`, of `…/a.html` it is `…/a.md`. Each "
+            'page also links to it by `<link rel="alternate" type="text/markdown">`.'
         )
     for group in groups if llms_full_txt else ():
         language = f" in {group.language}" if len(groups) > 1 else ""

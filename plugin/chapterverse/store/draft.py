@@ -15,7 +15,7 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
-from chapterverse.filters import FIELDS
+from chapterverse.filters import FIELDS, NUMBERS, SELDOM
 from chapterverse.model import Point
 from chapterverse.store import files, preallocation
 from chapterverse.store.files import Manifest
@@ -25,7 +25,6 @@ from chapterverse.store.shard import SHARD, TERMS, Shard, Terms, engine_at, spar
 _BATCH = 500
 #: What the disk must have for each character of text, with payload, vectors and indexes (2.5 to 4 were measured).
 _BYTES_OF_A_CHARACTER = 16
-_INTEGER_FIELDS = {"chunk_index"}
 
 
 class ShardDraft(Shard):
@@ -53,8 +52,8 @@ class ShardDraft(Shard):
         files.need(folder.parent, 0)
         folder.mkdir()
         engine = edge.EdgeShard.create(str(folder / SHARD), config)
-        for name in FIELDS:
-            kind = edge.PayloadSchemaType.Integer if name in _INTEGER_FIELDS else edge.PayloadSchemaType.Keyword
+        for name in (name for name in FIELDS if name not in SELDOM):
+            kind = edge.PayloadSchemaType.Integer if name in NUMBERS else edge.PayloadSchemaType.Keyword
             engine.update(edge.UpdateOperation.create_field_index(name, kind))
         return cls(folder, engine, Terms.empty(), dense_size, 0)
 

@@ -27,7 +27,7 @@ sheet.replaceSync(`
 @media print{:host{display:none!important}}`);
 
 // The script tag overrides the module.
-Object.assign(config, [...document.querySelectorAll('script')].find(({ src }) => src === import.meta.url)?.dataset);
+Object.assign(config, [...document.scripts].find(({ src }) => src === import.meta.url)?.dataset);
 config.language = /^(ar|de|es|fr|it|ja|nl|pl|pt|zh)(?![a-z])/i.exec(document.documentElement.lang)?.[1].toLowerCase() ?? 'en';
 config.title ||= config.titles?.[config.language] ?? 'Ask the docs';
 
@@ -68,7 +68,7 @@ const present = async () => {
   } catch {
     status = await health();
   }
-  return status === 'ok' || console.info('Chapter & Verse: no `endpoint` and no API at this origin');
+  return status === 'ok' || console.info('Chapter & Verse: no `endpoint`, no API at this origin');
 };
 
 /** @type {Open} */
@@ -147,6 +147,7 @@ if (!document.querySelector('chapter-verse') && (config.consent || await present
     open,
     ask: text => open({ text, send: true }),
     close: async () => (await panel)?.close(),
+    context: text => config.context = text,
     on: (type, listener) => own.addEventListener(type, event => listener(/** @type {CustomEvent} */ (event).detail)),
   };
   addEventListener('keydown', press, true);

@@ -65,6 +65,8 @@ class WidgetOptions(BaseModel):
     """Whether Ctrl+I, on a Mac Cmd+I, opens the chat."""
     consent: _Paragraph = ""
     """Text that a reader must agree to before anything else is loaded; empty asks for no consent."""
+    context: _Paragraph = ""
+    """What the site knows of its reader, such as the edition or the system; `chapterverse.context` replaces it."""
     timeout: Annotated[int, Field(ge=5, le=300), "must be a whole number of seconds from 5 to 300."] = 60
     """Seconds after which a question without a whole answer fails."""
     scope: _Switch = True

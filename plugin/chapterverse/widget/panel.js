@@ -140,6 +140,7 @@ export const createPanel = async (place, launcher, config, words) => {
       const answer = await chat(config, {
         query: text || undefined,
         selected_text: selection || undefined,
+        user_context: config.context && `${config.context}`.slice(0, 1e4),
         conversation_history: messages[1] && !question.alone ? (await import('./turns.js')).recent(messages) : [],
         thread_id: question.alone ? undefined : session_id,
         ...(!only.hidden && {

@@ -3,7 +3,8 @@
 
 /** @type {() => Session} */
 export const newSession = () => ({
-  session_id: crypto.getRandomValues(new Uint32Array(4)).join('-'),
+  // `crypto.randomUUID` is for secure contexts only; the address of a blob ends with a random UUID everywhere.
+  session_id: URL.createObjectURL(new Blob).slice(-36),
   messages: [],
   created_at: new Date().toISOString(),
 });

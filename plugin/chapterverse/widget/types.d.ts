@@ -37,6 +37,8 @@ interface Config {
   feedback?: boolean;
   /** Address, http(s) or mailto, of a person to ask where the docs have no answer. */
   contact?: string;
+  /** What the site knows of its reader, such as the edition or the system; `chapterverse.context` replaces it. */
+  context?: string;
   /** Seconds after which a question without a whole answer fails; 60 by default. */
   timeout?: number;
   /** Replacements for strings of the interface. */
@@ -49,6 +51,8 @@ interface Api {
   /** Opens the chat and asks. */
   ask(text: string): Promise<void>;
   close(): Promise<void>;
+  /** Says of the reader what answers may go by from now on; an empty text takes it back. */
+  context(text: string): void;
   /** Listens to "open", "close", "ask" (a `Question`), "answer" (an `Answer`) and "error" (a `Failure`). */
   on(type: string, listener: (detail: any) => void): void;
 }
@@ -112,6 +116,7 @@ interface Message extends Kept {
 
 /** `sessionStorage["chatbot_session"]`. */
 interface Session {
+  /** A UUID of version 4, which is the conversation's `thread_id`. */
   session_id: string;
   messages: Message[];
   created_at: string;
@@ -129,6 +134,7 @@ interface Question {
 interface ChatQuery {
   query?: string;
   selected_text?: string;
+  user_context?: string;
   conversation_history: Pick<Message, 'role' | 'content' | 'timestamp' | 'signature'>[];
   thread_id?: string;
   page_url?: string;

@@ -322,6 +322,7 @@ class Parts:
     prices: Prices = field(default_factory=Prices)
     embedder: object = None
     reranker: object = None
+    checker: object = None
     generator: object = None
     economy: object = None
     circuit: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("generator"))

@@ -33,8 +33,23 @@ def test_an_old_turn_that_speaks_of_the_question_is_found() -> None:
 
 def test_of_those_that_hold_as_many_words_the_newest_come() -> None:
     kept = turns(*[(f"Set proxy {n}?", "By the port.") for n in range(10)])
-    assert [turn.number for turn in relevant(kept, "proxy port")] == list(range(11 - RECALLED, 11))
+    assert [turn.number for turn in relevant(kept, "proxy port")] == list(range(10, 10 - RECALLED, -1))
     assert len(relevant(kept, "proxy port", 1)) == 1
+
+
+def test_the_best_turns_come_first_into_their_share_and_stand_in_order() -> None:
+    long = "word " * 200
+    pairs = [(f"Set the proxy {n}?", f"By the port {n}. {long}") for n in range(12)]
+    thread = StoredThread(tuple(turns(*pairs, *others(9))))
+    found = talk(thread, "proxy port", turn_top_k=20).recalled
+    assert estimate(found) <= RECALLED_TOKENS
+    shown = [n for n in range(12) if f"Set the proxy {n}?" in found]
+    # The newest of equals, as many as there is room for, oldest first.
+    assert shown == list(range(12 - len(shown), 12))
+    assert 2 <= len(shown) < 12
+    assert found.index("proxy 10?") < found.index("proxy 11?")
+    assert "proxy 11?" in talk(thread, "proxy port", turn_top_k=1).recalled
+    assert "proxy 10?" not in talk(thread, "proxy port", turn_top_k=1).recalled
 
 
 @pytest.mark.parametrize("question", ["How do I deploy?", "🦄", "", "?"])
@@ -47,8 +62,8 @@ def test_a_refused_turn_is_not_recalled() -> None:
     assert relevant([refused], "proxy port") == ()
 
 
-def talk(thread: StoredThread, question: str, *history: Message) -> Conversation:
-    return Conversation.of(ChatQuery(query=question, conversation_history=list(history)), Signer(), thread)
+def talk(thread: StoredThread, question: str, *history: Message, turn_top_k: int = RECALLED) -> Conversation:
+    return Conversation.of(ChatQuery(query=question, conversation_history=list(history)), Signer(), thread, turn_top_k)
 
 
 def test_what_a_prompt_holds_anyway_is_not_recalled() -> None:

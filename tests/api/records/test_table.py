@@ -305,6 +305,26 @@ def test_many_writers_at_once_lose_nothing(address: str) -> None:
     assert kept[-1].number - kept[0].number >= TURNS - 1
 
 
+# FAQ entries
+
+
+def test_it_is_kept_for_thirty_days_that_an_entry_answered(table: Records, clock: UtcClock) -> None:
+    assert table.matched() == frozenset()
+    table.match("a" * 64)
+    clock.now += 20 * DAY
+    table.match("b" * 64)
+    table.match("b" * 64)
+    assert table.matched() == {"a" * 64, "b" * 64}
+    clock.now += 11 * DAY
+    assert table.matched() == {"b" * 64}
+    # A clock that goes back loses nothing.
+    clock.now -= 40 * DAY
+    assert table.matched() == {"a" * 64, "b" * 64}
+    table.match("c" * 64)
+    assert not table.forget("c")
+    assert "c" * 64 in table.matched()
+
+
 # What readers said
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.aws.service import AwsFault, AwsService
-from chapterverse.settings import Settings, secret_fields
+from chapterverse.settings import TOOL_SECRETS, Settings, secret_fields
 
 #: Seconds for one of them, its tries included: a reader may be waiting.
 _SECONDS = 4.0
@@ -104,7 +104,9 @@ def fetch(setting: str) -> SecretValues:
     warnings: list[str] = []
     for location in _locations(setting):
         fields = _read(location)
-        chosen_fields = {name: value for name, value in fields.items() if name in secret_fields()}
+        chosen_fields = {
+            name: value for name, value in fields.items() if name in secret_fields() or name.startswith(TOOL_SECRETS)
+        }
         values = {**chosen_fields, **values}
         if others := len(fields) - len(chosen_fields):
             warnings.append(

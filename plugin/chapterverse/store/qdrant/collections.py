@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.filters import FIELDS
+from chapterverse.filters import FIELDS, NUMBERS
 from chapterverse.model import EmbedderCard
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.record import Layout
@@ -24,7 +24,7 @@ _POINT_INDEXES: Mapping[str, Mapping[str, Any]] = {
     "head": {"type": "keyword", "is_tenant": True},
     **dict.fromkeys(FIELDS, _KEYWORD),
     **dict.fromkeys(("chunk_id", "embed_hash"), _KEYWORD),
-    **dict.fromkeys(("chunk_index", "born", "died"), _INTEGER),
+    **dict.fromkeys((*NUMBERS, "born", "died"), _INTEGER),
 }
 _HEAD_INDEXES: Mapping[str, Mapping[str, Any]] = {
     "lease": _KEYWORD,

@@ -399,7 +399,7 @@ def test_a_limiter_that_does_not_exist_is_a_mistake_of_the_owner() -> None:
 def test_openapi_tells_how_long_to_wait() -> None:
     document = Client(create_app(Scripted())).get("/openapi.json").json()
     limited = {path for path, item in document["paths"].items() for o in item.values() if "429" in o["responses"]}
-    assert limited == {"/v1/chat", "/v1/chat/completions", "/v1/retrieve", "/v1/feedback"}
+    assert limited == {"/v1/chat", "/v1/chat/completions", "/v1/plans", "/v1/retrieve", "/v1/feedback"}
     header = document["paths"]["/v1/chat"]["post"]["responses"]["429"]["headers"]["Retry-After"]
     assert header["schema"] == {"type": "integer", "minimum": 1}
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,10 @@ import pytest
 from api import quill
 from api.scripted import FOUND, Client, Scripted, error_of
 from chapterverse.errors import IndexCorrupt
+from chapterverse.indexing import sync
+from chapterverse.indexing.target import Target
+from chapterverse.readers import read_site
+from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import RetrievalRequest, dump
 
@@ -57,3 +62,28 @@ def test_timings_stand_in_the_contract() -> None:
     timings = schemas["RetrievalStats"]["properties"]["timings"]
     assert (timings["type"], timings["additionalProperties"]) == ("object", {"type": "number"})
     assert schemas["RetrievedChunk"]["properties"]["components"]["additionalProperties"] == {"type": "number"}
+
+
+def test_images_tables_and_what_a_page_states_come_with_its_passage(tmp_path: Path) -> None:
+    stated = {"@type": "Product", "name": "Harbor lamp"}
+    page = (
+        f'<html lang="en"><head><script type="application/ld+json">{json.dumps(stated)}</script></head><main>'
+        '<h1 id="lamp">Harbor lamp</h1><p>The lamp at the pier. <img src="lamp.png" alt="A lamp" title="By night"></p>'
+        "<table><tr><th>Part</th><th>Watts</th></tr><tr><td>bulb</td><td>60</td></tr></table></main></html>"
+    )
+    built = tmp_path / "site"
+    built.mkdir()
+    (built / "lamp.html").write_text(page, encoding="utf-8")
+    settings = Settings(store=f"edge:{tmp_path / 'index'}")
+    reading = read_site(built, quill.BASE)
+    sync.index(reading.sources, Target.open(settings, quill.SCOPE, reading.base_url))
+    client = Client(create_app(quill.service(settings)))
+    (found,) = client.post("/v1/retrieve", {"query": "lamp"}).json()["retrieved_chunks"]
+    assert found["images"] == [{"url": f"{quill.BASE}lamp.png", "alt": "A lamp", "title": "By night"}]
+    assert found["tables"] == [{"name": "Harbor lamp", "headers": ["Part", "Watts"], "rows": [["bulb", "60"]]}]
+    assert found["structured_data"] == [stated]
+    # Only the head of the page differs.
+    (built / "lamp.html").write_text(page.replace("Harbor lamp", "Pier lamp", 1), encoding="utf-8")
+    sync.index(read_site(built, quill.BASE).sources, Target.open(settings, quill.SCOPE, reading.base_url))
+    found = Client(create_app(quill.service(settings))).post("/v1/retrieve", {"query": "lamp"}).json()
+    assert found["retrieved_chunks"][0]["structured_data"] == [{**stated, "name": "Pier lamp"}]

@@ -144,7 +144,7 @@ def test_routes_of_the_api_win(client: Client) -> None:
     assert (response.status_code, error_of(response)["code"]) == (405, "method_not_allowed")
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/plans"), ("POST", "/mcp"), ("GET", "/mcp")])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/steps"), ("POST", "/mcp"), ("GET", "/mcp")])
 def test_routes_that_are_off_or_come_later_are_404_in_our_shape(client: Client, method: str, path: str) -> None:
     response = client.request(method, path)
     assert (response.status_code, error_of(response)["code"]) == (404, "not_found")

@@ -1,0 +1,306 @@
+"""Plans: steps that lead a reader through what the documentation describes. A plan is a state machine, and is validated
+before it runs.
+
+Nothing of a plan is code: a step that computes knows four operations on two numbers, and a step that decides compares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from chapterverse.errors import InputError
+
+#: Steps of a plan, and characters of what a reader says or a tool returns.
+MOST_STEPS, MOST_VALUE = 20, 500
+#: Farther from zero no number is exact.
+_LARGEST = 1e15
+
+Kind = Literal["ask_user", "call_tool", "decide", "action", "compute"]
+#: Kinds at which a reader stops.
+SHOWN = ("ask_user", "action")
+
+StepId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,40}$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+Operand = Annotated[str, StringConstraints(min_length=1, max_length=80)]
+#: A variable's value is text or a number.
+Values: TypeAlias = dict[str, str | float]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Choice(_Part):
+    """An answer that a reader may give. `next` is null where the plan ends."""
+
+    label: Annotated[str, StringConstraints(min_length=1, max_length=80)]
+    next: StepId | None = None
+
+
+class Condition(_Part):
+    """Where to go on if a variable compares so."""
+
+    variable: Variable
+    operator: Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"]
+    value: Operand
+    next: StepId | None = None
+
+
+class Operation(_Part):
+    """An operation on two numbers, each written out or the name of a variable."""
+
+    left: Operand
+    operator: Literal["add", "subtract", "multiply", "divide"]
+    right: Operand
+
+
+class PlanStep(_Part):
+    """One step. What its kind does not use is left out.
+
+    Attributes:
+        text: what is said to the reader, of `ask_user` and `action`.
+        citations: ids of the sources that say it.
+        next: the step behind it, null at the end.
+        options: answers to `ask_user`; without any, the reader writes.
+        variable: takes the answer, the tool's output or the result.
+        arguments: of a tool; a value in braces, `{name}`, is a variable's.
+        conditions: of `decide`, in order; where none holds, `next` follows.
+    """
+
+    id: StepId
+    kind: Kind
+    text: Annotated[str, StringConstraints(max_length=600)] = ""
+    citations: Annotated[list[str], Field(max_length=8)] = []
+    next: StepId | None = None
+    options: Annotated[list[Choice], Field(max_length=6)] = []
+    variable: Variable | None = None
+    tool: str | None = None
+    arguments: Annotated[dict[str, Annotated[str, StringConstraints(max_length=200)]], Field(max_length=8)] = {}
+    conditions: Annotated[list[Condition], Field(max_length=6)] = []
+    operation: Operation | None = None
+
+    @property
+    def targets(self) -> list[str | None]:
+        """The steps that may follow; None is the end."""
+        if self.options:
+            return [option.next for option in self.options]
+        return [*(condition.next for condition in self.conditions), self.next]
+
+
+class Plan(_Part):
+    """Steps with their transitions; the first one begins."""
+
+    title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    steps: Annotated[list[PlanStep], Field(min_length=1, max_length=MOST_STEPS)]
+
+    def step(self, step_id: str) -> PlanStep:
+        return next(step for step in self.steps if step.id == step_id)
+
+
+class PlanProblem(Exception):
+    """A plan can't be run; the message says why, for the model."""
+
+
+def check(plan: Plan, tools: Collection[str]) -> None:
+    """Check that a plan can be run to its end.
+
+    Args:
+        tools: names of those that there are.
+
+    Raises:
+        PlanProblem: it can't.
+    """
+    ids = [step.id for step in plan.steps]
+    if len(set(ids)) < len(ids):
+        raise PlanProblem("two steps have the same id")
+    variables = {step.variable for step in plan.steps if step.variable}
+    for step in plan.steps:
+        if reason := _incomplete(step, tools, variables):
+            raise PlanProblem(f"the step {step.id} {reason}")
+        if any(target is not None and target not in ids for target in step.targets):
+            raise PlanProblem(f"the step {step.id} leads to a step that there is not")
+    if unused := set(ids) - _reached(plan, plan.steps[0].id):
+        raise PlanProblem(f"no step leads to {min(unused)}")
+    if endless := [step.id for step in plan.steps if None not in _reached(plan, step.id)]:
+        raise PlanProblem(f"the step {endless[0]} never reaches the end")
+    if silent := next(_silent_loops(plan), None):
+        raise PlanProblem(f"the step {silent} comes back to itself without asking or telling the reader anything")
+
+
+def _incomplete(step: PlanStep, tools: Collection[str], variables: Collection[str]) -> str:
+    """Return what a step lacks for its kind."""
+    if step.kind in SHOWN and not step.text.strip():
+        return "says nothing"
+    if step.kind != "ask_user" and step.options:
+        return "has options and asks nothing"
+    if step.kind == "decide" and not step.conditions:
+        return "decides nothing"
+    if step.kind != "decide" and step.conditions:
+        return "has conditions and does not decide"
+    if step.kind == "compute" and not (step.operation and step.variable):
+        return "computes nothing"
+    if step.kind == "call_tool" and step.tool not in tools:
+        return "calls a tool that there is not"
+    read = [one.variable for one in step.conditions]
+    read += [name for name in map(_variable, step.arguments.values()) if name]
+    operands = (step.operation.left, step.operation.right) if step.operation else ()
+    read += [operand for operand in operands if _number(operand) is None]
+    return "reads a variable that nothing sets" if not {*read} <= {*variables} else ""
+
+
+def _reached(plan: Plan, start: str) -> set[str | None]:
+    """Return the steps that may follow a step, itself included, and None if that is the end."""
+    reached, waiting = set[str | None](), list[str | None]([start])
+    while waiting:
+        one = waiting.pop()
+        if one not in reached:
+            reached.add(one)
+            waiting += plan.step(one).targets if one is not None else []
+    return reached
+
+
+def _silent_loops(plan: Plan) -> Iterator[str]:
+    """Yield steps that can come back to themselves without a step that is shown."""
+    for first in plan.steps:
+        seen, waiting = set[str](), [first]
+        while waiting and first.kind not in SHOWN:
+            for target in waiting.pop().targets:
+                if target == first.id:
+                    yield first.id
+                if target is not None and target not in seen:
+                    seen.add(target)
+                    following = plan.step(target)
+                    waiting += [following] if following.kind not in SHOWN else []
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool's result on the way."""
+
+    name: str
+    ok: bool
+    text: str
+
+
+@dataclass(slots=True)
+class Position:
+    """Where a reader is.
+
+    Attributes:
+        at: id of the step that is shown; None at the end.
+        called: tools that were called since the step before.
+    """
+
+    at: str | None
+    values: Values = field(default_factory=dict)
+    called: list[Called] = field(default_factory=list)
+
+
+#: Calls a tool by name with arguments.
+Call: TypeAlias = Callable[[str, Mapping[str, str | float]], Called]
+
+
+def begin(plan: Plan, call: Call) -> Position:
+    """Return the first step that a reader sees.
+
+    Raises:
+        InputError: as `advance` says.
+    """
+    return _run(plan, Position(plan.steps[0].id), call)
+
+
+def advance(plan: Plan, position: Position, said: str | None, call: Call) -> Position:
+    """Return where a reader is after the step that is shown.
+
+    Args:
+        said: the answer to a question; None after an action.
+
+    Raises:
+        InputError: there is no such answer, or a step can't be computed.
+    """
+    if position.at is None:
+        raise InputError("The plan has ended: ask for another one.", field="state")
+    step, values = plan.step(position.at), dict(position.values)
+    following = step.next
+    if step.kind == "ask_user":
+        chosen = _chosen(step, said)
+        following = chosen.next if chosen else step.next
+        if step.variable:
+            values[step.variable] = chosen.label if chosen else str(said)[:MOST_VALUE]
+    return _run(plan, Position(following, values), call)
+
+
+def _chosen(step: PlanStep, said: str | None) -> Choice | None:
+    """Return the option that a reader means, by its words or its number; None where the reader writes freely."""
+    text = (said or "").strip()
+    if not text:
+        raise InputError("input is missing: this step asks something.", field="input")
+    if not step.options:
+        return None
+    for number, option in enumerate(step.options, 1):
+        if text.casefold() == option.label.casefold() or text == str(number):
+            return option
+    raise InputError("input must be one of the options of this step.", field="input")
+
+
+def _run(plan: Plan, position: Position, call: Call) -> Position:
+    """Run steps up to the next one that is shown. A plan that was checked has no loop without one."""
+    while position.at is not None and (step := plan.step(position.at)).kind not in SHOWN:
+        position.at = step.next
+        if step.kind == "decide":
+            held = next((one for one in step.conditions if _holds(one, position.values)), None)
+            position.at = held.next if held else step.next
+        elif step.kind == "compute" and step.operation and step.variable:
+            position.values[step.variable] = _computed(step.operation, position.values)
+        elif step.kind == "call_tool" and step.tool:
+            called = call(step.tool, {n: _argument(text, position.values) for n, text in step.arguments.items()})
+            position.called.append(called)
+            if step.variable:
+                position.values[step.variable] = called.text[:MOST_VALUE] if called.ok else ""
+    return position
+
+
+def _variable(text: str) -> str:
+    """Return the variable that an argument names; empty where it is a value."""
+    return text[1:-1] if text.startswith("{") and text.endswith("}") else ""
+
+
+def _argument(text: str, values: Values) -> str | float:
+    return values.get(_variable(text), "") if _variable(text) else text
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) and abs(number) <= _LARGEST else None
+
+
+def _holds(condition: Condition, values: Values) -> bool:
+    value, other = values.get(condition.variable, ""), condition.value
+    if condition.operator == "contains":
+        return other.casefold() in str(value).casefold()
+    a, b = _number(value), _number(other)
+    if a is None or b is None:
+        same = str(value).strip().casefold() == other.strip().casefold()
+        # What is no number is neither less nor more.
+        return same if condition.operator == "eq" else condition.operator == "ne" and not same
+    compared = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}
+    return compared[condition.operator]
+
+
+def _computed(operation: Operation, values: Values) -> float:
+    a, b = (_number(values.get(operand, operand)) for operand in (operation.left, operation.right))
+    if a is None or b is None or (operation.operator == "divide" and b == 0):
+        raise InputError("The plan can't go on: a step computes with what is no number.", field="input")
+    results = {"add": a + b, "subtract": a - b, "multiply": a * b, "divide": a / b if b else 0.0}
+    result = _number(results[operation.operator])
+    if result is None:
+        raise InputError("The plan can't go on: a number in it grew too large.", field="input")
+    return result

@@ -1,0 +1,93 @@
+"""Asks a checker about sentences of an answer while the generator writes on: each once, and a few of one answer.
+
+What a vote costs a reader is bounded: the sentence waits for it, `SECONDS` at most, and after one failure the words
+decide alone for the rest of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+
+from chapterverse.errors import ProviderError
+from chapterverse_api.answering.models import MOST_CHECKED, MOST_CHECKED_BYTES
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.grounding.checkers import Checker, CheckRequest
+
+#: Seconds for one vote. Bespoke-MiniCheck takes about .2 on a graphics card.
+SECONDS = 3.0
+#: Characters of a question that a guardrail takes; a source may have 100,000, a claim 5,000.
+_MOST_QUESTION = 1_000
+#: Seconds more for a transport to notice that its time is up.
+_GRACE = 0.5
+
+
+class SecondVotes:
+    """The votes on one answer. Implements `chapterverse_api.answering.segments.Voting`.
+
+    Args:
+        report: is given each failure.
+    """
+
+    def __init__(
+        self, checker: Checker, question: str, deadline: Deadline, report: Callable[[ProviderError], None]
+    ) -> None:
+        self._checker, self._deadline, self._report = checker, deadline, report
+        self._question = question[:_MOST_QUESTION]
+        self._votes = list[_Vote]()
+        self._failed = False
+
+    def ask(self, document: str, claim: str) -> _Vote | None:
+        """Ask about a claim; None where none is asked: after a failure, above a bound, or for a text too long."""
+        size = sum(len(text.encode(errors="replace")) for text in (document, claim, self._question))
+        if self._failed or len(self._votes) == MOST_CHECKED or size > MOST_CHECKED_BYTES or not self._deadline.left:
+            return None
+        request = CheckRequest(document, claim, self._question, self._deadline.within(SECONDS))
+        self._votes.append(vote := _Vote(self._checker, request, self._fail))
+        return vote
+
+    def close(self) -> None:
+        """Wait for what is open: its price is a part of the turn's."""
+        for vote in self._votes:
+            vote.wait()
+
+    def _fail(self, error: ProviderError) -> None:
+        self._failed = True
+        self._report(error)
+
+
+class _Vote:
+    """One vote, in a thread of its own."""
+
+    def __init__(self, checker: Checker, request: CheckRequest, fail: Callable[[ProviderError], None]) -> None:
+        self._checker, self._request, self._fail = checker, request, fail
+        self._supports = True
+        self._error: ProviderError | None = None
+        # A daemon: a process that ends must not wait for a vote.
+        self._thread = Thread(target=self._run, name="vote", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        return not self._thread.is_alive()
+
+    def wait(self) -> None:
+        self._thread.join(self._request.deadline.left + _GRACE)
+
+    def rejects(self) -> bool:
+        self.wait()
+        if not self.is_over:
+            self._error = ProviderError("The checker did not answer in time.", retryable=True)
+        if self._error:
+            self._fail(self._error)
+            return False
+        return not self._supports
+
+    def _run(self) -> None:
+        try:
+            self._supports = self._checker.supports(self._request)
+        except ProviderError as error:
+            self._error = error
+        except Exception:
+            # In a thread of its own an error has no other way to the caller, and its text may quote what was sent.
+            self._error = ProviderError("The checker failed.")

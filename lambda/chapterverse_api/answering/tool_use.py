@@ -1,0 +1,189 @@
+"""Lets a model call the site's tools before it answers. What a tool returns is a source, and is checked like one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from chapterverse.errors import ProviderError
+from chapterverse.text import lexical
+from chapterverse_api.answering.context import AnswerContext, snippet
+from chapterverse_api.answering.models import TOOL_CALLS, TOOL_ROUNDS
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.contract import SourceChunk, ToolUse
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import Passage, ToolCall, ToolCaller, ToolSpec
+from chapterverse_api.generation.prompts import (
+    BYTES_OF_TOKEN,
+    RESULT_TOKENS,
+    TOOL_TOKENS,
+    conversation,
+    new_nonce,
+    tool_instructions,
+)
+from chapterverse_api.grounding.links import Links
+from chapterverse_api.observability import log
+
+#: Seconds of a turn for choosing and calling, so that the answer has as many.
+SECONDS = 12.0
+
+_NOT_CHOSEN = "The site's tools were not used, since the model failed."
+_LATE = "The tool took longer than this answer may wait."
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSource:
+    """What a tool says.
+
+    Attributes:
+        title: of the tool, or of the section that it read.
+        text: Markdown.
+        url: of a section of this documentation; None for what another server says.
+    """
+
+    title: str
+    text: str
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What became of a call.
+
+    Attributes:
+        error: one sentence where it failed, without the arguments.
+    """
+
+    ok: bool
+    output: tuple[ToolSource, ...] = ()
+    error: str = ""
+
+
+class TurnTools(Protocol):
+    """The tools that one turn may use."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]: ...
+
+    def run(self, call: ToolCall, deadline: Deadline) -> ToolResult:
+        """Check a call's arguments and make it. Every failure is a result. Threads may call it at once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    call: ToolCall
+    result: ToolResult
+    seconds: float
+
+
+def with_results(
+    context: AnswerContext, turn: Turn, tools: TurnTools
+) -> tuple[AnswerContext, str | None, tuple[ToolUse, ...]]:
+    """Return the context with the results as sources, what failed, and the calls.
+
+    A model asks for its calls at most twice, the second time with the first results, and gets three in all. Those of
+    one request run at once.
+
+    Raises:
+        ClientDisconnected: the reader left.
+    """
+    caller, end = turn.models.tool_caller, turn.deadline.within(SECONDS)
+    if caller is None:
+        return context, None, ()
+    known, made, failed = {spec.name for spec in tools.specs}, set[ToolCall](), list[str]()
+    uses = list[ToolUse]()
+    with turn.timing("tools"):
+        for _ in range(TOOL_ROUNDS):
+            try:
+                with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
+                    chosen = _chosen(caller, context, tools, end)
+            except ProviderError as error:
+                turn.log_failure("generator", error)
+                return context, _NOT_CHOSEN, tuple(uses)
+            calls = [call for call in dict.fromkeys(chosen) if call not in made][: TOOL_CALLS - len(made)]
+            made.update(calls)
+            for one in _run(calls, tools, end):
+                name = one.call.name if one.call.name in known else "unknown"
+                reason = {"message": one.result.error} if one.result.error else {}
+                turn.log("tool_called", tool=name, ok=one.result.ok, seconds=one.seconds, **reason)
+                uses.append(ToolUse(id=str(_next_number(context)), name=name, ok=one.result.ok))
+                context = _with_sources(context, one.result.output)
+                failed += [] if one.result.ok else [name]
+            turn.deadline.check()
+            if not calls or len(made) >= TOOL_CALLS or not end.left:
+                break
+    names = ", ".join(dict.fromkeys(failed))
+    return context, f"Tools of the site could not be used: {names}." if names else None, tuple(uses)
+
+
+def _chosen(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
+    nonce = new_nonce()
+    calls = caller.choose_tools(
+        tool_instructions(nonce),
+        conversation(context.task, nonce),
+        tools.specs,
+        tokens=TOOL_TOKENS,
+        deadline=end,
+    )
+    if calls is None:
+        log.event("error", turn_id=None, code="tools_not_offered", message="The generator's model takes no tools.")
+    return calls or ()
+
+
+def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_Called]:
+    """Make calls at once and return them in order; what takes too long is left behind."""
+
+    def timed(call: ToolCall) -> _Called:
+        started = time.perf_counter()
+        result = tools.run(call, end)
+        return _Called(call, result, round(time.perf_counter() - started, 6))
+
+    if not calls:
+        return []
+    pool = ThreadPoolExecutor(len(calls), "chapterverse-tool")
+    started = [pool.submit(copy_context().run, timed, call) for call in calls]
+    done, _ = wait(started, end.left)
+    pool.shutdown(wait=False, cancel_futures=True)
+    late = ToolResult(False, error=_LATE)
+    return [
+        one.result() if one in done else _Called(call, late, SECONDS) for call, one in zip(calls, started, strict=True)
+    ]
+
+
+def _next_number(context: AnswerContext) -> int:
+    return 1 + max((int(passage.id) for passage in context.task.passages), default=0)
+
+
+def _with_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
+    """Return a context with further sources; a section that it has already is none."""
+    task, sources, left = context.task, list(context.sources), int(RESULT_TOKENS * BYTES_OF_TOKEN)
+    held, passages = {passage.url for passage in task.passages if passage.url}, list(task.passages)
+    number = _next_number(context)
+    for one in output:
+        # An address that another server names must not become one of ours.
+        text = one.text if one.url else Links(context.task.passages).without_foreign(one.text)
+        text = text.encode(errors="replace")[:left].decode(errors="ignore").strip()
+        if not text or one.url in held:
+            continue
+        left -= len(text.encode())
+        words = lexical.words(f"{one.title}\n{text}", task.language)
+        terms = frozenset(term for word in words for term in word.terms)
+        passages.append(Passage(str(number), (one.title,), text, text, terms, 0.0, 1.0, one.url, None))
+        sources.append(
+            SourceChunk(
+                id=str(number),
+                chapter=one.title,
+                section=None,
+                snippet=snippet(text),
+                url=one.url,
+                score=1.0,
+                chunk_id=None,
+            )
+        )
+        number += 1
+    return replace(context, task=replace(task, passages=tuple(passages)), sources=tuple(sources))

@@ -1,0 +1,65 @@
+"""The model and the check of citations for a build that enriches pages.
+
+Implements `chapterverse.enrichment.types.Enricher` on a generator and on `grounding`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from chapterverse.errors import ConfigurationError
+from chapterverse_api.answering.resources import Resources
+from chapterverse_api.budget.prices import Price
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ChatMessage, DataWriter, Passage, ResponseSchema
+from chapterverse_api.grounding.model import trained
+from chapterverse_api.grounding.reading import Claim, Source
+from chapterverse_api.grounding.verdict import judge
+
+#: Seconds for one page: nobody waits for an answer.
+_SECONDS = 180.0
+_END = re.compile(r"[\s?？؟¿;]+\Z|\A[\s¿]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceEnricher:
+    """Safe to share between threads, as generators are."""
+
+    writer: DataWriter
+    price: Price
+
+    @classmethod
+    def of(cls, resources: Resources) -> Self:
+        """Return the enricher that asks these resources' generator.
+
+        Raises:
+            ConfigurationError: the generator has no language model.
+        """
+        generator = resources.models.generator
+        if not isinstance(generator, DataWriter):
+            raise ConfigurationError(f"{generator.name} writes no data, so it can't enrich pages.")
+        return cls(generator, resources.models.prices.generator)
+
+    def write(self, instructions: str, text: str, schema: Mapping[str, Any], tokens: int) -> str:
+        form = ResponseSchema("page_enrichment", dict(schema))
+        messages = [ChatMessage("user", text)]
+        return self.writer.write_data(instructions, messages, form, tokens=tokens, deadline=Deadline(_SECONDS))
+
+    def cost(self, read: int, written: int) -> float:
+        return self.price.of(read=read, written=written) / 1_000_000
+
+    def carries(
+        self,
+        question: str,
+        path: Sequence[str],
+        text: str,
+        language: str,
+        weigh: Callable[[str], Mapping[int, float]],
+    ) -> bool:
+        """Judge the words of a question as those of an answer that cites the section are judged."""
+        passage = Passage("1", tuple(path), text, text, frozenset(), 1.0, 1.0, None, None)
+        claim = Claim(_END.sub("", question), "prose", language, weigh(question))
+        return judge(claim, [Source(passage, language)], [], trained()).supports

@@ -1,0 +1,28 @@
+"""Answers with a FAQ entry, word for word and under its authors' name."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Steps
+
+from chapterverse_api import phrases
+from chapterverse_api.generation.types import GenerationRequest, Span
+
+
+class CuratedAnswer:
+    """Gives the one passage of a request as it stands. Implements `chapterverse_api.generation.Generator`.
+
+    Args:
+        language: BCP 47 tag of the words around it.
+    """
+
+    name = "faq"
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+        (entry,) = task.passages
+        path = " › ".join(part.replace("*", "").replace("\n", " ") for part in entry.path)
+        yield Span(f"{phrases.of(self._language).curated}\n\n", kind="framing")
+        yield Span(f"**{path}**\n\n", kind="framing")
+        yield Span(entry.section, (entry.id,), kind="quote")

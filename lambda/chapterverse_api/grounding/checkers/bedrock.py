@@ -1,0 +1,103 @@
+"""The contextual grounding check of a guardrail on Amazon Bedrock, called by `ApplyGuardrail`.
+
+    bedrock:guardrail/abc123def456       the draft of a guardrail, by its id or its ARN
+    bedrock:guardrail/abc123def456:2     one of its versions
+
+The guardrail's own threshold for grounding decides; whether its action is to block or only to detect is no matter.
+Fields as in the API reference of `ApplyGuardrail`, November 2026.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.providers.bedrock import Runtime
+from chapterverse_api.grounding.checkers.types import CheckRequest
+
+#: Seconds to reach the service, and for one reply: the vote's own end comes first.
+_SECONDS = (1.0, 10.0)
+#: The check needs a query, and "explain this" has none; relevance to it is not asked.
+_NO_QUERY = "What does the documentation say?"
+
+_NAME = re.compile(
+    r"guardrail/(?P<id>(?:arn:aws(?:-[a-z-]+)?:bedrock:[a-z0-9-]+:[0-9]{12}:guardrail/)?[a-z0-9]+)"
+    r"(?::(?P<version>DRAFT|[1-9][0-9]{0,7}))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailChecker:
+    """One version of a guardrail. Safe to share between threads, as boto3's clients are."""
+
+    guardrail: str
+    version: str
+    runtime: Runtime = field(repr=False)
+    client: Any = field(repr=False)
+
+    @classmethod
+    def open(cls, name: str) -> GuardrailChecker:
+        """Return the checker for `guardrail/ID[:VERSION]`; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: no guardrail is named, boto3 is not installed, or there is no usable AWS configuration.
+        """
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise ConfigurationError(
+                "The checker bedrock needs a guardrail: use bedrock:guardrail/ID, or bedrock:guardrail/ID:VERSION."
+            )
+        runtime = Runtime.open("checker")
+        return cls(match["id"], match["version"] or "DRAFT", runtime, runtime.client(*_SECONDS))
+
+    @property
+    def name(self) -> str:
+        # Anybody may read it, and an ARN begins with the number of an account.
+        return f"bedrock:guardrail/{self.guardrail.rpartition('/')[2]}:{self.version}"
+
+    def supports(self, request: CheckRequest) -> bool:
+        """Return whether the claim's score for grounding reaches the guardrail's threshold; see `Checker`."""
+        query = request.question.strip() or _NO_QUERY
+        asked = {
+            "guardrailIdentifier": self.guardrail,
+            "guardrailVersion": self.version,
+            "source": "OUTPUT",
+            "content": [
+                _block(request.document, "grounding_source"),
+                _block(query, "query"),
+                _block(request.claim, "guard_content"),
+            ],
+        }
+        deadline = request.deadline
+        reply = self.runtime.apply_guardrail(self.client, asked, deadline.left, deadline.closing)
+        return _is_grounded(reply)
+
+
+def _block(text: str, qualifier: str) -> dict[str, Any]:
+    return {"text": {"text": text, "qualifiers": [qualifier]}}
+
+
+def _is_grounded(reply: Any) -> bool:
+    verdicts = []
+    for assessment in _objects(reply, "assessments"):
+        for found in _objects(assessment.get("contextualGroundingPolicy"), "filters"):
+            score, threshold = found.get("score"), found.get("threshold")
+            if (
+                found.get("type") == "GROUNDING"
+                and isinstance(score, int | float)
+                and isinstance(threshold, int | float)
+            ):
+                verdicts.append(score >= threshold)
+    if not verdicts:
+        raise ProviderError(
+            "The guardrail did not check grounding: switch its contextual grounding check on, with a threshold."
+        )
+    return all(verdicts)
+
+
+def _objects(value: Any, name: str) -> list[dict[str, Any]]:
+    """Return the objects of a list inside an object; none where there is no such list."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

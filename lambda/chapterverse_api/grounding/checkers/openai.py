@@ -1,0 +1,65 @@
+"""A model behind OpenAI's `POST /v1/chat/completions` that says whether a document says a claim.
+
+    openai:bespoke-minicheck    made for this, on Ollama: https://ollama.com/library/bespoke-minicheck
+    openai:gpt-4.1-mini         any model that follows instructions
+
+All are asked in the form of Bespoke-MiniCheck: `Document: …`, `Claim: …`, and the answer is Yes or No. The instructions
+are its own, to the word, so that other models get them, too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.settings import Settings
+from chapterverse_api.generation import ChatMessage
+from chapterverse_api.generation.openai import OpenAIGenerator
+from chapterverse_api.grounding.checkers.types import CheckRequest
+
+INSTRUCTIONS = (
+    "Determine whether the provided claim is consistent with the corresponding document. Consistency in this context "
+    "implies that all information presented in the claim is substantiated by the document. If not, it should be "
+    "considered inconsistent. Please assess the claim's consistency with the document by responding with either "
+    '"Yes" or "No".'
+)
+#: Tokens of a verdict; some models say a word before it.
+TOKENS = 16
+
+_VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIChecker:
+    """One model behind one address. Safe to share between threads."""
+
+    model: OpenAIGenerator = field(repr=False)
+
+    @classmethod
+    def from_settings(cls, settings: Settings, model: str) -> OpenAIChecker:
+        """Return the checker for a model; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
+        """
+        if not model:
+            raise ConfigurationError(
+                "The checker openai needs a model: use openai:MODEL, such as openai:bespoke-minicheck."
+            )
+        return cls(OpenAIGenerator.from_settings(settings, model, part="checker"))
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def supports(self, request: CheckRequest) -> bool:
+        """Return whether the document says the claim; see `Checker`."""
+        # The claim ends the form, so it must not go on with another line of it.
+        claim = " ".join(request.claim.split())
+        asked = ChatMessage("user", f"Document: {request.document}\nClaim: {claim}")
+        said = self.model.write(INSTRUCTIONS, [asked], tokens=TOKENS, deadline=request.deadline, usage=request.usage)
+        verdict = _VERDICT.match(said)
+        if verdict is None:
+            raise ProviderError("The checker answered with neither yes nor no: choose a model that follows the form.")
+        return verdict[1].lower() == "yes"

@@ -1,0 +1,48 @@
+"""What a checker gets and returns: a claim and a document in, whether it says so out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """A sentence of an answer and what is cited for it.
+
+    Attributes:
+        document: headings and text of the cited sections.
+        claim: the sentence, without marks.
+        question: what the answer is to, at most 1,000 characters; may be empty.
+        deadline: until when, at the latest.
+        usage: filled in by the checker, as far as its service says it.
+    """
+
+    document: str
+    claim: str
+    question: str
+    deadline: Deadline = field(default_factory=Deadline)
+    usage: Usage = field(default_factory=Usage, compare=False)
+
+    @property
+    def characters(self) -> int:
+        return len(self.document) + len(self.claim) + len(self.question)
+
+
+class Checker(Protocol):
+    """What the query path needs of a model that checks claims. Safe to share between threads."""
+
+    @property
+    def name(self) -> str: ...
+
+    def supports(self, request: CheckRequest) -> bool:
+        """Return whether the document says the claim.
+
+        Raises:
+            ProviderError: the model could not be reached in time, refused, or answered with something that is no
+                verdict.
+        """
+        ...

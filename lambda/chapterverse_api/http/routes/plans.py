@@ -1,0 +1,60 @@
+"""`POST /v1/plans`: a question to a plan of steps, and each next step. What plans is loaded at the first request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.http.guard import body, rate
+from chapterverse_api.rejections import documented
+
+router = APIRouter(prefix="/v1")
+
+_TEXT = {"type": "string"}
+_REQUEST = {
+    "type": "object",
+    "description": "Either query, or the state of the response before.",
+    "properties": {
+        "query": {**_TEXT, "minLength": 1, "maxLength": 4000},
+        "page_url": {**_TEXT, "maxLength": 2048},
+        "language": {**_TEXT, "maxLength": 35},
+        "version": {**_TEXT, "maxLength": 64},
+        "filters": {"type": "object"},
+        "state": {**_TEXT, "minLength": 1},
+        "input": {**_TEXT, "maxLength": 500, "description": "The answer to a step that asks."},
+    },
+    "additionalProperties": False,
+}
+_RESPONSE: dict[str, Any] = {
+    "description": "The step to show, all steps in the first response, and the state to send back",
+    "content": {"application/json": {"schema": {"type": "object"}}},
+}
+
+
+@router.post(
+    "/plans",
+    response_class=Response,
+    responses={200: _RESPONSE, **documented(400, 403, 413, 415, 422, 429, 500, 503)},
+    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}}},
+)
+async def plans(request: Request) -> Response:
+    """Lead a reader step by step through what the documentation describes."""
+    document = body.parse(await body.read(request))
+    return await run_in_threadpool(_answer, request, document)
+
+
+def _answer(request: Request, document: Any) -> Response:
+    from chapterverse_api.answering.planning import calls_tools, read_request
+    from chapterverse_api.contract import dump
+
+    asked = read_request(document)
+    # A step that neither a model nor a tool sees costs nothing.
+    if asked.state is None or calls_tools(asked.state):
+        rate.check(request)
+    deadline = Deadline.under(request.scope.get("aws.context"))
+    origins = (request.headers.get("origin", ""), str(request.base_url))
+    return JSONResponse(dump(request.app.state.service().plan_step(asked, deadline=deadline, origins=origins)))

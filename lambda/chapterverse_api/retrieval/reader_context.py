@@ -1,0 +1,60 @@
+"""Uses what a reader says of themselves: it breaks ties in the order, and chooses the tab that it names.
+
+It is no evidence: a chunk's evidence stays, nothing is found or refused by it, and no answer cites it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from chapterverse_api.generation.tabs import LABEL, TabNames
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import section
+
+#: Ranks this near to each other are a tie.
+TIE = 0.01
+#: Bytes of a context that are read: about as much as a model is told of it.
+READ = 1750
+
+
+def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, float]) -> tuple[Candidate, ...]:
+    """Return the candidates with ties broken by a reader's context. A chunk in another place has the rank of the place.
+
+    Args:
+        context: what a reader says of themselves.
+        idf: of its terms in the index.
+    """
+    ordered = list[Candidate]()
+    waiting = _with_named_tabs(candidates, TabNames(context))
+    while waiting:
+        tied = [c for c in waiting if waiting[0].rank - c.rank <= TIE]
+        waiting = waiting[len(tied) :]
+        ordered += _in_places(sorted(tied, key=lambda c: -_held(c, idf)), tied)
+    return tuple(ordered)
+
+
+def _with_named_tabs(candidates: Sequence[Candidate], names: TabNames) -> list[Candidate]:
+    """Return the candidates with those first in each section, in its places, that hold the tab which is named."""
+    ordered, sections = list(candidates), defaultdict[object, list[int]](list)
+    labels = [LABEL.findall(c.chunk.text) for c in candidates]
+    for place, candidate in enumerate(candidates):
+        sections[section(candidate.chunk)].append(place)
+    for places in sections.values():
+        chosen = names.chosen(label for place in places for label in labels[place])
+        if chosen is not None:
+            # A chunk without a label is of no tab, or of all.
+            best = sorted(places, key=lambda place: bool(labels[place]) and chosen not in labels[place])
+            moved = _in_places([candidates[place] for place in best], [candidates[place] for place in places])
+            for place, candidate in zip(places, moved, strict=True):
+                ordered[place] = candidate
+    return ordered
+
+
+def _in_places(moved: Sequence[Candidate], before: Sequence[Candidate]) -> list[Candidate]:
+    return [c._replace(rank=place.rank) for c, place in zip(moved, before, strict=True)]
+
+
+def _held(candidate: Candidate, idf: Mapping[int, float]) -> float:
+    """Return the idf of the context's terms that a chunk holds, added up."""
+    return sum(idf[term] for term in candidate.lexical.among(idf))

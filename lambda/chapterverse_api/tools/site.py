@@ -1,0 +1,311 @@
+"""The tools of one site: its own, which ask a server of the owner's, and those of every site that it switches on.
+
+A file names them, `tools.yml`. A model's arguments are checked by the tool's schema, and each value is encoded before
+it stands in an address, so that it can leave its place in none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlencode, urlsplit
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError, FetchFailed, InputError
+from chapterverse.net.fetch import Fetcher
+from chapterverse.settings import TOOL_SECRETS, Settings
+from chapterverse_api import rejections
+from chapterverse_api.answering.models import TOOLS_BYTES
+from chapterverse_api.answering.tool_use import ToolResult, ToolSource
+from chapterverse_api.contract import RequestModel, ResponseModel
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation import ToolCall, ToolSpec
+from chapterverse_api.structured_output.data import MOST_LEAVES, leaves, line
+from chapterverse_api.structured_output.schema import parse_schema, problem
+from chapterverse_api.tools import documentation
+from chapterverse_api.tools.types import Json, Tool, ToolContext, ToolRegistry, ToolService, tool_of
+
+_MOST_TOOLS = 16
+#: Characters of a model's arguments.
+_ARGUMENTS = 8_000
+#: Characters of one value of an address.
+_VALUE = 500
+#: Results of a search that become sources.
+_RESULTS = 3
+_PLACE = re.compile(r"\{([^{}]*)\}")
+_SCALARS = {"string", "integer", "number", "boolean"}
+#: Types of an answer that are read: a page of HTML is for people, and may hold anything.
+_JSON, _TEXT = ("application/json", "+json"), ("text/plain", "text/markdown")
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Variable = Annotated[str, StringConstraints(pattern=rf"^{TOOL_SECRETS}[A-Z0-9_]{{1,64}}$")]
+BuiltIn = Literal["search_docs", "read_section", "datetime"]
+
+
+class ToolEntry(RequestModel):
+    """A tool of the owner's.
+
+    Attributes:
+        parameters: JSON Schema of its arguments.
+        url: HTTPS address with `{name}` for each parameter that stands in it; the others follow as its query.
+        headers: the variable that holds a header's value, by the header.
+        seconds: for a whole answer.
+        max_bytes: of an answer.
+    """
+
+    name: Name
+    title: Annotated[str, StringConstraints(min_length=1, max_length=60)] | None = None
+    description: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    parameters: dict[str, Any]
+    url: Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+    headers: Annotated[dict[str, Variable], Field(default_factory=dict, max_length=8)]
+    seconds: Annotated[float, Field(gt=0, le=10)] = 5
+    max_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 65_536
+
+
+class ToolFile(RequestModel):
+    """What `tools.yml` holds."""
+
+    built_in: Annotated[list[BuiltIn], Field(default_factory=list)]
+    tools: Annotated[list[ToolEntry], Field(default_factory=list, max_length=_MOST_TOOLS)]
+
+
+class ClockArguments(RequestModel):
+    timezone: Annotated[str, Field(max_length=64, description="IANA name, such as Europe/Berlin.")] = "UTC"
+
+
+class ClockResult(ResponseModel):
+    date: str
+    time: str
+    weekday: str
+    timezone: str
+
+
+def clock(asked: ClockArguments, _: ToolContext) -> ClockResult:
+    """Tell today's date and the time. Call it for questions that speak of today, or of how long something lasts."""
+    try:
+        now = datetime.now(UTC).astimezone(ZoneInfo(asked.timezone))
+    except (KeyError, ValueError, OSError):
+        raise InputError("timezone is no name of a time zone.", field="timezone") from None
+    return ClockResult(date=f"{now:%Y-%m-%d}", time=f"{now:%H:%M}", weekday=f"{now:%A}", timezone=asked.timezone)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteTools:
+    """The tools that the chat's model may call."""
+
+    registry: ToolRegistry
+    specs: tuple[ToolSpec, ...]
+
+    @classmethod
+    def open(cls, settings: Settings) -> SiteTools:
+        """Return the tools of `settings.tools`; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: the file can't be read, or one of its tools can't be used.
+        """
+        file = _read(settings.tools)
+        own = {**{tool.name: tool for tool in documentation.registry()}, "datetime": _CLOCK}
+        tools = [own[name] for name in dict.fromkeys(file.built_in)]
+        tools += [_tool(entry, settings) for entry in file.tools]
+        if not tools:
+            raise _unusable("names no tool")
+        names = [tool.name for tool in tools]
+        if len(set(names)) < len(names) or {*own} & {entry.name for entry in file.tools}:
+            raise _unusable("has two tools of one name, or one with the name of a built-in tool")
+        specs = tuple(ToolSpec(tool.name, tool.description, dict(tool.arguments)) for tool in tools)
+        if len(json.dumps([[s.name, s.description, s.parameters] for s in specs])) > TOOLS_BYTES:
+            raise _unusable(f"is longer than {TOOLS_BYTES} characters in all, which each question would send")
+        return cls(ToolRegistry(tools), specs)
+
+    def of_turn(self, service: ToolService, deadline: Deadline) -> BoundTools:
+        """Return the tools for one turn."""
+        return BoundTools(self, ToolContext(service, deadline))
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTools:
+    """The tools for one turn. Implements `chapterverse_api.answering.tool_use.TurnTools`."""
+
+    tools: SiteTools
+    context: ToolContext
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        return self.tools.specs
+
+    def run(self, call: ToolCall, deadline: Deadline) -> ToolResult:
+        """Check a call's arguments and make it; see `TurnTools`."""
+        context = ToolContext(self.context.service, deadline, self.context.origins)
+        try:
+            arguments = _arguments(call.arguments)
+            spec = next((one for one in self.specs if one.name == call.name), None)
+            if spec is None:
+                return ToolResult(False, error="There is no such tool.")
+            if reason := problem(arguments, spec.parameters) if call.name not in _BUILT_IN else None:
+                return ToolResult(False, error=f"The arguments do not fit: {reason}.")
+            result = self.tools.registry.call(call.name, arguments, context)
+            title = next(tool.title for tool in self.tools.registry if tool.name == call.name)
+            return ToolResult(True, _sources(title, result))
+        except (ChapterVerseError, rejections.Rejection, RecursionError) as error:
+            message = "The answer is nested too deep." if isinstance(error, RecursionError) else str(error)
+            return ToolResult(False, error=message)
+        except Exception as error:
+            # A fault of ours costs a result, and never the answer.
+            rejections.report(error)
+            return ToolResult(False, error="The tool failed.")
+
+
+def _read(path: str) -> ToolFile:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        document = json.loads(text) if path.endswith(".json") else _yaml(text)
+        return ToolFile.model_validate(document)
+    except OSError:
+        raise ConfigurationError(f"CHAPTERVERSE_TOOLS names {path}, which can't be read.") from None
+    except ValidationError as error:
+        at = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise _unusable(f"can't be used: {at or 'it'}: {error.errors()[0]['msg'][:200]}") from None
+    except (ValueError, RecursionError):
+        raise _unusable("is no YAML, or no JSON where its name ends so") from None
+
+
+def _yaml(text: str) -> Any:
+    # Not part of the Lambda package, which holds the file as JSON.
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise ValueError("no YAML") from None
+
+
+def _unusable(reason: str) -> ConfigurationError:
+    return ConfigurationError(f"The file of CHAPTERVERSE_TOOLS {reason}.")
+
+
+def _tool(entry: ToolEntry, settings: Settings) -> Tool:
+    """Return a tool that asks a server.
+
+    Raises:
+        ConfigurationError: its schema, its address or a header can't be used.
+    """
+    try:
+        schema = parse_schema(entry.name, {"type": "object", "properties": {}, **entry.parameters}, empty=True)
+    except InputError as error:
+        raise _unusable(f"can't be used: {str(error).rstrip('.')}") from None
+    places, properties = _PLACE.findall(entry.url), schema["properties"]
+    for name, part in properties.items():
+        if part.get("type") not in _SCALARS:
+            raise _unusable(f"can't be used: {entry.name}: {name[:60]!a} must be text, a number or a boolean")
+    if missing := [name for name in places if name not in schema.get("required", ())]:
+        raise _unusable(f"can't be used: {entry.name}: {missing[0][:60]!a} of its address is no required parameter")
+    parts = urlsplit(_PLACE.sub("x", entry.url))
+    if parts.scheme not in ("https", "http") or not parts.hostname or _PLACE.search(entry.url.split("/")[2]):
+        raise _unusable(f"can't be used: {entry.name}: its address must begin with https:// and a host")
+    private = {place.strip() for place in settings.allow_private.split(",")}
+    if parts.scheme == "http" and f"{parts.hostname}:{parts.port or 80}" not in private:
+        raise _unusable(f"can't be used: {entry.name}: its address must begin with https://")
+    secrets = dict(settings.tool_secrets)
+    if unset := [name for name in entry.headers.values() if name not in secrets]:
+        raise _unusable(f"can't be used: {entry.name} needs the variable {unset[0]}, which is not set")
+    headers = {header: secrets[name] for header, name in entry.headers.items()}
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    fetcher = Fetcher(
+        allow_private=settings.allow_private,
+        # Not even its own redirect may lead to another server.
+        hosts=[f"{parts.hostname}:{port}"],
+        most_bytes=entry.max_bytes,
+        seconds=entry.seconds,
+    )
+    closed = {**schema, "additionalProperties": False}
+    run = _Request(entry, fetcher, headers)
+    return Tool(entry.name, entry.title or entry.name, entry.description, closed, {"type": "object"}, run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Asks a server for one result."""
+
+    entry: ToolEntry
+    fetcher: Fetcher
+    headers: Mapping[str, str]
+
+    def __call__(self, arguments: Json, context: ToolContext) -> Json:
+        deadline = context.deadline
+        seconds = min(self.entry.seconds, deadline.left)
+        accepted = {"Accept": "application/json, text/plain;q=0.9, text/markdown;q=0.9"}
+        url = address(self.entry.url, arguments)
+        got = self.fetcher.get(url, {**accepted, **self.headers}, seconds=seconds, closing=deadline.closing)
+        if got.status != 200:
+            raise FetchFailed(f"The tool's server answered with the status {got.status}.")
+        kind = got.headers.get("content-type", "").partition(";")[0].strip().lower()
+        try:
+            text = got.body.decode()
+            if kind.endswith(_JSON):
+                return {"output": json.loads(text, parse_constant=lambda _: None)}
+        except (ValueError, RecursionError):
+            raise FetchFailed("The tool's server answered with something that can't be read.") from None
+        if kind not in _TEXT:
+            raise FetchFailed("The tool's server answered with neither JSON nor plain text.")
+        return {"output": text}
+
+
+def address(template: str, arguments: Json) -> str:
+    """Return the address for these arguments.
+
+    Raises:
+        InputError: a value can't stand in one.
+    """
+    values = {name: _written(name, value) for name, value in arguments.items()}
+    places = set(_PLACE.findall(template))
+    url = _PLACE.sub(lambda found: quote(values[found[1]], safe=""), template)
+    rest = urlencode([(name, value) for name, value in values.items() if name not in places])
+    # Dots are never encoded, and two of them would lead out of a folder.
+    segments = urlsplit(url).path.split("/")
+    if {".", ".."} & {*segments}:
+        raise InputError("An argument can't stand in an address.")
+    return f"{url}{'&' if '?' in url else '?'}{rest}" if rest else url
+
+
+def _written(name: str, value: Any) -> str:
+    text = json.dumps(value) if isinstance(value, bool) else str(value)
+    if not isinstance(value, str | int | float) or not 0 < len(text) <= _VALUE or not text.isprintable():
+        raise InputError(f"{name} can't stand in an address.")
+    return text
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(text, parse_constant=lambda _: None) if len(text) <= _ARGUMENTS else None
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise InputError("The arguments are no JSON object, or too long.")
+    return arguments
+
+
+def _sources(title: str, result: Json) -> tuple[ToolSource, ...]:
+    """Return what a result says: quoted sections of the documentation each by itself, anything else as one text."""
+    quoted = result.get("results") or result.get("sections")
+    if isinstance(quoted, list):
+        return tuple(
+            ToolSource(" › ".join(filter(None, (one["chapter"], one["section"]))), one["quote"], one["url"])
+            for one in quoted[:_RESULTS]
+        )
+    output = result.get("output", result)
+    if isinstance(output, str):
+        return (ToolSource(title, output),)
+    lines = [text for _, leaf in zip(range(MOST_LEAVES), leaves(output), strict=False) if (text := line(leaf))]
+    return (ToolSource(title, "".join(lines)),)
+
+
+_CLOCK = tool_of("datetime", "Date and time", clock, ClockArguments, ClockResult)
+_BUILT_IN = {"search_docs", "read_section", "datetime"}

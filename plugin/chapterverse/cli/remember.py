@@ -1,0 +1,59 @@
+"""Command `remember`: writes and removes the files of memories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chapterverse.cli.options import Json, print_json
+from chapterverse.errors import ConfigurationError
+from chapterverse.knowledge.folder import NAME
+from chapterverse.settings import Settings
+
+
+def remember(
+    text: Annotated[str | None, typer.Argument(help="One fact, as Markdown.", metavar="TEXT")] = None,
+    importance: Annotated[int, typer.Option(min=1, max=5, help="From 1, a detail, to 5.")] = 3,
+    tag: Annotated[list[str] | None, typer.Option(help="A word to find it by; may be repeated.", metavar="TAG")] = None,
+    entity: Annotated[
+        str | None,
+        typer.Option(help="Whose fact it is, such as enterprise: other questions don't find it.", metavar="NAME"),
+    ] = None,
+    remove: Annotated[
+        Path | None, typer.Option("--remove", help="Remove this memory, by its path or its name.", metavar="FILE")
+    ] = None,
+    knowledge: Annotated[
+        Path | None,
+        typer.Option("--knowledge", help="The folder of knowledge; else docs/knowledge here.", metavar="DIR"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a fact for the chat into a file beside your docs, or remove one.
+
+    A language model gets the facts that concern a question; no answer cites them. Review, edit and commit the file like
+    your docs: chapterverse remember "The enterprise edition has no size limit." --entity enterprise --importance 4.
+    The next `chapterverse index`, or build with the plugin, takes it up.
+    """
+    if (text is None) == (remove is None):
+        raise typer.BadParameter("Give either a TEXT or --remove FILE.")
+    # Imported here: no other command needs it.
+    from chapterverse.knowledge.memory_file import remove_memory, write_memory
+
+    folder = _folder(knowledge)
+    file = remove_memory(folder, remove) if remove else write_memory(folder, text or "", importance, tag or (), entity)
+    if as_json:
+        print_json({"file": file.as_posix(), "removed": remove is not None})
+        return
+    typer.echo(f"{file.as_posix()} was {'removed' if remove else 'written'}: index the site for the chat to know it.")
+
+
+def _folder(named: Path | None) -> Path:
+    """Return the folder of knowledge, which need not be there yet."""
+    folder = named or Settings.from_environment().knowledge
+    if folder:
+        return Path(folder)
+    if Path("docs").is_dir():
+        return Path("docs") / NAME
+    raise ConfigurationError("There is no folder docs here: name the folder of knowledge with --knowledge DIR.")

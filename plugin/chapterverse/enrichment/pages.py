@@ -1,0 +1,237 @@
+"""Enriches the pages of one run: asks the model, tries what it wrote, and widens chunks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from chapterverse.enrichment.cache import ReplyCache
+from chapterverse.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, read_reply
+from chapterverse.enrichment.trial import Trial
+from chapterverse.enrichment.types import EnricherSetting, EnrichmentReport
+from chapterverse.errors import ProviderError
+from chapterverse.model import PAGE, Chunk, Point, embed_hash
+from chapterverse.net.retry import RetryPolicy
+from chapterverse.progress import Progress
+from chapterverse.session import Enricher
+from chapterverse.text import tokens
+
+#: Calls at the same time.
+_THREADS = 4
+#: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
+_MOST_FAILURES = 3
+_RETRY = RetryPolicy(tries=4, seconds=120.0, once=True)
+#: Share of a reply's limit that is written, for the estimate of a dry run.
+_WRITTEN = 0.5
+#: Pages whose replies name other sections that are warned of one by one.
+_MOST_NOTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    """The result for one run.
+
+    Attributes:
+        chunks: of each page that was read, widened where something was kept.
+        unfinished: pages that a later run shall try again, because the model could not be asked.
+    """
+
+    chunks: Mapping[str, list[Chunk]]
+    report: EnrichmentReport = field(default_factory=EnrichmentReport)
+    unfinished: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
+
+
+def enrich(
+    chunks: Mapping[str, list[Chunk]],
+    stored: Sequence[Chunk],
+    others: Iterable[Point],
+    setting: EnricherSetting,
+    fingerprint: str,
+    cap: int,
+    progress: Progress,
+    *,
+    dry_run: bool = False,
+) -> Enrichment:
+    """Return the chunks of the pages that were read, with expansions.
+
+    Args:
+        chunks: by path; documents beside the pages stay as they are.
+        stored: the live index's chunks of the same pages, if the same model and prompt enriched it.
+        others: the points of all other pages.
+        fingerprint: the embedder's.
+        cap: most tokens of a chunk as embedded.
+        dry_run: ask nothing; pages without a cached reply stay plain and are counted as calls.
+
+    Raises:
+        ConfigurationError: the model can't be opened.
+    """
+    pages = {path: own for path, own in chunks.items() if own and own[0].type == PAGE}
+    widened = {**chunks, **dict(_reused(pages, stored))}
+    requests = [
+        request
+        for path, own in pages.items()
+        if widened[path] is own and (request := PageRequest.of(own, setting.name)) is not None
+    ]
+    run = _Run(setting, ReplyCache(setting.cache), dry_run)
+    replies = run.replies(requests, progress)
+    if replies:
+        trial = Trial([c for own in chunks.values() for c in own], others, _languages(chunks))
+        for path, sections in replies.items():
+            widened[path] = _widened(pages[path], run.kept(sections, trial), fingerprint, cap)
+    return Enrichment(widened, run.report, frozenset(run.unfinished), tuple(run.warnings()))
+
+
+def _reused(pages: Mapping[str, list[Chunk]], stored: Sequence[Chunk]) -> Iterator[tuple[str, list[Chunk]]]:
+    """Yield the pages that are stored with expansions and did not change since: they cost nothing without a cache."""
+    by_page: defaultdict[str, dict[str, Chunk]] = defaultdict(dict)
+    for chunk in stored:
+        by_page[chunk.source_file_path][chunk.chunk_id] = chunk
+    for path, own in pages.items():
+        live = by_page.get(path, {})
+        if live.keys() == {c.chunk_id for c in own} and any(c.expansion for c in live.values()):
+            yield path, [_with(c, live[c.chunk_id].expansion, live[c.chunk_id].embed_hash) for c in own]
+
+
+def _languages(chunks: Mapping[str, list[Chunk]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(own[0].language for own in chunks.values() if own)) or ("en",)
+
+
+def _with(chunk: Chunk, expansion: str, hashed: str) -> Chunk:
+    return replace(chunk, expansion=expansion, embed_hash=hashed) if expansion else chunk
+
+
+def _widened(own: list[Chunk], kept: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
+    """Return chunks with as many lines as fit under the cap."""
+    out = []
+    for chunk in own:
+        wide = chunk
+        for line in kept.get(chunk.chunk_id, ()):
+            longer = replace(wide, expansion=f"{wide.expansion}\n{line}" if wide.expansion else line)
+            if tokens.fits(longer.expanded_text, cap):
+                wide = longer
+        out.append(_with(wide, wide.expansion, embed_hash(fingerprint, wide.expanded_text)))
+    return out
+
+
+class _Run:
+    """The calls of one run, and their results."""
+
+    def __init__(self, setting: EnricherSetting, cache: ReplyCache, dry_run: bool) -> None:
+        self._setting, self._cache, self._dry_run = setting, cache, dry_run
+        self._failures = 0
+        self._reasons: defaultdict[str, list[str]] = defaultdict(list)
+        self._notes: list[str] = []
+        self.unfinished: set[str] = set()
+        self.report = EnrichmentReport()
+
+    def replies(self, requests: Sequence[PageRequest], progress: Progress) -> dict[str, list[SectionReply]]:
+        """Return what the model says of each page, by path; pages that failed are left out."""
+        texts = {request.path: self._cache.read(request.key) for request in requests}
+        asked = [request for request in requests if texts[request.path] is None]
+        if self._dry_run:
+            self._count(asked, [int(request.tokens * _WRITTEN) for request in asked])
+        elif asked:
+            texts.update(self._ask_all(asked, progress))
+        replies: dict[str, list[SectionReply]] = {}
+        for request in requests:
+            text = texts[request.path]
+            if text is not None and (sections := self._read(request, text)) is not None:
+                replies[request.path] = sections
+        failed = sum(map(len, self._reasons.values()))
+        self.report = replace(self.report, enriched=len(replies), failed=failed)
+        return replies
+
+    def _ask_all(self, asked: Sequence[PageRequest], progress: Progress) -> dict[str, str | None]:
+        # Opened before the threads, so that a missing key is one error.
+        model = self._setting.model
+        texts: dict[str, str | None] = {}
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for done, (request, text) in enumerate(zip(asked, pool.map(partial(self._ask, model), asked), strict=True)):
+                progress("Enriching pages", done, len(asked))
+                texts[request.path] = text
+        progress("Enriching pages", len(asked), len(asked))
+        paid = [(request, text) for request in asked if (text := texts[request.path]) is not None]
+        self._count([request for request, _ in paid], [tokens.count(text) for _, text in paid])
+        return texts
+
+    def _ask(self, model: Enricher, request: PageRequest) -> str | None:
+        """Return the reply; None if the model can't be asked."""
+        if self._failures >= _MOST_FAILURES:
+            self._fail(request, "the model failed for other pages", again=True)
+            return None
+        try:
+            text = _RETRY.ask(lambda: model.write(request.instructions, request.text, request.schema, request.tokens))
+        except ProviderError as error:
+            self._failures += 1
+            self._fail(request, str(error).rstrip("."), again=True)
+            return None
+        self._failures = 0
+        self._cache.write(request.key, text)
+        return text
+
+    def _count(self, asked: Sequence[PageRequest], written: Sequence[int]) -> None:
+        if asked:
+            read = sum(tokens.count(request.text) + tokens.count(request.instructions) for request in asked)
+            cost = self._setting.model.cost(read, sum(written))
+            self.report = replace(self.report, calls=len(asked), cost=cost)
+
+    def _read(self, request: PageRequest, text: str) -> list[SectionReply] | None:
+        try:
+            sections, unknown = read_reply(text, request)
+        except ReplyRefused as error:
+            # The reply was paid for and stays in the cache: the same page is not asked for again.
+            self._fail(request, str(error), again=False)
+            return None
+        if unknown:
+            self._notes.append(
+                f"{request.path}: the model's reply names {unknown} sections that were not asked for: left out."
+            )
+        return sections
+
+    def _fail(self, request: PageRequest, reason: str, *, again: bool) -> None:
+        self._reasons[reason].append(request.path)
+        if again:
+            self.unfinished.add(request.path)
+
+    def kept(self, sections: Sequence[SectionReply], trial: Trial) -> dict[str, list[str]]:
+        """Return the lines that widen each chunk, by its id: those by which a search finds their section."""
+        lines: defaultdict[str, list[str]] = defaultdict(list)
+        questions = keywords = 0
+        for reply in sections:
+            for question in reply.questions:
+                found = trial.chunk_of(question, reply.section)
+                if found and self._is_carried(question, reply.section, trial):
+                    lines[found].append(question)
+                    questions += 1
+            for keyword in reply.keywords:
+                found = trial.chunk_of(f"{reply.section.heading} {keyword}", reply.section)
+                if found:
+                    lines[found].append(keyword)
+                    keywords += 1
+        counts = self.report
+        self.report = replace(
+            counts,
+            questions=counts.questions + sum(len(reply.questions) for reply in sections),
+            questions_kept=counts.questions_kept + questions,
+            keywords=counts.keywords + sum(len(reply.keywords) for reply in sections),
+            keywords_kept=counts.keywords_kept + keywords,
+        )
+        return lines
+
+    def _is_carried(self, question: str, section: PageSection, trial: Trial) -> bool:
+        first = section.chunks[0]
+        return self._setting.model.carries(question, first.heading_path, section.text, first.language, trial.idf)
+
+    def warnings(self) -> Iterator[str]:
+        for reason, paths in self._reasons.items():
+            if len(paths) == 1:
+                yield f"{paths[0]} is indexed without enrichment: {reason}."
+            else:
+                yield f"{paths[0]} and {len(paths) - 1} more pages are indexed without enrichment: {reason}."
+        yield from self._notes[:_MOST_NOTES]
+        if len(self._notes) > _MOST_NOTES:
+            yield f"The replies for {len(self._notes) - _MOST_NOTES} more pages name sections that were not asked for."
