@@ -58,6 +58,9 @@ dialog .quote .icon{background:0 0;color:inherit}
 .tip b{display:block}
 .cite:hover+.tip,.cite:focus-visible+.tip{display:block}
 .turn:not(:last-child) .next{display:none}
+.crumb .cite,.source .cite{padding:1px 5px}
+.chips{flex-wrap:wrap}
+.chips>:nth-child(3){flex:1 15em;max-width:max-content}
 @media(forced-colors:active){mark{outline:1px solid}}`);
 
 /** Loads what an answer or a failure will need, before the network can drop. @type {(panel: Panel) => ReturnType<typeof more>} */
