@@ -43,12 +43,14 @@ function program(name, folders) {
 /**
  * Puts the chat into a built site and indexes it; rejects if the build must fail.
  *
- * @param {{cwd: string, siteDir: string, baseUrl?: string, setting: string}} site `cwd` is the folder of the
+ * @param {import('./index.d.ts').BuiltSite} site `cwd` is the folder of the
  *   generator's configuration, `setting` what the generator calls the site's address.
+ *   `versions` has each docs version with a folder of its pages, where one build holds several.
  */
-export async function publish(options, {cwd, siteDir, baseUrl, setting}) {
+export async function publish(options, {cwd, siteDir, baseUrl, setting, versions = []}) {
   const args = ['publish', siteDir, '--config', '-', '--address-setting', setting];
   if (baseUrl) args.push('--base-url', baseUrl);
+  for (const [version, folder] of versions) args.push('--version-path', `${version}=${folder}`);
   const child = start(cwd, args, 'inherit');
   child.stdin.end(JSON.stringify(options));
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));

@@ -15,6 +15,7 @@ export default async function chapterverse(context, options) {
   const preview = process.env.NODE_ENV === 'development' ? await Preview.start(chosen, context.siteDir) : undefined;
   let port;
   let sources = new Map();
+  let versions = [];
   const show = () => {
     if (!preview || !port || !sources.size) return;
     const pages = [...sources].map(([permalink, file]) => [file, permalink.slice(context.baseUrl.length)]);
@@ -25,6 +26,7 @@ export default async function chapterverse(context, options) {
 
     async allContentLoaded({allContent}) {
       sources = sourcesOf(allContent);
+      versions = versionsOf(allContent);
       show();
     },
 
@@ -44,11 +46,14 @@ export default async function chapterverse(context, options) {
 
     async postBuild({outDir, baseUrl, siteConfig, i18n}) {
       stateSources(outDir, baseUrl, sources);
-      const first = (globalThis[FIRST_BUILD] ??= {outDir, baseUrl: new URL(baseUrl, siteConfig.url).href});
+      const first = (globalThis[FIRST_BUILD] ??= {outDir, path: baseUrl, versions: []});
+      first.versions.push(...versions.map(([version, path]) => [version, path.slice(first.path.length)]));
       // The locales share one index, which can be written when the last one is there.
       if (i18n.currentLocale !== builtLocales(i18n).at(-1)) return;
       globalThis[FIRST_BUILD] = undefined;
-      await publish(chosen, {cwd: context.siteDir, siteDir: first.outDir, baseUrl: first.baseUrl, setting: 'url'});
+      const address = new URL(first.path, siteConfig.url).href;
+      const site = {cwd: context.siteDir, siteDir: first.outDir, baseUrl: address, setting: 'url'};
+      await publish(chosen, {...site, versions: first.versions});
     },
   };
 }
@@ -69,6 +74,18 @@ function sourcesOf(content) {
     waiting.push(...Object.values(value));
   }
   return sources;
+}
+
+/**
+ * Returns the versions of the docs and where they are, if there are several. The latest has every page that is in no
+ * other, so it is at the site's own address.
+ */
+function versionsOf(content) {
+  const instances = Object.values(content['docusaurus-plugin-content-docs'] ?? {});
+  return instances.flatMap(({loadedVersions = []}) => {
+    if (loadedVersions.length < 2) return [];
+    return loadedVersions.map(({versionName, path, isLast}) => [versionName, isLast ? '' : path]);
+  });
 }
 
 /** Writes into each built page which file it was written in, so that citations name it. */

@@ -10,10 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
+from built.test_bad_input import publish
+from built.test_check import BASE, settings, write
 from chapterverse import __version__
 from chapterverse.indexing.plugin_options import Options
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
+from chapterverse.store import open_store
 from cli.test_cli import PAGES, Shell, clean, command
 
 
@@ -145,3 +148,42 @@ def test_publish_writes_the_files_for_agents_unless_they_are_off(shell: Shell) -
     assert not (shell.root / "site/llms.txt").exists()
     shell.run("publish", "site", "--config", *configure(shell, agents=False), *address)
     assert not (shell.root / "site/index.md").exists()
+
+
+def test_publish_indexes_what_is_listed_beyond_the_site(shell: Shell) -> None:
+    (shell.root / "extra.md").write_text("# Extra\n\nBags are worse.", "utf-8")
+    entry = {"file": "extra.md", "url": "https://tea.example.com/extra"}
+    done = shell.run("publish", "site", "--config", *configure(shell, also=[entry]))
+    assert f"Indexed {len(PAGES) + 1} pages" in done.stderr
+    (found, *_) = shell.json("search", "Are bags worse?")
+    assert found["results"][0]["url"] == "https://tea.example.com/extra"
+    assert "a list of sources" in shell.refused("publish", "site", "--config", *configure(shell, also="extra.md"))
+    assert "is no source" in shell.refused("publish", "site", "--config", *configure(shell, also=[{"urls": "x"}]))
+
+
+def test_each_docs_version_of_a_build_is_an_index_of_its_own(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    for path, text in {"": "Second.", "1.0/": "First.", "1.0/lid/": "None.", "fr/1.0/": "Un."}.items():
+        write(site, f"{path}index.html", f"<p>{text}</p>")
+    paths = ("--version-path", "2.0=", "--version-path", "1.0=1.0", "--version-path", "1.0=/fr/1.0/")
+    assert publish(site, *paths).count("Indexed ") == 2
+    store = open_store(settings(site))
+    found = {
+        (head.version, head.base_url): {point.chunk.text for point in store.snapshot(head.scope).points()}
+        for head in store.heads()
+    }
+    assert found == {("2.0", BASE): {"Second."}, ("1.0", f"{BASE}1.0/"): {"First.", "None.", "Un."}}
+    assert check(site, settings(site), environ={}).counts == {}
+    write(site, "1.0/lid/index.html", "<p>Glass.</p>")
+    page = write(site, "1.0.html", "<p>Cover.</p>")
+    page.write_text(page.read_text().replace(f"{BASE}1.0.html", f"{BASE}1.0"))
+    edited = check(site, settings(site), environ={})
+    assert [f.file for f in edited.of("stale")] == ["1.0/lid/index.html"]
+    publish(site, *paths)
+    (head,) = [head for head in store.heads() if head.version == "1.0"]
+    assert {p.chunk.text for p in store.snapshot(head.scope).points()} == {"First.", "Glass.", "Un.", "Cover."}
+    # Two pages at almost one address.
+    assert check(site, settings(site), environ={}).counts == {"twin": 1}
+    assert "The index was not updated: --version-path '1.0' is not VERSION=FOLDER" in publish(
+        site, "--version-path", "1.0"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chapterverse.store import open_store
 from generators.project import Project, until
 
 CONFIG = """\
@@ -57,3 +58,35 @@ def test_the_preview_answers_and_follows_edits(project: Project) -> None:
         project.write({"docs/guide/01-brew.mdx": BREW.replace("Eighty", "Seventy")})
         chat.wait_for("How hot is green tea?", "Seventy degrees")
     until(lambda: not chat.is_running() or None, chat.log)
+
+
+VERSIONED = {
+    "docusaurus.config.js": CONFIG.replace("OPTIONS", OPTIONS).replace(
+        "locales: ['fr', 'en']", "locales: ['en', 'fr']"
+    ),
+    "versions.json": '["2.0", "1.0"]',
+    "versioned_docs/version-1.0/index.md": "# Tea\n\nThe first teapot.\n\n## Lid\n\nIt has none.\n",
+    "versioned_docs/version-2.0/index.md": "# Tea\n\nThe second teapot.\n\n## Lid\n\nIt is of glass.\n",
+    "docs/index.md": "# Tea\n\nThe coming teapot.\n\n## Lid\n\nIt will be of steel.\n",
+}
+
+
+def test_each_version_of_the_docs_has_an_index_at_its_address() -> None:
+    project = Project.new("docusaurus", "@docusaurus/core/bin/docusaurus.mjs", "build", VERSIONED)
+    assert project.build().count("Indexed ") == 3
+    store = open_store(project.settings())
+    assert {head.version: head.base_url for head in store.heads()} == {
+        "2.0": "https://tea.example/pot/",
+        "current": "https://tea.example/pot/next/",
+        "1.0": "https://tea.example/pot/1.0/",
+    }
+    lids = {
+        head.version: {point.chunk.url: point.chunk.text for point in store.snapshot(head.scope).points()}
+        for head in store.heads()
+    }
+    assert lids["1.0"]["https://tea.example/pot/1.0/#lid"] == "It has none."
+    assert lids["2.0"]["https://tea.example/pot/#lid"] == "It is of glass."
+    assert "https://tea.example/pot/fr/1.0/#lid" in lids["1.0"]
+    assert not [url for url in lids["2.0"] if "/1.0/" in url or "/next/" in url]
+    seen = project.check()
+    assert {kind: [f.says for f in seen.of(kind)] for kind in seen.counts} == {}

@@ -180,7 +180,8 @@ def _by_version(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str | 
     folders.setdefault(reading.base_url, None)
     parts: dict[str | None, list[Source]] = {version: [] for version in folders.values()}
     for source in reading.sources:
-        above = max((folder for folder in folders if source.url.startswith(folder)), key=len, default=reading.base_url)
+        # The first page of a folder may have no slash at its end.
+        above = max((f for f in folders if f"{source.url}/".startswith(f)), key=len, default=reading.base_url)
         parts[folders[above]].append(source)
     for name, sources in parts.items():
         if sources:

@@ -133,8 +133,9 @@ def stated_base(base_url: str | None) -> str | None:
         InputError: it is no address.
     """
     base = clean_base(base_url) if base_url else None
-    if base_url and base is None:
-        raise InputError("The base URL must be an address like https://example.com/docs/.")
+    # No page is below a query.
+    if base_url and (base is None or "?" in base_url or "#" in base_url):
+        raise InputError("The base URL must be an address like https://example.com/docs/, without a query.")
     return base
 
 

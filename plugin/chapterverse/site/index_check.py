@@ -111,14 +111,11 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     # A build may hold several docs versions, each below an address of its own.
     versions = [head, *(h for h in heads if settings.docs_version is None and _is_below(h, head))]
     ledger = open_ledger(settings)
-    by_version: dict[Scope, list[Source]] = {version.scope: [] for version in versions}
-    for source in sources:
-        above = [version for version in versions if version is head or source.url.startswith(version.base_url)]
-        by_version[max(above, key=lambda version: len(version.base_url)).scope].append(source)
+    others = {version.scope: _read_points(index, store.snapshot(version.scope)) for version in versions}
+    by_version = _by_version(index, versions, sources)
     outdated: dict[str, State] = {}
     compared = True
     for version in versions:
-        others = _read_points(index, store.snapshot(version.scope))
         described = (ledger.generation(version.scope), ledger.token(version.scope)) == (
             version.generation,
             version.token,
@@ -132,11 +129,24 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
         offered = by_version[version.scope]
         if hashes and not {source.file_path for source in offered}.isdisjoint(index.files.values()):
             files = status.derive(store, ledger, version.scope, offered).files
-            outdated |= {f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in others}
+            outdated |= {
+                f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in others[version.scope]
+            }
         else:
             compared = False
     index.outdated = outdated if compared else None
     return index
+
+
+def _by_version(index: IndexedPages, versions: list[Head], sources: Iterable[Source]) -> dict[Scope, list[Source]]:
+    """Return the sources of each version: where they are indexed, else by their address."""
+    indexed = {file: index.snapshots[address].head.scope for address, file in index.files.items()}
+    by_version: dict[Scope, list[Source]] = {version.scope: [] for version in versions}
+    for source in sources:
+        above = [version for version in versions[1:] if f"{source.url}/".startswith(version.base_url)]
+        nearest = max(above, key=lambda version: len(version.base_url), default=versions[0])
+        by_version[indexed.get(source.file_path, nearest.scope)].append(source)
+    return by_version
 
 
 def _is_below(version: Head, head: Head) -> bool:
@@ -150,7 +160,8 @@ def _read_points(index: IndexedPages, snapshot: Snapshot) -> set[str]:
     """Note the pages of a version. Return the files whose state can't be derived, because the site lacks them."""
     others: set[str] = set()
     for point in snapshot.points():
-        if point.chunk.type != PAGE:
+        if point.chunk.type != PAGE or point.chunk.source == "import":
+            # The site doesn't contain it, so its state can't be derived from the site.
             others.add(point.chunk.source_file_path)
         else:
             url, _, anchor = point.chunk.url.partition("#")

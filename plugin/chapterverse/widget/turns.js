@@ -326,7 +326,10 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
     note);
   // Only an API of an older version sends a draft.
   if (revised) row.after(status('degraded', strings.revised));
-  if (answer.status === 'not_in_docs') foot.append(...person(config, strings));
+  if (answer.status === 'not_in_docs') {
+    foot.append(...person(config, strings));
+    import('./menu.js').then(({ elsewhere }) => elsewhere(panel, foot, message.content)).catch(() => {});
+  }
   // A closest page has its link already.
   const near = [answer.nearest ?? []].flat().filter(page => page?.url).map(where);
   const next = [answer.follow_ups ?? []].flat().filter(text => text?.trim?.() && !near.includes(text));
