@@ -64,7 +64,8 @@ COMPARE = r"""async pairs => {
   for (const [index, [text, html]] of pairs.entries()) {
     const box = document.createElement('div');
     box.append(render([{ text, citations: [] }], () => ''));
-    const ours = JSON.stringify(tidy(shape(box)));
+    // The boxes of a task list are an extension of it.
+    const ours = JSON.stringify(tidy(shape(box))).replaceAll('☐ ', '[ ] ').replaceAll('☑ ', '[x] ');
     const theirs = JSON.stringify(tidy(shape(new DOMParser().parseFromString(html, 'text/html').body)));
     if (ours !== theirs) different.push([index, ours, theirs]);
   }

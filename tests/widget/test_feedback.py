@@ -190,7 +190,7 @@ def test_an_answer_of_an_earlier_page_can_be_rated(browse: Browse, site: Site) -
 
 def test_the_form_comes_into_view(browse: Browse, site: Site) -> None:
     site.replies.append(stream(answer("A long answer.\n\n" * 12, citations=["1"])))
-    page = browse()
+    page = browse(viewport={"width": 1280, "height": 600})
     turn = ask(page)
     turn.locator(".down").click()
     submit = turn.locator(".feedback .chip")

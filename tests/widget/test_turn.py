@@ -235,6 +235,8 @@ def test_a_greeting_is_not_said_to_be_missing_from_the_docs(browse: Browse, site
 
 def test_nothing_of_the_turn_before_is_left_above_a_question(browse: Browse, site: Site) -> None:
     page = browse()
+    # Its tools are the last of it.
+    site.replies.append(stream(answer("So.", source_chunks=[])))
     ask(page).locator(".copy_answer").wait_for()
     turn = ask(page, "And then?")
     turn.locator(".copy_answer").wait_for()

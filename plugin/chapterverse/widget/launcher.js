@@ -13,7 +13,7 @@ sheet.replaceSync(`
   --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
   --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
-:host(chapter-verse){position:fixed!important;z-index:99!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
+:host(chapter-verse){position:fixed!important;z-index:9999!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;
   background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
 .launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
@@ -68,7 +68,7 @@ const present = async () => {
   } catch {
     status = await health();
   }
-  return status === 'ok' || console.info('Chapter & Verse: no `endpoint`, no API at this origin');
+  return status === 'ok' || console.info('Chapter & Verse: no `endpoint`, no API here');
 };
 
 /** @type {Open} */
