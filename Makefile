@@ -49,6 +49,7 @@ nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a milli
 	@cd tests && ../$(BIN)/python -m fuzz.run --executions 1000000
 	@cd tests && ../$(BIN)/python -m fuzz.openapi --cases 10000
 	@$(BIN)/python benchmarks/cold_start.py
+	@$(BIN)/python benchmarks/cold_start.py --records
 	@$(BIN)/python benchmarks/opening.py
 	@$(BIN)/python benchmarks/load.py
 

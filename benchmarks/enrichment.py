@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-METRICS = ("hit@1", "hit@5", "mrr", "answered", "unanswerable_refused")
+METRICS = ("hit@1", "hit@5", "mrr", "answered", "refused")
 
 
 def recorded(path: Path) -> dict[str, dict[str, Any]]:

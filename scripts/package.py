@@ -188,11 +188,18 @@ def _copy(folder: Path, added: Sequence[Path]) -> None:
     if SCHEMAS.is_dir():
         shutil.copytree(SCHEMAS, folder / SCHEMAS.name)
     if TOOLS.is_file():
-        # As JSON, since no reader of YAML is in the package.
-        document = yaml.safe_load(TOOLS.read_text(encoding="utf-8"))
-        (folder / "tools.json").write_text(json.dumps(document), encoding="utf-8")
+        pack_tools(TOOLS, folder)
     for program in (BOOTSTRAP, *added):
         shutil.copy(program, folder / program.name)
+
+
+def pack_tools(file: Path, folder: Path) -> None:
+    """Write the site's tools as JSON, since no reader of YAML is in the package."""
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        sys.exit(f"{file.name} is no YAML in UTF-8: correct it, or pack without it.")
+    (folder / "tools.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 def _strip(folder: Path, python: Path) -> None:

@@ -55,7 +55,7 @@ SLOW = (
     "test_site_example.py", "test_release", "test_sphinx_extension", "test_multilingual", "indexing/test_tuning",
     "api/index/test_live_index",
     "embedding/test_bedrock", "api/generation/test_bedrock",
-    "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",
+    "cli/test_external_sources", "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",
     "calibration/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
     "lambdas/test_malformed", "lambdas/test_function",
     "api/grounding/test_injections", "api/grounding/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",

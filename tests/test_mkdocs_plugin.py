@@ -659,6 +659,23 @@ def test_answers_beside_the_pages_are_indexed_and_published_only_by_the_navigati
     assert "documents.faq_top_k must be a whole number from 1 to 10." in site.build(code=1)
 
 
+@pytest.mark.slow
+def test_what_is_listed_beyond_the_site_is_indexed(site: Site) -> None:
+    (site.root / "notes.txt").write_text("Lime comes off with vinegar.", encoding="utf-8")
+    site.configure({"also": ["notes.txt", {"file": "docs/index.md"}, "https://127.0.0.1:1/"]})
+    first, second, third = warnings(site.build())
+    assert "notes.txt is no file of the docs, so its citations lead to " in first
+    assert "index.md of `also` is a page of the site already." in second
+    assert "127.0.0.1 is at a private address, which nobody outside could fetch." in third
+    (notes,) = [c for c in site.chunks() if c.source == "import"]
+    assert (notes.source_file_path, notes.text) == ("notes.txt", "Lime comes off with vinegar.")
+    site.configure({"also": ["none.txt"]})
+    assert "also names the file none.txt, which is not there." in site.build(code=1)
+    site.configure()
+    site.build("--strict")
+    assert all(c.source == "kb" for c in site.chunks())
+
+
 def test_a_persona_that_can_not_be_read_is_told(site: Site) -> None:
     site.write({"persona.md": "word " * 500})
     (warning,) = warnings(site.build())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
@@ -133,3 +134,17 @@ def test_a_firefox_on_the_path_is_taken_if_it_starts(tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o755)
     done = run(sys.executable, str(SCRIPTS / "firefox.py"), PATH=str(tmp_path))
     assert (done.stdout, done.stderr) == (f"{tmp_path}/firefox\n", "")
+
+
+@pytest.mark.parametrize(("text", "packed"), [("tools: [{name: a}]\n", True), ("tools: [", False)])
+def test_tools_are_packed_as_json_for_lambda(tmp_path: Path, text: str, packed: bool) -> None:
+    (tmp_path / "tools.yml").write_text(text)
+    program = "import sys, pathlib, package; package.pack_tools(*map(pathlib.Path, sys.argv[1:]))"
+    command = [sys.executable, "-c", program, str(tmp_path / "tools.yml"), str(tmp_path)]
+    done = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True)
+    made = tmp_path / "tools.json"
+    assert (done.returncode == 0, made.exists()) == (packed, packed)
+    if packed:
+        assert json.loads(made.read_text()) == {"tools": [{"name": "a"}]}
+    else:
+        assert done.stderr == "tools.yml is no YAML in UTF-8: correct it, or pack without it.\n"

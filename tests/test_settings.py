@@ -190,3 +190,15 @@ def test_a_relative_store_is_resolved_from_where_it_was_written() -> None:
     assert Settings().resolved(root).store == f"edge:{root / '.cache/plugin/chapterverse'}"
     for fixed in ("edge:/var/index", "qdrant:http://localhost:6333", "edge:"):
         assert Settings(store=fixed).resolved(root).store == fixed
+
+
+def test_secrets_of_tools_have_names_of_their_own_and_are_not_printed() -> None:
+    own = {"CHAPTERVERSE_TOOL_SHOP": "top-secret", "CHAPTERVERSE_TOOLS": "tools.yml", "SHOP": "x"}
+    settings = Settings.from_environment(own)
+    assert settings.tool_secrets == (("CHAPTERVERSE_TOOL_SHOP", "top-secret"),)
+    assert settings.tools == "tools.yml"
+    assert settings.secrets["CHAPTERVERSE_TOOL_SHOP"] == "top-secret"
+    assert "top-secret" not in repr(settings)
+    # As any other secret: the environment goes before what is fetched.
+    fetched = settings.with_secrets({"CHAPTERVERSE_TOOL_SHOP": "other", "CHAPTERVERSE_TOOL_STOCK": "s", "HOME": "/"})
+    assert dict(fetched.tool_secrets) == {"CHAPTERVERSE_TOOL_SHOP": "top-secret", "CHAPTERVERSE_TOOL_STOCK": "s"}

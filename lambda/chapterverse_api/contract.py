@@ -446,13 +446,18 @@ class IndexStatus(ResponseModel):
 
 
 class ServiceStatus(ResponseModel):
-    """The service's indexes and models, and whether they work. `version` is that of this package, as in OpenAPI."""
+    """The service's indexes and models, and whether they work. `version` is that of this package, as in OpenAPI.
+
+    Attributes:
+        mcp: whether agents may ask at `/mcp`.
+    """
 
     version: str = __version__
     status: Literal["ok", "degraded"]
     indexes: list[IndexStatus]
     models: dict[str, str]
     degraded: list[str]
+    mcp: bool = False
 
 
 def dump(model: BaseModel) -> dict[str, Any]:

@@ -198,6 +198,7 @@ class Service:
                 "checker": models.checker.name if models.checker else self.settings.checker,
             },
             degraded=degraded,
+            mcp=self.settings.mcp,
         )
 
 

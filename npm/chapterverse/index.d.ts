@@ -26,6 +26,8 @@ export interface Options {
   exclude?: string[];
   /** Listings, archives and search pages to index all the same, as patterns like those of `exclude`. */
   include?: string[];
+  /** Sources beyond the site: files, addresses and sitemaps. */
+  also?: (string | { file: string; url?: string } | { url: string } | { sitemap: string; depth?: number })[];
   /** Files for agents: all or none, or each by its name; `overwrite` replaces files that are not ours. */
   agents?: boolean | { markdown?: boolean; llms_txt?: boolean; llms_full_txt?: boolean; skill?: boolean; overwrite?: boolean };
   /** Options of the chat. */

@@ -61,6 +61,8 @@ class ChapterVerseConfig(Config):
     """Pages not to index, as patterns in the style of .gitignore on paths below `docs_dir`."""
     include = c.ListOfItems(c.Type(str), default=[])
     """Listings, archives and search pages to index all the same, as patterns like those of `exclude`."""
+    also = c.Type(list, default=[])
+    """Sources beyond the site: files, addresses and sitemaps, see `external_entries.Entry`."""
     agents = c.Type((bool, dict), default=True)
     """Files for agents: all, none, or a switch for each, see `site.agent_files.AgentOptions`."""
     widget = c.Type(dict, default={})
@@ -93,11 +95,10 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
         if config is not self._build:
             self._build = config
-            self._pages = plugin_api.PageCollection.of(
-                self.config.exclude, self.config.include, self._documents.entries
-            )
-            about = config.site_name, config.site_url or "", config.site_description or ""
-            self._agents = AgentFiles.open(config.site_dir, self._agent_options, self._settings, *about)
+            chosen = self.config.exclude, self.config.include, self._documents.entries
+            self._pages = plugin_api.PageCollection.of(*chosen)
+            about = self._settings, config.site_name, config.site_url or "", config.site_description or ""
+            self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about)
             # Now, because `--strict` counts warnings until the site is written.
             for problem in [] if self._serving else plugin_api.problems(self._settings, config.site_url):
                 log.warning(problem)
@@ -109,18 +110,16 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
         if not self.config.enabled:
             return
-        endpoint = self._preview.address if self._preview else self._settings.endpoint
-        chosen = {"endpoint": endpoint or None, **self._widget, "version": self._settings.docs_version}
-        # Included even if `exclude_docs` matches their paths.
-        widget, included = assets(chosen, plugin_api.language(config.theme)), InclusionLevel.INCLUDED
-        folder = build_folder(widget)
+        endpoint = (self._preview.address if self._preview else self._settings.endpoint) or None
+        chosen = {"endpoint": endpoint, **self._widget, "version": self._settings.docs_version}
+        widget = assets(chosen, plugin_api.language(config.theme))
+        folder, included = build_folder(widget), InclusionLevel.INCLUDED  # even if `exclude_docs` matches
         for name, content in widget.items():
             files.append(File.generated(config, f"{folder}/{name}", content=content, inclusion=included))
         launcher = c.ExtraScriptValue(f"{folder}/launcher.js")
         launcher.type = "module"
         # In place of the launcher of another language, which was built with this same configuration.
-        scripts = [script for script in config.extra_javascript if not str(script).startswith(FOLDER)]
-        config.extra_javascript[:] = [*scripts, launcher]
+        config.extra_javascript[:] = [*(s for s in config.extra_javascript if not str(s).startswith(FOLDER)), launcher]
         for file in filter(None, map(files.get_file_from_path, self._documents.hidden(config.nav))):
             files.remove(file)
         for file in files.documentation_pages():

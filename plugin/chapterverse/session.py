@@ -126,9 +126,10 @@ class Session(Protocol):
         """Answer a question as `answer` does, and return how.
 
         `query_id`, `question`, `state`, `states` with the seconds until each, `attempts`, `created_at`, `processed_at`,
-        `model` and `generator`; in `retrieval`, None where nothing was searched, `searched`, `algorithm`, `verdict`,
-        `answerability`, `evidence`, `floor`, `failures`, `timings`, `total` and the `candidates`, each with its
-        `source` id or the stage that `omitted` it; `sentences`, each with its `check`; and the `response`.
+        `model` and `generator`; in `faq` the entry that answered, None where none did; in `retrieval`, None where
+        nothing was searched, `searched`, `algorithm`, `verdict`, `answerability`, `evidence`, `floor`, `failures`,
+        `timings`, `total` and the `candidates`, each with its `source` id or the stage that `omitted` it; `sentences`,
+        each with its `check`; and the `response`.
         """
         ...
 

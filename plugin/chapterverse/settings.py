@@ -7,13 +7,15 @@ key alone never enables a provider; `embedder`, `reranker`, `generator` and `che
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chapterverse.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from chapterverse.external_entries import Entry
 
 #: Default place of the embedded index; by convention MkDocs plugins use `.cache/plugin/<name>`.
 DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
@@ -86,6 +88,7 @@ class Settings:
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
         allow_private: servers of a private network that may be fetched from, plain HTTP included, as
             "host:port,host:port"; every other fetch is over HTTPS and from a public address.
+        also: sources beyond the site that its index holds as well (see `external_entries`).
         mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
         tools: file with the site's tools, YAML or JSON; empty offers models none.
         tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.
@@ -147,6 +150,7 @@ class Settings:
     qdrant_url: str = _setting("", "QDRANT_URL")
     qdrant_api_key: str = _secret("QDRANT_API_KEY")
     preview_store: str = _setting("", "CHAPTERVERSE_PREVIEW_STORE")
+    also: tuple[Entry, ...] = ()
     pull_request: bool = False
     preview_of: str = ""
     tool_secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -260,8 +264,11 @@ def document_options(given: object) -> dict[str, Any]:
 def _parsed(setting: Field[Any], raw: str) -> Any:
     if "bool" in str(setting.type):
         return _switch(setting.metadata["env"], raw)
+    if "most" not in setting.metadata:
+        return raw
+    digits = raw.strip()
     # What is no number is out of range.
-    return (int(raw) if re.fullmatch(r" *[0-9]{1,9} *", raw) else 0) if "most" in setting.metadata else raw
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
 
 
 def _switch(name: str, raw: str) -> bool:

@@ -150,6 +150,17 @@ def test_publish_writes_the_files_for_agents_unless_they_are_off(shell: Shell) -
     assert not (shell.root / "site/index.md").exists()
 
 
+def test_publish_indexes_what_is_listed_beyond_the_site(shell: Shell) -> None:
+    (shell.root / "extra.md").write_text("# Extra\n\nBags are worse.", "utf-8")
+    entry = {"file": "extra.md", "url": "https://tea.example.com/extra"}
+    done = shell.run("publish", "site", "--config", *configure(shell, also=[entry]))
+    assert f"Indexed {len(PAGES) + 1} pages" in done.stderr
+    (found, *_) = shell.json("search", "Are bags worse?")
+    assert found["results"][0]["url"] == "https://tea.example.com/extra"
+    assert "a list of sources" in shell.refused("publish", "site", "--config", *configure(shell, also="extra.md"))
+    assert "is no source" in shell.refused("publish", "site", "--config", *configure(shell, also=[{"urls": "x"}]))
+
+
 def test_each_docs_version_of_a_build_is_an_index_of_its_own(tmp_path: Path) -> None:
     site = tmp_path / "site"
     for path, text in {"": "Second.", "1.0/": "First.", "1.0/lid/": "None.", "fr/1.0/": "Un."}.items():

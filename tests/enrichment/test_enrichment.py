@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import string
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from api import quill
+from chapterverse.embedding import Vector
 from chapterverse.enrichment.prompt import PageRequest, ReplyRefused, read_reply
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.indexing import status, sync
 from chapterverse.indexing.chunking import Budget, chunk
 from chapterverse.indexing.diff import Report
@@ -341,3 +342,26 @@ def test_a_missing_key_is_one_sentence_and_nothing_is_indexed(tmp_path: Path) ->
     with pytest.raises(ConfigurationError, match=r"CHAPTERVERSE_ENRICHER=cohere:x can't be used: .* COHERE_API_KEY"):
         build(tmp_path, None, enricher="cohere:x")
     assert target(tmp_path, None).head() is None
+
+
+class Strict(quill.Terms):
+    """An embedder whose own limit is below what a chunk has with its expansion."""
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        at = next((i for i, text in enumerate(texts) if "wipe" in text), None)
+        if at is not None:
+            raise TextTooLong("too long", position=at)
+        return super().embed_documents(texts)
+
+
+@pytest.mark.slow
+def test_a_page_whose_expansion_the_embedder_rejects_is_plain_and_named(
+    tmp_path: Path, server: EnrichingServer
+) -> None:
+    opened = replace(target(tmp_path, server), embedder=Strict())
+    report = sync.index([quill.source(path, text) for path, text in PAGES.items()], opened)
+    assert report.total == CHUNKS
+    assert report.warnings == (
+        "cache.md is indexed without enrichment: the embedder rejects its texts as too long with it.",
+    )
+    assert expansions(tmp_path) == {}

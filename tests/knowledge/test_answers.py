@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 from api import quill
 from chapterverse.cli import app
 from chapterverse.filters import EVERYTHING
+from chapterverse.indexing import transfer
 from chapterverse.indexing.sync import publishing
+from chapterverse.model import PAGE
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse_api import phrases
@@ -69,11 +71,15 @@ def ask(root: Path, question: str, model: Counting | None = None, **fields: obje
     return answer
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    write(tmp_path, {"faq/orders.md": ORDERS, "faq/abroad.md": PRIVATE})
-    index(tmp_path)
-    return tmp_path
+def publish(root: Path) -> Path:
+    write(root, {"faq/orders.md": ORDERS, "faq/abroad.md": PRIVATE})
+    index(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return publish(tmp_path_factory.mktemp("site"))
 
 
 @pytest.mark.parametrize(
@@ -160,6 +166,20 @@ def test_a_memory_informs_a_model_and_is_no_source(tmp_path: Path) -> None:
     assert "wumpus" not in ask(tmp_path, question).response
 
 
+def test_a_memory_with_a_page_is_a_source_behind_the_others(tmp_path: Path) -> None:
+    fact = "Clearing the cache also resets every wumpus counter of a zeppelin fleet."
+    write(tmp_path, {"memory/cache.md": f"---\npage: install.md\n---\n{fact}"})
+    index(tmp_path)
+    model = Counting(f"`quill cache clean` removes every entry [1]. {fact}")
+    answer = ask(tmp_path, "How do I clear the cache?", model)
+    [task] = model.tasks
+    assert task.memories == ()
+    assert task.passages[-1].section == fact
+    [claim] = [segment for segment in answer.segments if "wumpus" in segment.text]
+    assert (claim.citations, claim.check) == ([task.passages[-1].id], "confirmed")
+    assert f"{quill.BASE}install/" in answer.sources_cited
+
+
 def test_without_passages_a_memory_answers_nothing(tmp_path: Path) -> None:
     write(tmp_path, {"memory/a.md": "Zeppelins are shipped by nobody."})
     index(tmp_path)
@@ -203,7 +223,9 @@ def test_an_entitys_memory_needs_its_name(tmp_path: Path) -> None:
     assert [task.memories for task in model.tasks] == [(), ("Clearing the cache needs an admin.",)]
 
 
-def test_status_names_the_entries_that_answered_nothing_for_thirty_days(site: Path) -> None:
+@pytest.mark.slow
+def test_status_names_the_entries_that_answered_nothing_for_thirty_days(tmp_path: Path) -> None:
+    site = publish(tmp_path)
     with publishing(target(site), lambda *_: None) as publication:
         live = publication.previous
         assert live is not None
@@ -231,3 +253,47 @@ def test_an_entry_of_the_last_thirty_days_is_not_named_yet(site: Path) -> None:
     env = {"CHAPTERVERSE_RECORDS": f"sqlite:{site / 'records.sqlite'}"}
     arguments = ["status", "--store", f"edge:{site / 'index'}", "--ledger", f"sqlite:{site / 'l.sqlite'}"]
     assert "FAQ" not in CliRunner(env=env).invoke(app, arguments).stdout
+
+
+def test_a_trace_says_which_entry_answered_and_why(site: Path) -> None:
+    runner = CliRunner(env={"CHAPTERVERSE_STORE": f"edge:{site / 'index'}"})
+    told = runner.invoke(app, ["trace", "how long does a refund take"]).stdout
+    assert "The FAQ entry knowledge/faq/orders.md: How long does a refund take?" in told
+    assert "answers with a probability of 1.00: asked 1.00" in told
+    assert "The FAQ entry" not in runner.invoke(app, ["trace", "How do I clear the cache?"]).stdout
+
+
+@pytest.mark.slow
+def test_an_evaluation_takes_entries_for_sections_and_finds_no_memory(tmp_path: Path) -> None:
+    site, public = tmp_path, PRIVATE.replace("entity:enterprise", "global")
+    write(site, {"faq/orders.md": ORDERS, "faq/abroad.md": public, "memory/a.md": "Zeppelins are red."})
+    index(site)
+    entry = "knowledge/faq/abroad.md#May I ship zeppelins abroad?"
+    questions = [
+        {"id": "1", "question": "may zeppelins go abroad", "expected": [entry]},
+        {"id": "2", "question": "ordered zeppelins, who ships them?", "expected": ["install/"]},
+        {"id": "3", "question": "zeppelins red", "expected": ["knowledge/faq/none.md#May I?"]},
+    ]
+    file = site / "questions.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in questions), encoding="utf-8")
+    runner = CliRunner(env={"CHAPTERVERSE_STORE": f"edge:{site / 'index'}"})
+    done = runner.invoke(app, ["eval", str(file), "--json"])
+    rows = {row["id"]: row for row in json.loads(done.stdout)["rows"]}
+    assert rows["1"]["anchor_ranks"] == [1]
+    assert rows["1"]["missing"] == []
+    assert rows["2"]["page_ranks"] == [1]
+    assert rows["3"]["missing"] == ["knowledge/faq/none.md#May I?"]
+    assert all(result["chapter"] != "A" for row in rows.values() for result in row["results"])
+
+
+@pytest.mark.slow
+def test_the_sites_pages_are_exported_alike_with_and_without_knowledge(tmp_path: Path) -> None:
+    def pages(root: Path) -> list[str]:
+        rows = transfer.export(snapshot(root), canonical=True)
+        return [row for row in rows if json.loads(row).get("type") == PAGE]
+
+    index(tmp_path / "without")
+    write(tmp_path / "with", {"faq/orders.md": ORDERS, "faq/abroad.md": PRIVATE, "memory/a.md": "Zeppelins are red."})
+    index(tmp_path / "with")
+    assert pages(tmp_path / "with") == pages(tmp_path / "without") != []
+    assert len(list(transfer.export(snapshot(tmp_path / "with"), canonical=True))) == len(pages(tmp_path / "with")) + 4

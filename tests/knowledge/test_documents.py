@@ -66,7 +66,7 @@ def target(root: Path) -> Target:
 
 def index(root: Path) -> tuple[Report, list[str]]:
     docs = root / "docs"
-    docs.mkdir(exist_ok=True)
+    docs.mkdir(parents=True, exist_ok=True)
     pages = [quill.source(path, text) for path, text in PAGES.items()]
     others, warnings = Documents.of(Settings(), docs, root).sources(pages, quill.BASE)
     return sync.index([*pages, *others], target(root)), warnings

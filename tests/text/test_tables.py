@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Chunk, Page, Scope
+from chapterverse.readers import read_sources
 from chapterverse.readers.html import read_document
 from chapterverse.text.tables import tables
 
@@ -67,3 +70,16 @@ def test_a_gallery_is_bounded() -> None:
     made = chunks("".join(f'<p><img src="{n}.png" alt="Picture {n}"></p>' for n in range(3_000)))
     assert sum(len(c.images) for c in made) <= 50
     assert max(len(c.images) for c in made) <= 10
+
+
+def test_images_of_a_source_start_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "guide").mkdir()
+    text = '# Guide\n\nSee ![The door](../i/door.png "Front") and ![Here](a%20b.png).\n'
+    (tmp_path / "guide" / "oven.md").write_text(text, encoding="utf-8")
+    (source,) = read_sources(tmp_path, "https://x.example/docs/").sources
+    (made,) = chunk(source.read(), Scope("s"), "none/0")
+    assert made.url == "https://x.example/docs/guide/oven/"
+    assert [(image["url"], image["alt"]) for image in made.images] == [
+        ("https://x.example/docs/i/door.png", "The door"),
+        ("https://x.example/docs/guide/a%20b.png", "Here"),
+    ]

@@ -239,3 +239,15 @@ def test_the_language_is_named_where_there_is_another(
     page = browse("/tagged.html")
     open_chat(page)
     expect(page.get_by_role("button", name="Within en")).to_be_visible(visible=shown)
+
+
+def test_what_is_followed_up_can_be_read_beside_other_labels(browse: Browse, site: Site) -> None:
+    site.config["version"] = "1.2"
+    page = browse(viewport={"width": 390, "height": 844})
+    ask(page, "How do I keep a page of the guide out of the index?").locator(".copy_answer").wait_for()
+    label = page.locator(".chips .chip").last
+    expect(label).to_contain_text("Following up on How do I keep")
+    box = label.bounding_box()
+    assert box
+    assert box["width"] >= 180
+    assert box["x"] + box["width"] <= 390

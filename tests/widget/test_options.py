@@ -26,9 +26,11 @@ CHOSEN: dict[str, Any] = {
     "layout": "side",
     "shortcut": False,
     "consent": "Questions go to a service.",
+    "context": "Enterprise edition on Linux",
     "timeout": 5,
     "scope": False,
     "feedback": False,
+    "menu": {"chatgpt": False, "claude": False},
     "contact": "mailto:help@example.com",
 }
 
@@ -40,6 +42,7 @@ RULES = {
     "layout": "must be floating or side.",
     "shortcut": "must be true or false.",
     "timeout": "must be a whole number of seconds from 5 to 300.",
+    "menu": "must be true, false, or switches by the names copy, chatgpt, claude and mcp.",
     "contact": "must be an address that starts with https://, http:// or mailto:.",
 }
 
@@ -89,6 +92,7 @@ def test_white_space_around_a_text_is_none_of_it() -> None:
         *(("strings", value) for value in ("send", ["send"], {"send": 7}, {"send": ""}, {"send": "x" * 501})),
         *(("layout", value) for value in ("left", "", True, ["side"])),
         *(("shortcut", value) for value in ("no", 1, "")),
+        *(("menu", value) for value in ("no", 1, ["copy"], {"copy": 1}, {"gemini": True})),
         *(
             ("contact", value)
             for value in (7, "help@example.com", "javascript:alert(1)", "mailto:", "https://a b", "x" * 3000)

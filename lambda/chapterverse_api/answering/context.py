@@ -68,7 +68,7 @@ class AnswerContext:
         degraded: why not everything went as configured; None if it did.
         off_topic: whether the question is small talk, or about nothing that these docs are about.
         omissions: why each other candidate is no source, by chunk id.
-        entry: the FAQ entry that means the same as the question: it is the answer.
+        faq: the entry that means the same as the question: it is the answer.
     """
 
     mode: Mode
@@ -88,7 +88,7 @@ class AnswerContext:
     timings: Mapping[str, float] = field(default_factory=dict)
     off_topic: bool = False
     omissions: Mapping[str, Omission] = field(default_factory=dict)
-    entry: Chunk | None = None
+    faq: FaqMatch | None = None
 
 
 @dataclass(slots=True)
@@ -139,7 +139,8 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
     )
     found = results.found
     distinct = chosen(found.strong, len(found.strong), len(found.strong))
-    kept = chosen(found.strong, query.top_k, turn.resources.settings.faq_top_k)
+    settings = turn.resources.settings
+    kept = chosen(found.strong, query.top_k, settings.faq_top_k)
     stages: list[tuple[Omission, Sequence[Candidate]]] = [
         ("verdict", () if found.verdict == "no" else found.candidates),
         ("evidence", found.related),
@@ -151,10 +152,12 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
     def url(chunk: Chunk) -> str:
         return index.public_url(chunk, snapshot.head)
 
+    # A memory alone is no answer.
+    noted = memories_in_scope(query, found.searched, snapshot, index, settings.memory_top_k) if kept else []
+    # One that names a page can be looked up, so it is a source behind those that were found.
+    kept = [*kept, *(memory for memory in noted if memory.chunk.url)][: query.top_k]
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
     made = tuple(passages(kept, url, pages))
-    most = turn.resources.settings.memory_top_k
-    noted = memories_in_scope(query, found.searched, snapshot, index, most) if made else []
     if query.top_k is None:
         kept = relevant(kept, made, found.question)
         made = tuple(passages(kept, url, pages)) if len(kept) < len(made) else made
@@ -169,7 +172,7 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
             _task(turn, found.question, made, language, written, persona, unsure=found.verdict == "perhaps"),
             selected=False,
             selection=selection,
-            memories=tuple(plain(memory.chunk.text) for memory in noted),
+            memories=tuple(plain(memory.chunk.text) for memory in noted if not memory.chunk.url),
         ),
         language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
@@ -209,7 +212,7 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
         retrieval_used=True,
         snapshot=snapshot,
         searched_as=SearchedAs(query=match.searched, reason="corrected", original=question) if corrected else None,
-        entry=entry,
+        faq=match,
     )
 
 

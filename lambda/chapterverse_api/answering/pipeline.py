@@ -94,7 +94,7 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, too
     context = selected(turn) if query.selected_text else from_index(turn)
     _log_retrieval(turn, context)
     documents, missing, calls = context, None, tuple[ToolUse, ...]()
-    if tools and context.retrieval_used and not context.entry:
+    if tools and context.retrieval_used and not context.faq:
         # Loaded where a site has tools.
         from chapterverse_api.answering.tool_use import with_results
 
@@ -109,14 +109,14 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, too
         return
 
     weights = Weights(context.snapshot)
-    if context.entry:
+    if context.faq:
         segments = _segments(context, weights)
         yield from _shown(segments, CuratedAnswer(context.language), context)
         trace.verified = segments.verified
         turn.log("response_generated", generator=CuratedAnswer.name, dropped_citations=segments.verified.dropped)
         degraded = _degraded(context, turn, weights)
         response = answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False)
-        yield from turn.ended(response, context.entry)
+        yield from turn.ended(response, context.faq.entry)
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     if schema and (writer := turn.models.data_writer):

@@ -23,7 +23,7 @@ from chapterverse.text import lexical
 from chapterverse_api import validation
 from chapterverse_api.answering.context import AnswerContext, Weights, from_index
 from chapterverse_api.answering.models import DATA_TRIES
-from chapterverse_api.answering.plans import Called, Plan, PlanProblem, PlanStep, Position, advance, begin, check
+from chapterverse_api.answering.plans import Call, Called, Plan, PlanProblem, PlanStep, Position, advance, begin, check
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.structured import asked_again
 from chapterverse_api.answering.tool_use import TurnTools
@@ -205,17 +205,30 @@ def calls_tools(state: str) -> bool:
     return bool(reading.unconsumed_tail) or b'"call_tool"' in data
 
 
-def _caller(tools: TurnTools | None, deadline: Deadline) -> Any:
+def _caller(tools: TurnTools | None, deadline: Deadline) -> Call:
     def call(name: str, arguments: Mapping[str, str | float]) -> Called:
         if tools is None:
             return Called(name, False, "The site has no tools.")
-        result = tools.run(ToolCall(name, json.dumps(dict(arguments))), deadline)
+        parameters = next((spec.parameters for spec in tools.specs if spec.name == name), {})
+        typed = {n: _typed(value, parameters.get("properties", {}).get(n, {})) for n, value in arguments.items()}
+        result = tools.run(ToolCall(name, json.dumps(typed)), deadline)
         deadline.check()
         links = Links(())
         text = "\n\n".join(one.text if one.url else links.without_foreign(one.text) for one in result.output)
         return Called(name, result.ok, (text if result.ok else result.error)[:2000])
 
     return call
+
+
+def _typed(value: str | float, schema: Mapping[str, Any]) -> str | float:
+    """Return a variable's value as a parameter takes it: readers write numbers as text, and sums are no integers."""
+    if schema.get("type") not in ("integer", "number"):
+        return f"{value:g}" if isinstance(value, float) else value
+    try:
+        number = float(value)
+        return int(number) if number.is_integer() else number
+    except (ValueError, OverflowError):
+        return value
 
 
 def _planned(

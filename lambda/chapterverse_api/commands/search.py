@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from chapterverse.filters import readdressed
-from chapterverse.model import Head
+from chapterverse.filters import Asked, all_of, readdressed
+from chapterverse.knowledge.questions import place_without_page
+from chapterverse.model import MEMORY, Head
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery
@@ -17,6 +18,7 @@ from chapterverse_api.conversation.history import Conversation, subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.follow_up import search_follow_up
+from chapterverse_api.retrieval.scope import scope_filter, without_types
 from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 from chapterverse_api.validation import checked
 
@@ -72,7 +74,7 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
     """
     query = checked(query=question, conversation_history=history or [])
     snapshot = resources.index.snapshot()
-    embedder = resources.models.embedder
+    embedder, where = resources.models.embedder, _citable(query, snapshot, resources)
     # A question is embedded once, however many weights are tried.
     embedded = cache(embedder.embed_query) if embedder else None
 
@@ -81,14 +83,20 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
             resources,
             query,
             snapshot,
-            lambda text: retrieve(snapshot, None, text, vector=embedded(text) if embedded else None, weight=weight),
+            lambda text: retrieve(
+                snapshot, None, text, vector=embedded(text) if embedded else None, filters=where, weight=weight
+            ),
         )
 
     retrievals = [search_with(weight) for weight in (None, *weights)]
     return {
         "features": [c.features for c in retrievals[0].candidates if c.features],
         "urls": {
-            weight: [resources.index.public_url(c.chunk, snapshot.head) for c in one.candidates[:_WEIGHED]]
+            weight: [
+                resources.index.public_url(c.chunk, snapshot.head)
+                or place_without_page(c.chunk.source_file_path, c.chunk.section_heading)
+                for c in one.candidates[:_WEIGHED]
+            ]
             for weight, one in zip(weights, retrievals[1:], strict=True)
         },
     }
@@ -99,11 +107,19 @@ def _search(
 ) -> tuple[Retrieval, Head]:
     query = checked(query=question, conversation_history=history or [], filters=filters)
     snapshot = resources.index.snapshot(query.docs_version)
-    where = readdressed(query.filters, lambda url: resources.index.published_url(url, snapshot.head))
+    where = _citable(query, snapshot, resources)
     embedder, reranker = resources.models.embedder, resources.models.reranker
     retrieval = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, embedder, text, filters=where))
     searched = retrieval.searched
     return rerank(retrieval, searched, reranker) if reranker and searched else retrieval, snapshot.head
+
+
+def _citable(query: ChatQuery, snapshot: Snapshot, resources: Resources) -> Asked | None:
+    """Return the filter for what an answer may cite: FAQ entries as sections, and no memory."""
+    index = resources.index
+    kinds = without_types({MEMORY, *index.disabled_types}, snapshot)
+    filters = all_of(query.filters, *kinds, *scope_filter(query, snapshot))
+    return readdressed(filters, lambda url: index.published_url(url, snapshot.head))
 
 
 def _follow_up(

@@ -11,6 +11,7 @@ from chapterverse_api.answering.pipeline import AnswerTrace, answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.ranking import contributions
 from chapterverse_api.retrieval.search import Retrieval
 
@@ -37,9 +38,20 @@ def trace(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "processed_at": progress.processed_at,
         "model": progress.model,
         "generator": resources.models.generator.name,
+        "faq": _faq(context.faq) if context and context.faq else None,
         "retrieval": _retrieval(context, resources) if context else None,
         "sentences": [asdict(check) for check in traced.verified.checks] if traced.verified else [],
         "response": response.model_dump(mode="json"),
+    }
+
+
+def _faq(match: FaqMatch) -> dict[str, Any]:
+    """Return the FAQ entry that answered, and what its probability was made of."""
+    return {
+        "source_file_path": match.entry.source_file_path,
+        "section": match.entry.section_heading,
+        "probability": round(match.probability, 4),
+        "features": {name: round(value, 4) for name, value in match.features._asdict().items()},
     }
 
 

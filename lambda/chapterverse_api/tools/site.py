@@ -207,27 +207,43 @@ def _tool(entry: ToolEntry, settings: Settings) -> Tool:
             raise _unusable(f"can't be used: {entry.name}: {name[:60]!a} must be text, a number or a boolean")
     if missing := [name for name in places if name not in schema.get("required", ())]:
         raise _unusable(f"can't be used: {entry.name}: {missing[0][:60]!a} of its address is no required parameter")
-    parts = urlsplit(_PLACE.sub("x", entry.url))
-    if parts.scheme not in ("https", "http") or not parts.hostname or _PLACE.search(entry.url.split("/")[2]):
-        raise _unusable(f"can't be used: {entry.name}: its address must begin with https:// and a host")
-    private = {place.strip() for place in settings.allow_private.split(",")}
-    if parts.scheme == "http" and f"{parts.hostname}:{parts.port or 80}" not in private:
-        raise _unusable(f"can't be used: {entry.name}: its address must begin with https://")
+    place = _server(entry, settings)
     secrets = dict(settings.tool_secrets)
     if unset := [name for name in entry.headers.values() if name not in secrets]:
         raise _unusable(f"can't be used: {entry.name} needs the variable {unset[0]}, which is not set")
     headers = {header: secrets[name] for header, name in entry.headers.items()}
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     fetcher = Fetcher(
         allow_private=settings.allow_private,
         # Not even its own redirect may lead to another server.
-        hosts=[f"{parts.hostname}:{port}"],
+        hosts=[place],
         most_bytes=entry.max_bytes,
         seconds=entry.seconds,
     )
     closed = {**schema, "additionalProperties": False}
     run = _Request(entry, fetcher, headers)
     return Tool(entry.name, entry.title or entry.name, entry.description, closed, {"type": "object"}, run)
+
+
+def _server(entry: ToolEntry, settings: Settings) -> str:
+    """Return the host and port that a tool asks.
+
+    Raises:
+        ConfigurationError: its address names none, or may not be asked.
+    """
+    try:
+        parts = urlsplit(_PLACE.sub("x", entry.url))
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        raise _unusable(f"can't be used: {entry.name}: its address has no valid host and port") from None
+    if parts.scheme not in ("https", "http") or not parts.hostname or _PLACE.search(entry.url.split("/")[2]):
+        raise _unusable(f"can't be used: {entry.name}: its address must begin with https:// and a host")
+    if parts.username is not None:
+        raise _unusable(f"can't be used: {entry.name}: its address holds a password, which belongs in headers")
+    place = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
+    private = {one.strip() for one in settings.allow_private.split(",")}
+    if parts.scheme == "http" and place not in private:
+        raise _unusable(f"can't be used: {entry.name}: its address must begin with https://")
+    return place
 
 
 @dataclass(frozen=True, slots=True)

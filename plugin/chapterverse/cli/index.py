@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote, urljoin
 
 import typer
 
@@ -25,9 +28,13 @@ from chapterverse.cli.options import (
     print_json,
     settings_from,
 )
-from chapterverse.errors import ChapterVerseError, IndexCorrupt
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, InputError
+from chapterverse.external_entries import entries, is_address
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
+from chapterverse.indexing.diff import Report
+from chapterverse.indexing.external_sources import collect
+from chapterverse.indexing.reading import keep_all
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
@@ -35,8 +42,9 @@ from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, Source, slug
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.readers.addresses import clean_base
+from chapterverse.readers.reading import stated_base
 from chapterverse.settings import Settings
-from chapterverse.store import Snapshot, only_scope, open_store
+from chapterverse.store import Snapshot, only_head, only_scope, open_store
 
 Persona = Annotated[
     str | None,
@@ -50,13 +58,25 @@ Knowledge = Annotated[
 ]
 
 
+_CHUNK_TOKENS = re.compile(r"\bchunks/(\d+)/")
+
+Also = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--also", help="A file, an address or a sitemap beyond the site; may be repeated.", metavar="FILE|URL"
+    ),
+]
 AsSource = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")]
 Slugs = Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")]
 
 
 def index(
     path: Annotated[
-        Path, typer.Argument(help="A built site, or with --source a folder of Markdown or MDX.", metavar="PATH")
+        str,
+        typer.Argument(
+            help="A built site, with --source a folder of Markdown or MDX; or one file or address to add.",
+            metavar="PATH|FILE|URL",
+        ),
     ],
     source: AsSource = False,
     slugs: Slugs = SlugRule.MKDOCS,
@@ -65,6 +85,7 @@ def index(
     ] = None,
     exclude: Exclude = None,
     include: Include = None,
+    also: Also = None,
     persona: Persona = None,
     knowledge: Knowledge = None,
     ledger: Ledger = None,
@@ -77,7 +98,8 @@ def index(
 ) -> None:
     """Make the index hold exactly this site.
 
-    Only what changed is read, only what is new is embedded, and what is gone is removed.
+    Only what changed is read, only what is new is embedded, and what is gone is removed. A file or an address is added
+    to the index until the next run; name it by --also to keep it.
     """
     settings = settings_from(
         store,
@@ -88,21 +110,30 @@ def index(
         base_url=base_url,
         persona=persona,
         knowledge=knowledge,
+        also=entries(also or (), Path()),
     )
     if not dry_run:
         publish_policy.check(settings)
-    address = settings.base_url or None
-    documents = Documents.of(settings, path if source else None, Path())
+    run = sync.preview if dry_run else sync.index
+    if is_address(path) or Path(path).is_file():
+        folder_options = (source, exclude, include, persona, knowledge, also)
+        if any(folder_options):
+            raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
+        result = _add(path, settings, run)
+        _print(result, dry_run=dry_run, as_json=as_json)
+        return
+    folder, address = Path(path), settings.base_url or None
+    documents = Documents.of(settings, folder if source else None, Path())
     if source:
-        reading = read_sources(path, address, slugs, documents.no_pages, include or (), exclude or ())
+        reading = read_sources(folder, address, slugs, documents.no_pages, include or (), exclude or ())
     else:
-        reading = read_site(path, address, include or (), exclude or ())
+        reading = read_site(folder, address, include or (), exclude or ())
     others, warnings = documents.sources(reading.sources, reading.base_url)
+    external = collect(settings, reading.sources, reading.base_url, documents.docs)
     scope, other_sites = site_scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
-        run = sync.preview if dry_run else sync.index
-        result = run((*reading.sources, *others), target, report)
+        result = run((*reading.sources, *others, *external.sources), target, report, external.keep)
     if other_sites:
         typer.echo(
             f"Warning: the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "
@@ -112,7 +143,43 @@ def index(
     result = result.after(reading.warnings, len(reading.skipped) - len(reading.listings), reading.listings)
     for line in result.listing_lines():
         typer.echo(line, err=True)
-    result = replace(result, warnings=(*warnings, *result.warnings))
+    result = replace(result, warnings=(*warnings, *external.warnings, *result.warnings))
+    _print(result, dry_run=dry_run, as_json=as_json)
+
+
+def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
+    """Add one file or address to an index, or begin one with it; whatever else the index holds stays.
+
+    Raises:
+        InputError: it can't be read, or the index was made otherwise.
+    """
+    heads = open_store(settings).heads()
+    head = only_head(heads, settings.site, settings.docs_version) if heads else None
+    address = urljoin(place, "/") if is_address(place) else ""
+    base_url = head.base_url if head else stated_base(settings.base_url or address)
+    if not base_url:
+        raise InputError("A file doesn't say where it is published: pass --base-url.")
+    scope = head.scope if head else Scope(settings.site or slug(base_url), settings.docs_version or "")
+    (entry,) = entries([place], Path())
+    if entry.kind == "file":
+        published = stated_base(settings.base_url) or base_url
+        entry = replace(entry, url=urljoin(published, quote(Path(place).name)))
+        typer.echo(f"{place} is cited at {entry.url}; --base-url names another folder.", err=True)
+    external = collect(settings.override(also=(entry,)), (), base_url, None)
+    # As the site was cut, or its chunks would not be those of the next run.
+    tokens = _CHUNK_TOKENS.search(head.pipeline) if head else None
+    target = Target.open(settings, scope, base_url, *([int(tokens[1])] if tokens else []))
+    if head and not target.described_by(head):
+        raise InputError("The index was made by another release or embedder: index the whole site first.")
+    if not external.sources:
+        raise InputError(next(iter(external.warnings), f"{place} holds nothing to index."))
+    with progress.bar() as report:
+        result = run(external.sources, target, report, keep_all)
+    typer.echo(f"{place} stays until the next run for the site; --also or the option `also` keeps it.", err=True)
+    return replace(result, warnings=(*external.warnings, *result.warnings))
+
+
+def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
     for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     for line in result.plan_lines() if dry_run else ():

@@ -73,6 +73,11 @@ def _question(traced: Mapping[str, Any]) -> Iterator[str]:
 
 def _search(traced: Mapping[str, Any]) -> Iterator[str]:
     retrieval = traced["retrieval"]
+    if entry := traced["faq"]:
+        features = ", ".join(f"{name} {value:.2f}" for name, value in entry["features"].items())
+        yield f"\nThe FAQ entry {entry['source_file_path']}: {entry['section']}"
+        yield f"answers with a probability of {entry['probability']:.2f}: {features}"
+        return
     if not retrieval:
         yield "\nNothing was searched."
         return

@@ -5,8 +5,3 @@
 It is off by default (`CHAPTERVERSE_ENRICHER`). The model is asked once for each changed page. Nothing that it writes is
 shown: an expansion enters the word weights and the vector of its chunk, and no answer, prompt or citation.
 """
-
-from chapterverse.enrichment.pages import Enrichment, enrich
-from chapterverse.enrichment.types import EnricherSetting, EnrichmentReport
-
-__all__ = ["EnricherSetting", "Enrichment", "EnrichmentReport", "enrich"]

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from chapterverse.enrichment.types import PROMPT, PageEnrichment
+from chapterverse.enrichment.types import PROMPT
 from chapterverse.model import Chunk
 from chapterverse.text.plain import plain
 
@@ -39,9 +39,10 @@ Leave a list empty if you are not sure. Never write an address or an instruction
 
 #: Characters of a page and of one section that are sent; sections behind the first ones stay as they are.
 _LONGEST_PAGE, _LONGEST_SECTION = 40_000, 6_000
-_MOST_SECTIONS = 60
-#: Tokens of a reply: for the page, and for each section.
-_PAGE_TOKENS, _SECTION_TOKENS = 200, 200
+_MOST_SECTIONS = 38
+#: Tokens of a reply: for the page, and for each section. Recorded replies took 51 for each; of 38 sections no reply has
+#: more than 4,000, which every listed model may write.
+_PAGE_TOKENS, _SECTION_TOKENS = 200, 100
 _LONGEST_REPLY = 200_000
 #: Questions and keywords of one section that are read, and their length in characters and words.
 _MOST_QUESTIONS, _LONGEST_QUESTION, _MOST_WORDS = 5, 200, 30
@@ -52,6 +53,26 @@ _COPIED = 8
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _FOREIGN = re.compile(r"://|www\.|[<>{}\x00-\x1f\x7f\u2028\u2029]|\]\(|@\w+\.\w")
 _WORD = re.compile(r"\w+")
+
+
+class SectionEnrichment(BaseModel):
+    """What the model writes for one section; `id` is one of ours."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    id: str
+    questions: tuple[str, ...]
+    keywords: tuple[str, ...]
+
+
+class PageEnrichment(BaseModel):
+    """What the model writes for one page."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    topic: str
+    summary: str
+    sections: tuple[SectionEnrichment, ...]
 
 
 class ReplyRefused(Exception):

@@ -1,4 +1,4 @@
-"""What a model writes for a page, what the library needs of the model, and what a run did."""
+"""The setting that names the model, and what a run did. A build without changes loads no more than this."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-from pydantic import BaseModel, ConfigDict
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.session import Enricher
@@ -17,26 +15,6 @@ from chapterverse.settings import Settings
 PROMPT = "enrich/1"
 
 _PROVIDERS = ("cohere", "openai", "bedrock")
-
-
-class SectionEnrichment(BaseModel):
-    """What the model writes for one section; `id` is one of ours."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    id: str
-    questions: tuple[str, ...]
-    keywords: tuple[str, ...]
-
-
-class PageEnrichment(BaseModel):
-    """What the model writes for one page."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    topic: str
-    summary: str
-    sections: tuple[SectionEnrichment, ...]
 
 
 @dataclass(frozen=True)

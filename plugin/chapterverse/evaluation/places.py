@@ -3,7 +3,8 @@
 Two addresses are one place if path and anchor are equal after percent-decoding and Unicode normalization (NFC),
 ignoring query string, `index.html`, a slash at the end, and `http` or `https`. An address without a host is relative to
 the site's own. The site's addresses are the one it was indexed for and the one that citations are rewritten to
-(`CHAPTERVERSE_BASE_URL`); a page on any other host belongs to another site.
+(`CHAPTERVERSE_BASE_URL`); a page on any other host belongs to another site. A FAQ entry that names no page is the place
+FILE#QUESTION, such as `knowledge/faq/orders.md#Who ships it?`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote, urljoin, urlsplit
 
+from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import Chunk
 
 
@@ -53,7 +55,7 @@ class SitePlaces:
         self._chapters: dict[str, str] = {}
         self._places: set[ExpectedPlace] = set()
         for chunk in chunks:
-            place = self.place(chunk.url)
+            place = self.place(chunk.url or place_without_page(chunk.source_file_path, chunk.section_heading))
             self._chapters.setdefault(place.page, chunk.chapter_title)
             self._places.add(place)
 

@@ -14,6 +14,7 @@ from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, distinct, 
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.quoting import bare
 from chapterverse.evaluation.runs import IndexInfo, Result, Row, Run
+from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import Chunk, Head, utc_now
 from chapterverse.progress import Progress
 from chapterverse.session import Session
@@ -82,7 +83,8 @@ def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[st
 def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Row:
     expected = {address: site.place(address) for address in question.expected}
     targets = distinct(expected.values())
-    places = [site.place(hit["url"]) for hit in result["results"]]
+    found = result["results"]
+    places = [site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])) for hit in found]
     return Row(
         id=question.id,
         question=question.question,

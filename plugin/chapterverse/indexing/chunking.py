@@ -54,6 +54,8 @@ _MOST_CAPTIONS = 50
 #: Containers nested deeper are cut at lines, like blocks without parts.
 _DEEPEST = 20
 
+#: What the second line of each table holds.
+_RULE = "| --- |"
 #: A chunk's section, its heading path and its text.
 _Text: TypeAlias = "tuple[Section, tuple[str, ...], str]"
 
@@ -96,8 +98,7 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget(),
     title, url, domain = sound(page.title), sound(page.url), _host(page.url)
     tags = tuple(map(sound, page.tags))
     texts = list(_texts(page.sections, budget))
-    images = _placed_images(texts, page.url)
-    captions = {id(section): _captions(section) for section in page.sections}
+    images, captions = _placed_images(texts, page.url), _Captions()
     for section, path, text in texts:
         anchor = sound(section.anchor) if section.anchor else None
         cited = anchor if section.anchor_verified else None
@@ -121,7 +122,7 @@ def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget(),
                 version=scope.version,
                 created_at=page.created_at or "",
                 images=tuple(images.get(len(chunks), ())),
-                captions=tuple(pair for pair in captions[id(section)] if pair[0] in text),
+                captions=captions(section, text),
                 structured_data=page.structured_data,
                 **page.facts,
             )
@@ -155,6 +156,22 @@ def _image(image: Image, url: str) -> dict[str, str]:
             title = {"title": sound(image.title)} if image.title else {}
             return {"url": sound(address), "alt": sound(image.alt), **title}
     return {}
+
+
+class _Captions:
+    """The captions of tables; a section's blocks are looked through at its first table."""
+
+    def __init__(self) -> None:
+        self._section: Section | None = None
+        self._pairs: list[tuple[str, str]] = []
+
+    def __call__(self, section: Section, text: str) -> tuple[tuple[str, str], ...]:
+        """Return first line and caption of those tables of a section that are in a text."""
+        if _RULE not in text:
+            return ()
+        if self._section is not section:
+            self._section, self._pairs = section, _captions(section)
+        return tuple(pair for pair in self._pairs if pair[0] in text)
 
 
 def _captions(section: Section) -> list[tuple[str, str]]:

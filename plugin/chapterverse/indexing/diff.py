@@ -10,7 +10,7 @@ from chapterverse.model import Chunk, Scope
 from chapterverse.page_kinds import listing_lines
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment import EnrichmentReport
+    from chapterverse.enrichment.types import EnrichmentReport
 
 #: Most pages of one kind that the plan for people lists.
 _MOST_LINES = 20

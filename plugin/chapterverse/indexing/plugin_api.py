@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.external_entries import entries
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Page, Scope, Source, slug, stated_date
 from chapterverse.page_globs import PageGlobs
@@ -28,7 +29,7 @@ from chapterverse.widget.endpoint import clean_endpoint
 #: The attribute of the mark that `marked` puts at the end of a page's content.
 READ_MARK = "data-chapterverse-read"
 #: Options of a plugin that override a setting of the same name.
-SETTINGS = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge", "documents")
+SETTINGS = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge", "documents", "also")
 _EXCLUDED = re.compile(r"(<[a-zA-Z][^<>]*?\s)(data-search-exclude(?=[\s=/>]))")
 
 if TYPE_CHECKING:
@@ -223,10 +224,11 @@ def settings(root: Path, site_name: str, version: str | None, *, preview: bool, 
         chosen: options by name; None leaves an option to the environment.
 
     Raises:
-        ConfigurationError: a variable can't be read, the endpoint is no address, or an option of `documents` is
-            invalid.
+        ConfigurationError: a variable can't be read, the endpoint is no address, or an option of `documents` or `also`
+            is invalid.
     """
     documents = document_options(chosen.pop("documents", {}))
+    chosen["also"] = entries(chosen.get("also") or (), root)
     settings = Settings.from_environment(**chosen, **documents, docs_version=version)
     endpoint = clean_endpoint(settings.endpoint) if settings.endpoint else None
     settings = settings.override(site=settings.site or slug(site_name), endpoint=endpoint)
@@ -297,16 +299,23 @@ def update_index(
     documents: Documents,
     log: Log,
 ) -> None:
-    """Make the index hold exactly these pages and the documents beside them, and log the result.
+    """Make the index hold exactly these pages, the documents and the sources beyond the site, and log the result.
 
     Raises:
         ConfigurationError: the site has no address, or an option is invalid.
         ChapterVerseError: as in `sync.index`; the index stays as it was.
     """
-    sources, warnings = documents.sources(pages.sources.values(), base_url) if base_url else ([], [])
+    own = [*pages.sources.values()]
+    sources, warnings = documents.sources(own, base_url) if base_url else ([], [])
+    keep = None
+    if settings.also and base_url:
+        from chapterverse.indexing.external_sources import collect
+
+        external = collect(settings, own, base_url, documents.docs)
+        sources, warnings, keep = sources + external.sources, warnings + external.warnings, external.keep
     for warning in warnings:
         log.warning(warning)
-    done = index([*pages.sources.values(), *sources], settings, base_url, chunk_tokens).after((), 0, pages.left_out)
+    done = index([*own, *sources], settings, base_url, chunk_tokens, keep).after((), 0, pages.left_out)
     for warning in done.warnings:
         log.warning(warning)
     for line in done.listing_lines():
@@ -329,10 +338,17 @@ def index_problem(update: Callable[[], None], log: Log, strict: bool) -> str:
     return ""
 
 
-def index(sources: Iterable[Source], settings: Settings, base_url: str | None, chunk_tokens: int) -> Report:
-    """Make the index hold exactly these sources. Raises as `update_index`."""
+def index(
+    sources: Iterable[Source],
+    settings: Settings,
+    base_url: str | None,
+    chunk_tokens: int,
+    keep: Callable[[str], bool] | None = None,
+) -> Report:
+    """Make the index hold exactly these sources and what `keep` keeps. Raises as `update_index`."""
     from chapterverse import progress
     from chapterverse.indexing import publish_policy, sync
+    from chapterverse.indexing.reading import keep_none
     from chapterverse.indexing.target import Target
 
     publish_policy.check(settings)
@@ -354,7 +370,7 @@ def index(sources: Iterable[Source], settings: Settings, base_url: str | None, c
                 bars.append(stack.enter_context(progress.bar()))
             bars[0](stage, done, total)
 
-        done = sync.index(sources, target, report)
+        done = sync.index(sources, target, report, keep or keep_none)
         return replace(done, warnings=(*warnings, *done.warnings))
 
 

@@ -29,6 +29,7 @@ class Options:
     chunk_tokens: int = 256
     exclude: list[str] = field(default_factory=list)
     include: list[str] = field(default_factory=list)
+    also: list[Any] = field(default_factory=list)
     agents: bool | dict[str, bool] = True
     widget: dict[str, Any] = field(default_factory=dict)
 
@@ -46,7 +47,8 @@ class Options:
             kinds = _KINDS[str(known[name].type).partition("[")[0]]
             # A switch is an int to Python, and no number here.
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                raise ConfigurationError(f"The option {name!r} must be {_NAMES[kinds[0]]}.")
+                wanted = "a list of sources" if name == "also" else _NAMES[kinds[0]]
+                raise ConfigurationError(f"The option {name!r} must be {wanted}.")
         return cls(**given)
 
     def settings(self, root: Path, site_name: str, version: str | None, *, preview: bool = False) -> Settings:

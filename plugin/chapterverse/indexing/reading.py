@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -22,15 +22,30 @@ _MANY, _BATCH = 1000, 50
 Cut: TypeAlias = "list[Chunk] | str"
 
 
+#: Whether a file of the index stays of which no source is offered, by its path.
+Keep: TypeAlias = Callable[[str], bool]
+
+
+def keep_none(path: str) -> bool:  # noqa: ARG001 one signature for all
+    """Keep nothing: the index holds exactly what is offered."""
+    return False
+
+
+def keep_all(path: str) -> bool:  # noqa: ARG001
+    """Keep everything: what is offered is added."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSet:
-    """The sources that can be indexed, by path, and a warning for each of the others."""
+    """The sources that can be indexed, by path, a warning for each of the others, and what stays besides."""
 
     sources: Mapping[str, Source]
     warnings: tuple[str, ...]
+    keep: Keep = keep_none
 
     @classmethod
-    def of(cls, sources: Iterable[Source]) -> SourceSet:
+    def of(cls, sources: Iterable[Source], keep: Keep = keep_none) -> SourceSet:
         """Validate sources; of two with one path the first counts. Raises `InputError` if there is no page."""
         by_path: dict[str, Source] = {}
         warnings: list[str] = []
@@ -44,7 +59,7 @@ class SourceSet:
                 by_path.setdefault(path, source)
         if all(source.type != PAGE for source in by_path.values()):
             raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
-        return cls(by_path, tuple(warnings))
+        return cls(by_path, tuple(warnings), keep)
 
     @property
     def others(self) -> frozenset[str]:

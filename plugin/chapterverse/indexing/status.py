@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from chapterverse.errors import IndexMissing
+from chapterverse.external_entries import is_address
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import IMPORTED, Ledger, LedgerRow
 from chapterverse.model import Head, Scope, Source
@@ -130,7 +131,9 @@ def _compared(path: str, source: Source | None, record: LedgerRow | None, head: 
         content_hash = source.content_hash if source else ""
         return FileState(path, "Indexing" if busy else "Unindexed", content_hash, 0, "")
     if source is None:
-        return _state(record, "Indexed" if record.content_hash == IMPORTED else "Removed")
+        # Whether an address is still configured, and what it holds, only a build finds out.
+        elsewhere = record.content_hash == IMPORTED or is_address(path)
+        return _state(record, "Indexed" if elsewhere else "Removed")
     if source.content_hash == record.content_hash and record.pipeline == row_pipeline(head.pipeline, source):
         return _state(record, "Indexed")
     return _state(record, "Re-indexing" if busy else "Stale")

@@ -22,7 +22,7 @@ from chapterverse.errors import IndexFault, InputError
 from chapterverse.indexing import tuning
 from chapterverse.indexing.diff import Diff, FileDiff, Report
 from chapterverse.indexing.publish_lease import publishing, renewing
-from chapterverse.indexing.reading import PageChunker, SourceSet, cut_all
+from chapterverse.indexing.reading import Keep, PageChunker, SourceSet, cut_all, keep_none
 from chapterverse.indexing.target import Target, row_pipeline
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, estimate
 from chapterverse.knowledge.questions import repeated_questions
@@ -47,14 +47,16 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment import Enrichment
+    from chapterverse.enrichment.pages import Enrichment
 
 _WRITE_BATCH = 1000
 #: Texts shorter than this, in characters, are not cut further, even if the model rejects them as too long.
 _SHORTEST = 64
 
 
-def compare(sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pipeline: str) -> FileDiff:
+def compare(
+    sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pipeline: str, keep: Keep = keep_none
+) -> FileDiff:
     """Sort files into new, changed, unchanged and removed by their ledger rows. Pure."""
     unchanged = {
         path
@@ -67,7 +69,9 @@ def compare(sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pip
         new=tuple(sorted(sources.keys() - records.keys())),
         changed=tuple(sorted((sources.keys() & records.keys()) - unchanged)),
         unchanged=tuple(sorted(unchanged)),
-        removed=tuple(sorted(p for p in records.keys() - sources.keys() if records[p].content_hash != IMPORTED)),
+        removed=tuple(
+            sorted(p for p in records.keys() - sources.keys() if records[p].content_hash != IMPORTED and not keep(p))
+        ),
     )
 
 
@@ -95,8 +99,13 @@ def plan(chunks: Iterable[Chunk], stored: Iterable[Chunk], seen: Collection[str]
     )
 
 
-def index(sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None) -> Report:
+def index(
+    sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None, keep: Keep = keep_none
+) -> Report:
     """Make the index hold exactly these sources. Of two sources with one path the first counts.
+
+    Args:
+        keep: whether a file of the index that is none of these sources stays.
 
     Raises:
         InputError: there is no page, or none can be read; the index stays as it is.
@@ -104,7 +113,7 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
         ProviderError: the embedder failed; nothing was changed.
     """
     started = time.perf_counter()
-    source_set = SourceSet.of(sources)
+    source_set = SourceSet.of(sources, keep)
     damaged = not target.store.intact(target.scope)
     report = None if damaged else _nothing_to_do(source_set, target)
     if report is None:
@@ -127,10 +136,12 @@ def index(sources: Iterable[Source], target: Target, progress: Progress = lambda
     return replace(report, seconds=time.perf_counter() - started)
 
 
-def preview(sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None) -> Report:
+def preview(
+    sources: Iterable[Source], target: Target, progress: Progress = lambda *_: None, keep: Keep = keep_none
+) -> Report:
     """Return the report that `index` would return: read the same files, write nothing."""
     started = time.perf_counter()
-    source_set = SourceSet.of(sources)
+    source_set = SourceSet.of(sources, keep)
     report = _nothing_to_do(source_set, target)
     if report is None:
         head = target.head()
@@ -155,7 +166,7 @@ def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     records = target.records(head) if head and target.described_by(head) else None
     if head is None or records is None:
         return None
-    files = compare(source_set.sources, records, target.pipeline)
+    files = compare(source_set.sources, records, target.pipeline, source_set.keep)
     if files.touched or files.removed:
         return None
     skipped = len(source_set.warnings)
@@ -172,6 +183,7 @@ class _Changes:
         records: each file's row, from the ledger or else made from the index.
         failed: an error message for each unreadable page; such a page keeps the chunks of its last good version.
         stored: the index's chunks of the files that were read and of the removed files.
+        narrowed: a warning for each page that lost its expansions to the embedder's limit.
     """
 
     target: Target
@@ -184,6 +196,7 @@ class _Changes:
     stored: Sequence[Chunk]
     vectors: Vectors
     enrichment: Enrichment | None = None
+    narrowed: list[str] = field(default_factory=list)
     diff: Diff = field(default_factory=Diff)
 
     @property
@@ -216,6 +229,9 @@ class _Changes:
         self.chunks[path] = [
             replace(c, expansion="", embed_hash=embed_hash(fingerprint, c.embed_text)) for c in self.chunks[path]
         ]
+        self.narrowed.append(
+            f"{path} is indexed without enrichment: the embedder rejects its texts as too long with it."
+        )
         self.plan()
 
     def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
@@ -246,7 +262,7 @@ class _Changes:
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         unread = (*self.source_set.warnings, *self.failed.values())
         enriched = self.enrichment.warnings if self.enrichment else ()
-        warnings = (*unread, *enriched, *repeated_questions(self._questions()))
+        warnings = (*unread, *enriched, *self.narrowed, *repeated_questions(self._questions()))
         embedder = self.target.embedder
         documents = {c.source_file_path for c in self.stored if c.type != PAGE}
         return Report(
@@ -273,7 +289,7 @@ def _changes(
     source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress, *, dry_run: bool = False
 ) -> _Changes:
     records = _records(target, live)
-    files = compare(source_set.sources, records, target.pipeline)
+    files = compare(source_set.sources, records, target.pipeline, source_set.keep)
     chunks: dict[str, list[Chunk]] = {}
     failed: dict[str, str] = {}
     chunker = PageChunker(target.scope, target.card.fingerprint, target.budget)
@@ -308,7 +324,7 @@ def _enriched(
 ) -> Enrichment:
     """Return the chunks of the pages read, widened by the target's model."""
     # Other runs do without it.
-    from chapterverse.enrichment import enrich
+    from chapterverse.enrichment.pages import enrich
 
     assert target.enricher is not None
     is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
@@ -346,7 +362,9 @@ def unread(live: Snapshot) -> dict[str, LedgerRow]:
     for point in live.points():
         path = point.chunk.source_file_path
         counts[path] += 1
-        hashes[path] = IMPORTED if point.chunk.source == "import" else UNREAD
+        # A page from beyond the site has a source, which is offered again; an imported document has none.
+        is_document = point.chunk.source == "import" and point.chunk.type != PAGE
+        hashes[path] = IMPORTED if is_document else UNREAD
     generation, now = live.head.generation, utc_now()
     return {path: LedgerRow(path, hashes[path], n, UNREAD, generation, now) for path, n in counts.items()}
 
@@ -463,7 +481,9 @@ def _remember(changes: _Changes, target: Target, head: Head) -> None:
         for path in changes.files.touched
     ]
     # An unreadable page is still in the index, so its row stays for the day the page is removed.
-    unread_rows = [changes.records[path] for path in changes.failed if changes.live and path in changes.records]
+    kept = (path for path in changes.records.keys() - sources.keys() if changes.source_set.keep(path))
+    remaining = (*changes.failed, *kept) if changes.live else ()
+    unread_rows = [changes.records[path] for path in remaining if path in changes.records]
     # Another embedder starts with an empty index.
     imported = [path for path, row in changes.records.items() if changes.live and row.content_hash == IMPORTED]
     known = {row.file_path for row in (*rows, *unread_rows)}.union(changes.files.unchanged, imported)

@@ -19,7 +19,7 @@ from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment import EnricherSetting
+    from chapterverse.enrichment.types import EnricherSetting
 
 #: Raise it when readers or the chunker give other output for the same input; every file is then read again.
 READER = "reader/7"
@@ -122,6 +122,6 @@ def _enricher(settings: Settings, cache: Path) -> EnricherSetting | None:
     if settings.enricher in ("", "none"):
         return None
     # Other builds do without it.
-    from chapterverse.enrichment import EnricherSetting
+    from chapterverse.enrichment.types import EnricherSetting
 
     return EnricherSetting.of(settings, cache)

@@ -22,11 +22,14 @@ _RELATIVES = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gbk", "shift_
 def declared_charset(content: bytes) -> str:
     """Return Python's name of the encoding that a page declares; "" if it declares none that browsers know."""
     match = _DECLARED.search(content[:_PROLOG])
-    if not match:
-        return ""
+    return web_charset(match.group(1).decode()) if match else ""
+
+
+def web_charset(label: str) -> str:
+    """Return Python's name of an encoding by its label; "" for UTF-8 and for one that browsers don't know."""
     try:
-        name = codecs.lookup(match.group(1).decode()).name
-    except LookupError:
+        name = codecs.lookup(label).name
+    except (LookupError, ValueError):
         return ""
     name = _RELATIVES.get(name, name)
     return name if name in _KNOWN else ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote, urljoin
 
 from chapterverse.errors import InputError, UnreadablePage
-from chapterverse.model import Page, Source
+from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.folder import Listing, decode, list_files, read_page
@@ -79,7 +82,8 @@ def read_sources(
             continue
         unrendered += needs_build(body)
         content_hash = hashlib.sha256(file.content).hexdigest()
-        read = functools.partial(_read_source, folder, file.path, content_hash, url, slugs, language, content_type)
+        more = (base, url, slugs, language, content_type)
+        read = functools.partial(_read_source, folder, file.path, content_hash, *more)
         context = json.dumps([url, slugs, language, content_type])
         sources.append((url, Source(file.path, content_hash, context, read, url=url, language=language)))
     for path in [path for path in pages.failed if globs.excludes(path)]:
@@ -108,10 +112,21 @@ def _outer_sections_first(path: str) -> tuple[bool, int, str]:
 
 
 def _read_source(
-    folder: Path, path: str, content_hash: str, url: str, slugs: SlugRule, language: str, content_type: str
+    folder: Path, path: str, content_hash: str, base: str, url: str, slugs: SlugRule, language: str, content_type: str
 ) -> Page:
     content = read_page(folder, path)
     require_unchanged(path, content_hash, hashlib.sha256(content).hexdigest())
     page = read_markdown(decode(path, content), path, slug=slugs)
     matter = page.front_matter
-    return Page(path, url, page.title, language, page.sections, content_type, matter.tags, matter.created_at)
+    sections = tuple(_with_images_of(section, base + quote(path)) for section in page.sections)
+    return Page(path, url, page.title, language, sections, content_type, matter.tags, matter.created_at)
+
+
+def _with_images_of(section: Section, file_url: str) -> Section:
+    """Return a section whose images start from its file, as links in a source do, and not from its page."""
+    images: list[Image] = []
+    for image in section.images:
+        # An address that is none is left out.
+        with contextlib.suppress(ValueError):
+            images.append(replace(image, src=urljoin(file_url, image.src)))
+    return replace(section, images=tuple(images)) if images else section

@@ -160,7 +160,8 @@ def _read_points(index: IndexedPages, snapshot: Snapshot) -> set[str]:
     """Note the pages of a version. Return the files whose state can't be derived, because the site lacks them."""
     others: set[str] = set()
     for point in snapshot.points():
-        if point.chunk.type != PAGE:
+        if point.chunk.type != PAGE or point.chunk.source == "import":
+            # The site doesn't contain it, so its state can't be derived from the site.
             others.add(point.chunk.source_file_path)
         else:
             url, _, anchor = point.chunk.url.partition("#")

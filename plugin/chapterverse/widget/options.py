@@ -38,6 +38,7 @@ _Contact = Annotated[
     StringConstraints(pattern=r"(?i)\A(?:$|https?://\S+$|mailto:\S+$)", max_length=2000),
     "must be an address that starts with https://, http:// or mailto:.",
 ]
+_MENU = "must be true, false, or switches by the names copy, chatgpt, claude and mcp."
 _Starter = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 # YAML reads 403 as a number, but it is a string's key.
 _Key = Annotated[str, BeforeValidator(lambda key: str(key) if type(key) is int else key), AfterValidator(_known)]
@@ -71,6 +72,8 @@ class WidgetOptions(BaseModel):
     """Seconds after which a question without a whole answer fails."""
     scope: _Switch = True
     """Whether questions include their page, its language and its version."""
+    menu: Annotated[bool | dict[Literal["copy", "chatgpt", "claude", "mcp"], bool], _MENU] = True
+    """Whether the panel has the page's menu, or a switch for each of its entries; all are on by default."""
     feedback: _Switch = True
     """Whether a reader may rate an answer."""
     contact: _Contact = ""

@@ -293,6 +293,7 @@ export const createPanel = async (place, launcher, config, words) => {
   panel.root.adoptedStyleSheets.push(sheet);
   await restore();
   panel.root.append(dialog);
+  import('./menu.js').then(({ menu }) => menu(panel)).catch(() => {});
   // A page from the back/forward cache lacks the messages of later pages.
   addEventListener('pageshow', event => event.persisted && restore());
   addEventListener('pagehide', keepView);

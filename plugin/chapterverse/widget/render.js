@@ -25,7 +25,7 @@ export const el = (name, properties = {}, ...children) => {
   return node;
 };
 
-/** @type {(name: Icon | Tool, drawing?: string) => SVGElement} */
+/** @type {(name: Icon | Tool | 'menu', drawing?: string) => SVGElement} */
 export const icon = (name, drawing = ICONS[/** @type {Icon} */ (name)]) => {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const path = document.createElementNS(svg.namespaceURI, 'path');

@@ -61,7 +61,6 @@ dialog .chip{box-sizing:border-box;width:fit-content;max-width:100%}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;gap:6px}
 dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:24px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
-.chips :nth-child(3){flex-shrink:1e6}
 [aria-pressed=true]{background:var(--_tint);color:var(--_fg)}
 .small{margin:6px 4px 0;color:var(--_soft);font-size:12px;line-height:1.4}
 .field{margin-top:8px;padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}

@@ -58,6 +58,9 @@ dialog .quote .icon{background:0 0;color:inherit}
 .tip b{display:block}
 .cite:hover+.tip,.cite:focus-visible+.tip{display:block}
 .turn:not(:last-child) .next{display:none}
+.crumb .cite,.source .cite{padding:1px 5px}
+.chips{flex-wrap:wrap}
+.chips>:nth-child(3){flex:1 15em;max-width:max-content}
 @media(forced-colors:active){mark{outline:1px solid}}`);
 
 /** Loads what an answer or a failure will need, before the network can drop. @type {(panel: Panel) => ReturnType<typeof more>} */
@@ -323,7 +326,10 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
     note);
   // Only an API of an older version sends a draft.
   if (revised) row.after(status('degraded', strings.revised));
-  if (answer.status === 'not_in_docs') foot.append(...person(config, strings));
+  if (answer.status === 'not_in_docs') {
+    foot.append(...person(config, strings));
+    import('./menu.js').then(({ elsewhere }) => elsewhere(panel, foot, message.content)).catch(() => {});
+  }
   // A closest page has its link already.
   const near = [answer.nearest ?? []].flat().filter(page => page?.url).map(where);
   const next = [answer.follow_ups ?? []].flat().filter(text => text?.trim?.() && !near.includes(text));

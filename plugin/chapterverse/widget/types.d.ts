@@ -35,6 +35,8 @@ interface Config {
   scope?: boolean;
   /** Whether readers may rate answers; true by default. */
   feedback?: boolean;
+  /** Entries of the page's menu that are off; false for no menu. */
+  menu?: false | 'false' | Partial<Record<MenuEntry, boolean>>;
   /** Address, http(s) or mailto, of a person to ask where the docs have no answer. */
   contact?: string;
   /** What the site knows of its reader, such as the edition or the system; `chapterverse.context` replaces it. */
@@ -241,8 +243,12 @@ interface Asked {
   revised: boolean;
 }
 type Tool = 'copy_answer' | 'copy' | 'share' | 'export' | 'edit' | 'up' | 'down';
+type MenuEntry = 'copy' | 'chatgpt' | 'claude' | 'mcp';
 /** Adds a turn's tools: edit, copy, share, rate, and suggested questions. */
 type Equip = (panel: Panel, turn: Asked) => Promise<void>;
+
+/** Offers a question to other assistants, in `foot`. */
+type Elsewhere = (panel: Panel, foot: HTMLElement, question: string) => Promise<void>;
 
 /** Shows the panel's selection above the field as the next question's subject, unless it was sent meanwhile. */
 type Quote = (panel: Panel) => Promise<void>;

@@ -29,6 +29,7 @@ ENTRIES = "\n\n".join(
 FILES = {
     "faq/keys.md": f"---\ntopic: Keys\n---\n{ENTRIES}\n",
     "memory/fleet.md": "---\nimportance: 5\nentity: fleet-nine\n---\nThe engine key of fleet nine never expires.\n",
+    "memory/acme.md": "---\nscope: entity:acme\n---\nThe engine key of Acme's fleet is in their safe.\n",
     "persona/voice.md": "---\nname: Quentin\n---\nSpeak like a clerk.\n",
 }
 QUESTION = "How do I rotate the engine key of a fleet?"
@@ -83,6 +84,18 @@ def test_what_is_switched_off_is_not_used(settings: Settings) -> None:
     assert "faq" not in types(settings, {}, enable_faq=False)
     assert types(settings, {"type": "faq"}, enable_faq=False) == set()
     assert "memory" not in types(settings, {}, enable_memory=False)
+
+
+def test_the_command_searches_what_the_api_does(settings: Settings) -> None:
+    def files(filters: dict[str, Any], **chosen: Any) -> set[str]:
+        found = quill.service(settings.override(**chosen)).search(QUESTION, 20, filters)
+        return {row["source_file_path"] for row in found}
+
+    assert files({}) >= {"knowledge/faq/keys.md", "knowledge/memory/fleet.md"}
+    # A document of one entity is searched only where it is named.
+    assert "knowledge/memory/acme.md" not in files({})
+    assert "knowledge/memory/acme.md" in files({"scope": "entity:acme"})
+    assert "knowledge/faq/keys.md" not in files({}, enable_faq=False)
 
 
 def test_filters_find_the_fields_of_documents(settings: Settings) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from api import quill
+from api.answering.test_tool_use import Shop, entry
 from api.http.guard.test_rate import came_from
 from api.scripted import Client, error_of
 from chapterverse.settings import Settings
@@ -21,7 +22,7 @@ from chapterverse_api.answering.planning import LIFETIME, SCHEMA
 from chapterverse_api.app import create_app
 from chapterverse_api.service import Service
 from chapterverse_api.structured_output.schema import parse_schema
-from fakes.loopback import failing
+from fakes.loopback import Answer, failing
 from fakes.openai_server import KEY, OpenAIServer
 
 UPGRADE = """# Upgrading
@@ -233,3 +234,41 @@ def test_only_what_may_cost_something_is_counted(settings: Settings, model: Open
         assert post(site, state=state)["step"]["id"] == "ask"
     assert site.post("/v1/plans", {"query": QUESTION}).status_code == 429
     assert site.post("/v1/plans", {"state": "what may call a tool"}).status_code == 429
+
+
+@pytest.mark.parametrize(("state", "way"), [("shipped", "upgrade"), ("lost", "back-up")])
+def test_a_plan_looks_something_up_and_decides(
+    settings: Settings, model: OpenAIServer, tmp_path: Path, state: str, way: str
+) -> None:
+    decision = {"variable": "order", "operator": "contains", "value": "shipped", "next": "upgrade"}
+    steps = [
+        {"id": "ask", "kind": "ask_user", "text": "Which build do you upgrade?", "variable": "number", "next": "look"},
+        {
+            "id": "look",
+            "kind": "call_tool",
+            "tool": "order_status",
+            "arguments": [{"name": "order", "value": "{number}"}],
+            "variable": "order",
+            "next": "decide",
+        },
+        {"id": "decide", "kind": "decide", "conditions": [decision], "next": "back-up"},
+        {**STEPS[0], "next": None},
+        STEPS[3],
+    ]
+    model.scripts.append(answer(*map(full, steps)))
+    with Shop() as shop:
+        body = json.dumps({"state": state, "see": "https://evil.example/x"}).encode()
+        shop.planted = lambda _: Answer(200, body, {"Content-Type": "application/json"})
+        file = tmp_path / "tools.json"
+        parameters = {"properties": {"order": {"type": "integer"}}, "required": ["order"]}
+        file.write_text(json.dumps({"tools": [entry(shop, headers={}, parameters=parameters)]}))
+        site = client(settings.override(tools=str(file), allow_private=shop.place))
+        asked = post(site, query=QUESTION)
+        assert asked["step"]["id"] == "ask"
+        reply = post(site, state=asked["state"], input="17")
+        assert [request.path for request in shop.history] == ["/orders/17"]
+    assert reply["step"]["id"] == way
+    (result,) = reply["results"]
+    assert (result["name"], result["ok"]) == ("order_status", True)
+    assert state in result["text"]
+    assert "evil.example" not in json.dumps(reply)

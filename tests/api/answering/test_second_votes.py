@@ -139,6 +139,7 @@ def test_a_vote_that_fails_leaves_the_answer_as_it_was_and_an_error_in_the_log(
     assert DOUBTFUL not in stream.getvalue()
 
 
+@pytest.mark.slow
 def test_a_slow_vote_is_given_up_at_the_deadline(index: Path, server: OpenAIServer, stream: io.StringIO) -> None:
     server.play(*[Fault(hang=LONG)] * 2)
     start = time.monotonic()
@@ -241,6 +242,7 @@ def test_a_paid_checker_is_asked_while_most_of_the_budget_is_left(
     assert len(server.history) == votes
 
 
+@pytest.mark.slow
 def test_no_votes_cost_more_than_was_set_aside(index: Path, server: OpenAIServer) -> None:
     prices = Prices(checker=Price(read=3, written=7))
     most = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps=False).full

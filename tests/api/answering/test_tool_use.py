@@ -335,6 +335,9 @@ def test_cohere_calls_tools_on_its_own_wire(settings: Settings, shop: Shop) -> N
 FAULTS: dict[str, dict[str, Any]] = {
     "no HTTPS": {"url": "http://shop.example/{order}"},
     "no host": {"url": "https:///{order}"},
+    "no port": {"url": "https://shop.example:99999/{order}"},
+    "no address": {"url": "https://[shop/{order}"},
+    "a password": {"url": "https://user:secret@shop.example/{order}"},
     "host from the model": {"url": "https://{order}.example/"},
     "unknown place": {"url": "https://shop.example/{id}"},
     "recursion": {

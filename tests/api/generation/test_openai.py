@@ -209,7 +209,7 @@ def test_half_a_character_never_passes(server: OpenAIServer) -> None:
         (Fault(403, said="s3cret"), "refused the key: check OPENAI_API_KEY", False),
         (
             Fault(404, said="s3cret"),
-            "does not know this model: check the generator's name and CHAPTERVERSE_OPENAI_URL",
+            "does not know this model: check its name and CHAPTERVERSE_OPENAI_URL",
             False,
         ),
         (Fault(413, said="s3cret"), "refused the request as too large", False),

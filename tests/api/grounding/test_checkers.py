@@ -154,6 +154,7 @@ def test_a_guardrail_without_a_grounding_check_is_no_checker(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"", b"nonsense", b"[]", b'{"choices": 1}', b"[" * 100_000])
 def test_a_reply_that_is_none_is_no_verdict(openai: OpenAIServer, bedrock: BedrockServer, body: bytes) -> None:
     openai.play(Fault(change=lambda _: body))
@@ -175,6 +176,7 @@ def test_a_failure_of_a_model_is_one_sentence(openai: OpenAIServer, status: int,
     assert says in message(minicheck(openai))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "says"),
     [
@@ -200,11 +202,13 @@ def test_a_failure_quotes_nothing(openai: OpenAIServer, bedrock: BedrockServer) 
         assert "123456789012" not in shown
 
 
+@pytest.mark.slow
 def test_what_may_have_been_billed_is_not_sent_twice(openai: OpenAIServer, bedrock: BedrockServer) -> None:
     for server, checker in _both(openai, bedrock):
         assert_sent_once(server, 500, lambda checker=checker: checker.supports(asked()))  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_a_silent_service_is_given_up_at_the_deadline(openai: OpenAIServer, bedrock: BedrockServer) -> None:
     for server, checker in _both(openai, bedrock):
         server.play(Fault(hang=LONG))
@@ -214,6 +218,7 @@ def test_a_silent_service_is_given_up_at_the_deadline(openai: OpenAIServer, bedr
         assert time.monotonic() - start < SOON
 
 
+@pytest.mark.slow
 def test_a_reader_who_leaves_ends_the_request(openai: OpenAIServer, bedrock: BedrockServer) -> None:
     for server, checker in _both(openai, bedrock):
         server.play(Fault(hang=LONG))

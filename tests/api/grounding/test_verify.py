@@ -304,3 +304,25 @@ def test_a_sentence_of_nothing_but_numbers_is_carried_by_nobody() -> None:
     assert cites(" ".join(halves), "1", "2", sources=halves) == []
     assert cites(" ".join((*halves, "999")), "1", "2", sources=halves) == []
     assert cites(halves[0], "1", sources=halves) == ["1"]
+
+
+def test_a_second_vote_is_asked_about_what_is_undecided_alone_and_takes_away() -> None:
+    sources = [
+        passage("1", "- `quill cache clean` removes every entry.\n- `quill cache size` prints its size.", ("Cache",))
+    ]
+    doubtful, asked = "Use `quill cache clean` to empty the whole cache.", list[tuple[str, str]]()
+
+    def against(document: str, claim: str) -> bool:
+        asked.append((document, claim))
+        return False
+
+    draft = tuple(
+        Span(f"{text}\n\n", ("1",))
+        for text in (doubtful, "`quill cache clean` removes every entry.", "It never snows.")
+    )
+    before, after = verify(draft, sources, "en", evenly), verify(draft, sources, "en", evenly, supports=against)
+    assert asked == [(f"Cache\n\n{sources[0].section}", doubtful)]
+    assert [c.check for c in before.checks] == ["confirmed", "confirmed", "unconfirmed"]
+    assert [c.check for c in after.checks] == ["unconfirmed", "confirmed", "unconfirmed"]
+    assert (after.checks[0].outcome, after.checks[0].probability, after.dropped) == ("silent", 0.0, before.dropped + 1)
+    assert verify(draft, sources, "en", evenly, supports=lambda *_: True) == before

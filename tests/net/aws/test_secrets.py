@@ -46,6 +46,11 @@ def test_a_secret_and_a_parameter_hold_values_by_the_names_of_variables(aws: S3S
         assert fetch(arn).warnings == ()
 
 
+def test_a_secret_may_hold_those_of_tools(aws: S3Server) -> None:
+    values = fetch(secret(aws, {"CHAPTERVERSE_TOOL_SHOP": "s", "CHAPTERVERSE_OTHER": "o"}))
+    assert (values.values, len(values.warnings)) == ({"CHAPTERVERSE_TOOL_SHOP": "s"}, 1)
+
+
 def test_the_region_is_the_arns_own_whatever_the_environment_says(
     aws: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def test_status_tells_what_is_served() -> None:
         "indexes": [],
         "models": {"embedder": "none"},
         "degraded": [],
+        "mcp": False,
     }
 
 

@@ -47,4 +47,10 @@ export default {
   submit: 'إرسال الملاحظات',
   thanks: 'شكرًا على ملاحظاتك.',
   not_sent: 'تعذّر إرسال الملاحظات.',
+  page_menu: 'هذه الصفحة في مكان آخر',
+  copy_page: 'نسخ بصيغة Markdown',
+  open_in: 'فتح في {name}',
+  copy_mcp: 'نسخ عنوان خادم MCP',
+  prompt: 'اقرأ {url} وساعدني فيه.',
+  prompt_question: 'اقرأ {url} وأجب عن هذا السؤال: {question}',
 };

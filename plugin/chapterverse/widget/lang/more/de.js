@@ -47,4 +47,10 @@ export default {
   submit: 'Feedback senden',
   thanks: 'Danke für das Feedback.',
   not_sent: 'Das Feedback konnte nicht gesendet werden.',
+  page_menu: 'Diese Seite anderswo',
+  copy_page: 'Als Markdown kopieren',
+  open_in: 'In {name} öffnen',
+  copy_mcp: 'Adresse des MCP-Servers kopieren',
+  prompt: 'Lies {url} und hilf mir damit.',
+  prompt_question: 'Lies {url} und beantworte diese Frage: {question}',
 };

@@ -47,4 +47,10 @@ export default {
   submit: 'Send feedback',
   thanks: 'Thank you for your feedback.',
   not_sent: 'Your feedback could not be sent.',
+  page_menu: 'This page elsewhere',
+  copy_page: 'Copy as Markdown',
+  open_in: 'Open in {name}',
+  copy_mcp: 'Copy the address of the MCP server',
+  prompt: 'Read {url} and help me with it.',
+  prompt_question: 'Read {url} and answer this question: {question}',
 };

@@ -47,4 +47,10 @@ export default {
   submit: 'Enviar opinión',
   thanks: 'Gracias por la opinión.',
   not_sent: 'No se pudo enviar la opinión.',
+  page_menu: 'Esta página en otro sitio',
+  copy_page: 'Copiar como Markdown',
+  open_in: 'Abrir en {name}',
+  copy_mcp: 'Copiar la dirección del servidor MCP',
+  prompt: 'Lee {url} y ayúdame con ello.',
+  prompt_question: 'Lee {url} y responde a esta pregunta: {question}',
 };

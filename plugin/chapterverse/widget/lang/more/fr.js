@@ -47,4 +47,10 @@ export default {
   submit: 'Envoyer votre avis',
   thanks: 'Merci pour votre avis.',
   not_sent: 'Votre avis n’a pas pu être envoyé.',
+  page_menu: 'Cette page ailleurs',
+  copy_page: 'Copier en Markdown',
+  open_in: 'Ouvrir dans {name}',
+  copy_mcp: 'Copier l’adresse du serveur MCP',
+  prompt: 'Lis {url} et aide-moi à ce sujet.',
+  prompt_question: 'Lis {url} et réponds à cette question : {question}',
 };

@@ -47,4 +47,10 @@ export default {
   submit: 'Invia feedback',
   thanks: 'Grazie per il feedback.',
   not_sent: 'Non è stato possibile inviare il feedback.',
+  page_menu: 'Questa pagina altrove',
+  copy_page: 'Copia come Markdown',
+  open_in: 'Apri in {name}',
+  copy_mcp: 'Copia l’indirizzo del server MCP',
+  prompt: 'Leggi {url} e aiutami.',
+  prompt_question: 'Leggi {url} e rispondi a questa domanda: {question}',
 };

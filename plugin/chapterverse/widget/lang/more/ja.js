@@ -47,4 +47,10 @@ export default {
   submit: 'フィードバックを送信',
   thanks: 'フィードバックありがとうございます。',
   not_sent: 'フィードバックを送信できませんでした。',
+  page_menu: 'このページを別の場所で使う',
+  copy_page: 'Markdown としてコピー',
+  open_in: '{name} で開く',
+  copy_mcp: 'MCP サーバーのアドレスをコピー',
+  prompt: '{url} を読んで、手伝ってください。',
+  prompt_question: '{url} を読んで、次の質問に答えてください：{question}',
 };

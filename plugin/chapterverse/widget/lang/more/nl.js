@@ -47,4 +47,10 @@ export default {
   submit: 'Feedback versturen',
   thanks: 'Bedankt voor de feedback.',
   not_sent: 'De feedback kon niet worden verstuurd.',
+  page_menu: 'Deze pagina elders',
+  copy_page: 'Kopiëren als Markdown',
+  open_in: 'Openen in {name}',
+  copy_mcp: 'Adres van de MCP-server kopiëren',
+  prompt: 'Lees {url} en help me ermee.',
+  prompt_question: 'Lees {url} en beantwoord deze vraag: {question}',
 };

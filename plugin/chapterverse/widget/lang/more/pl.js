@@ -47,4 +47,10 @@ export default {
   submit: 'Wyślij opinię',
   thanks: 'Dziękujemy za opinię.',
   not_sent: 'Nie udało się wysłać opinii.',
+  page_menu: 'Ta strona gdzie indziej',
+  copy_page: 'Kopiuj jako Markdown',
+  open_in: 'Otwórz w {name}',
+  copy_mcp: 'Kopiuj adres serwera MCP',
+  prompt: 'Przeczytaj {url} i pomóż mi z tym.',
+  prompt_question: 'Przeczytaj {url} i odpowiedz na pytanie: {question}',
 };

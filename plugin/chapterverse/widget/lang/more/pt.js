@@ -47,4 +47,10 @@ export default {
   submit: 'Enviar opinião',
   thanks: 'Agradecemos a sua opinião.',
   not_sent: 'Não foi possível enviar a opinião.',
+  page_menu: 'Esta página noutro lugar',
+  copy_page: 'Copiar como Markdown',
+  open_in: 'Abrir no {name}',
+  copy_mcp: 'Copiar o endereço do servidor MCP',
+  prompt: 'Leia {url} e ajude-me com isso.',
+  prompt_question: 'Leia {url} e responda a esta pergunta: {question}',
 };

@@ -47,4 +47,10 @@ export default {
   submit: '提交反馈',
   thanks: '感谢您的反馈。',
   not_sent: '反馈未能提交。',
+  page_menu: '在其他地方使用此页',
+  copy_page: '复制为 Markdown',
+  open_in: '在 {name} 中打开',
+  copy_mcp: '复制 MCP 服务器地址',
+  prompt: '请阅读 {url} 并帮助我。',
+  prompt_question: '请阅读 {url} 并回答这个问题：{question}',
 };

@@ -1,0 +1,92 @@
+"""The configured sources beyond the site: files, addresses and sitemaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urldefrag
+
+from chapterverse.errors import ConfigurationError
+
+#: How many sitemaps deep a sitemap is followed: an index of sitemaps, and those that it lists.
+DEPTH = 2
+_MOST_DEPTH = 10
+
+_KEYS = {"file": {"url"}, "url": set[str](), "sitemap": {"depth"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One source.
+
+    Attributes:
+        kind: an address may turn out to be that of a sitemap.
+        place: the path of a file, or an address without its fragment.
+        name: of a file, as it was written.
+        url: where a file is published; "" where that follows from its place.
+        depth: how many sitemaps deep a sitemap is followed; 1 takes only its own pages.
+    """
+
+    kind: Literal["file", "url", "sitemap"]
+    place: str
+    name: str = ""
+    url: str = ""
+    depth: int = DEPTH
+
+    @classmethod
+    def of(cls, given: object, root: Path) -> Entry:
+        """Return an entry of the option `also`: a text, or a mapping.
+
+        Args:
+            root: the folder that paths are relative to.
+
+        Raises:
+            ConfigurationError: it is neither, names no file that is there, or holds another key or value.
+        """
+        if isinstance(given, str):
+            given = {"url" if is_address(given) else "file": given}
+        if not isinstance(given, Mapping):
+            raise _malformed(given)
+        kind = next((kind for kind in ("sitemap", "file", "url") if kind in given), None)
+        if kind is None or not given.keys() - {kind} <= _KEYS[kind]:
+            raise _malformed(given)
+        place, url, depth = given[kind], given.get("url", ""), given.get("depth", DEPTH)
+        if not isinstance(place, str) or isinstance(depth, bool) or not isinstance(depth, int):
+            raise _malformed(given)
+        if not 1 <= depth <= _MOST_DEPTH:
+            raise ConfigurationError(f"also: the depth of {place[:100]} must be 1 to {_MOST_DEPTH}.")
+        if kind == "file":
+            return cls._file(place, url, root)
+        if not is_address(place):
+            raise _malformed(given)
+        return cls("url" if kind == "url" else "sitemap", urldefrag(place)[0], depth=depth)
+
+    @classmethod
+    def _file(cls, name: str, url: object, root: Path) -> Entry:
+        path = root / name
+        if not path.is_file():
+            raise ConfigurationError(f"also names the file {name[:100]}, which is not there.")
+        if not isinstance(url, str) or (url and not is_address(url)):
+            raise ConfigurationError(
+                f"also: the url of {name[:100]} must be an address, such as https://example.com/a."
+            )
+        return cls("file", str(path), Path(name).name if Path(name).is_absolute() else Path(name).as_posix(), url)
+
+
+def entries(given: Iterable[object], root: Path) -> tuple[Entry, ...]:
+    """Return the entries of the option `also`; raises as `Entry.of`."""
+    return tuple(Entry.of(each, root) for each in given)
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address of the web and no path."""
+    return text.lower().startswith(("https://", "http://"))
+
+
+def _malformed(given: object) -> ConfigurationError:
+    return ConfigurationError(
+        f"also: {str(given)[:100]!a} is no source: name a file, an address, or a mapping with file and url, with url, "
+        "or with sitemap and depth."
+    )

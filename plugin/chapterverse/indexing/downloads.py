@@ -1,0 +1,140 @@
+"""Keeps what was fetched between builds, so that an unchanged document is not sent again and a failed fetch costs none.
+
+A file for each address, in the folder of the local state: a line of JSON with the headers that matter, then the body.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from chapterverse.errors import FetchFailed, UnreadablePage
+from chapterverse.net.fetch import Download, Fetcher
+from chapterverse.net.robots import Robots
+from chapterverse.settings import DEFAULT_STORE, Settings
+
+#: Seconds after which a download that no build asked for is removed.
+_KEPT_SECONDS = 90 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDownload:
+    """What an address held when it was last fetched.
+
+    Attributes:
+        content_hash: SHA-256 of the body.
+        noindex: the server asks not to index it.
+    """
+
+    url: str
+    content_hash: str
+    content_type: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    noindex: bool = False
+
+    @classmethod
+    def of(cls, url: str, download: Download) -> StoredDownload:
+        headers = download.headers
+        robots = {word.strip() for word in headers.get("x-robots-tag", "").lower().split(",")}
+        return cls(
+            url,
+            hashlib.sha256(download.body).hexdigest(),
+            headers.get("content-type", ""),
+            headers.get("etag", ""),
+            headers.get("last-modified", ""),
+            not robots.isdisjoint(("noindex", "none")),
+        )
+
+
+class Downloads:
+    """Fetches addresses, and returns what they held before where nothing changed. Safe to share between threads."""
+
+    def __init__(self, folder: Path, fetcher: Fetcher) -> None:
+        self._folder = folder
+        self._fetcher = fetcher
+        self._robots = Robots(fetcher)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Downloads:
+        """Return the downloads of a store; raises `ConfigurationError` for a malformed setting."""
+        kind, _, place = settings.store.partition(":")
+        folder = Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2]) / "downloads"
+        return cls(folder, Fetcher(allow_private=settings.allow_private))
+
+    def get(self, url: str, seconds: float) -> StoredDownload:
+        """Return what an address holds now.
+
+        Raises:
+            FetchFailed: it may not be fetched, or could not be; `stored` may have what it held before.
+        """
+        self._robots.require(url)
+        stored = self.stored(url)
+        download = self._fetcher.get(url, _validators(stored), seconds=seconds)
+        if download.status == 304 and stored:
+            # It is in use, see `prune`.
+            with contextlib.suppress(OSError):
+                os.utime(self._file(url))
+            return stored
+        if download.status != 200:
+            raise FetchFailed(f"its server answered with status {download.status}.")
+        stored = StoredDownload.of(url, download)
+        self._write(stored, download.body)
+        return stored
+
+    def stored(self, url: str) -> StoredDownload | None:
+        """Return what an address held when it was last fetched, None if that is not known or damaged."""
+        return self._load(url)[0]
+
+    def read(self, stored: StoredDownload) -> bytes:
+        """Return a body.
+
+        Raises:
+            UnreadablePage: it was changed or removed since.
+        """
+        now, body = self._load(stored.url)
+        if now is None or now.content_hash != stored.content_hash:
+            raise UnreadablePage(f"{stored.url} changed while it was being indexed: run again.")
+        return body
+
+    def prune(self) -> None:
+        """Remove what no build has asked for in a long time."""
+        with contextlib.suppress(OSError):
+            for file in self._folder.iterdir():
+                if file.stat().st_mtime < time.time() - _KEPT_SECONDS:
+                    file.unlink()
+
+    def _load(self, url: str) -> tuple[StoredDownload | None, bytes]:
+        try:
+            head, _, body = self._file(url).read_bytes().partition(b"\n")
+            about: dict[str, Any] = json.loads(head)
+            stored = StoredDownload(**about)
+        except (OSError, ValueError, TypeError):
+            return None, b""
+        # A file that was cut or edited is fetched again.
+        intact = stored.url == url and hashlib.sha256(body).hexdigest() == stored.content_hash
+        return (stored, body) if intact else (None, b"")
+
+    def _write(self, stored: StoredDownload, body: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = self._file(stored.url)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(json.dumps(asdict(stored)).encode() + b"\n" + body)
+        part.replace(file)
+
+    def _file(self, url: str) -> Path:
+        return self._folder / hashlib.sha256(url.encode(errors="surrogatepass")).hexdigest()
+
+
+def _validators(stored: StoredDownload | None) -> dict[str, str]:
+    if stored is None:
+        return {}
+    named = {"If-None-Match": stored.etag, "If-Modified-Since": stored.last_modified}
+    # What a header may not hold was none of a header.
+    return {name: value for name, value in named.items() if value and value.isascii() and value.isprintable()}

@@ -1,0 +1,250 @@
+"""Offers the configured sources beyond the site to the index, at each build.
+
+So the index holds exactly what is configured: a source that is no longer listed is not offered and leaves it. A fetch
+that fails is no reason to lose a document: what was fetched last is offered again, else what the index has stays.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import quote, urldefrag, urljoin, urlsplit
+
+from chapterverse.errors import FetchFailed, UnreadablePage
+from chapterverse.external_entries import Entry, is_address
+from chapterverse.indexing.downloads import Downloads, StoredDownload
+from chapterverse.indexing.reading import Keep, keep_none
+from chapterverse.model import PAGE, Page, Source
+from chapterverse.net.fetch import MOST_BYTES, SECONDS, gunzip
+from chapterverse.readers.addresses import SAFE
+from chapterverse.readers.external import Media, asks_not_to_be_indexed, read_external
+from chapterverse.readers.folder import read_page
+from chapterverse.readers.reading import require_unchanged
+from chapterverse.settings import Settings
+
+#: Pages that one sitemap may bring, and seconds for all fetches of a build.
+MOST_PAGES = 1000
+_ALL_SECONDS = 600.0
+#: Fetches at a time.
+_AT_ONCE = 4
+
+_LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
+_SITEMAP = re.compile(rb"<(?:\w{1,20}:)?(urlset|sitemapindex)\b")
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(slots=True)
+class ExternalSources:
+    """The sources beyond the site.
+
+    Attributes:
+        warnings: a sentence for each that could not be fetched or read.
+        keep: what stays in the index though it is not offered: of a sitemap that is not known it is all of its host.
+    """
+
+    sources: list[Source] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    keep: Keep = keep_none
+
+
+def collect(settings: Settings, pages: Iterable[Source], base_url: str, docs: Path | None) -> ExternalSources:
+    """Return the sources of `settings.also`.
+
+    Args:
+        pages: of the site: their addresses and paths are taken, and most of them set the language of the others.
+        base_url: of the site; a file of the docs is published below it.
+        docs: the folder of the documentation's sources, if available.
+
+    Raises:
+        ConfigurationError: `settings.allow_private` is malformed.
+        UnsafePath: a file is a link out of its folder, a pipe or a device.
+    """
+    if not settings.also:
+        return ExternalSources()
+    run = _Run.of(settings, [page for page in pages if page.type == PAGE])
+    for entry in settings.also:
+        if entry.kind == "file":
+            run.add_file(entry, base_url, docs)
+    run.add_addresses([entry for entry in settings.also if entry.kind != "file"])
+    return run.result
+
+
+@dataclass(slots=True)
+class _Run:
+    downloads: Downloads
+    language: str
+    paths: set[str]
+    addresses: set[str]
+    until: float
+    result: ExternalSources = field(default_factory=ExternalSources)
+    hosts: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, settings: Settings, pages: Sequence[Source]) -> _Run:
+        languages = Counter(page.language for page in pages if page.language)
+        language = languages.most_common(1)[0][0] if languages else "en"
+        paths, addresses = {page.file_path for page in pages}, {page.url.rstrip("/") for page in pages}
+        return cls(Downloads.of(settings), language, paths, addresses, time.monotonic() + _ALL_SECONDS)
+
+    def add_file(self, entry: Entry, base_url: str, docs: Path | None) -> None:
+        path, name = Path(entry.place), entry.name
+        if docs and path.resolve().is_relative_to(docs.resolve()):
+            name = path.resolve().relative_to(docs.resolve()).as_posix()
+        url = entry.url or urljoin(base_url, quote(name, safe=SAFE.replace("%", "")))
+        if name in self.paths:
+            self.result.warnings.append(f"{name} of `also` is a page of the site already.")
+            return
+        if not entry.url and name == entry.name and docs is not None:
+            self.result.warnings.append(
+                f"{name} is no file of the docs, so its citations lead to {url} only if you publish it there: name its "
+                "address with `url`."
+            )
+        self.paths.add(name)
+        try:
+            content = read_page(path.parent, path.name)
+            media = Media.of("", name, content)
+        except UnreadablePage as error:
+            self._refuse(name, str(error))
+            return
+        content_hash = hashlib.sha256(content).hexdigest()
+        read = functools.partial(_read_file, path, content_hash, media, name, url, self.language)
+        self._add(name, content_hash, media, url, read)
+
+    def add_addresses(self, entries: Sequence[Entry]) -> None:
+        found: dict[str, StoredDownload | None] = {}
+        for entry in entries:
+            for url, stored in self._entry(entry):
+                # A page that a sitemap names may be listed by itself, too.
+                if url.rstrip("/") not in self.addresses and found.get(url) is None:
+                    found[url] = stored
+        missing = [url for url, stored in found.items() if stored is None]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            found.update(zip(missing, pool.map(self._get, missing), strict=True))
+        for url, stored in found.items():
+            if stored:
+                self._add_download(url, stored)
+        self.downloads.prune()
+        hosts = tuple(self.hosts)
+        if hosts:
+            self.result.keep = lambda path: path.startswith(hosts)
+
+    def _entry(self, entry: Entry) -> list[tuple[str, StoredDownload | None]]:
+        """Return the pages of an address or a sitemap; those that were fetched for it with their download."""
+        # What a failed address would have been, only its name tells.
+        named = urlsplit(entry.place).path.lower().endswith((".xml", ".xml.gz"))
+        stored = self._get(entry.place, is_listing=named or entry.kind == "sitemap")
+        content = self.downloads.read(stored) if stored else b""
+        if stored and (entry.kind == "sitemap" or _SITEMAP.search(content[:1000]) or content.startswith(_GZIP)):
+            return [(url, None) for url in self._listed(entry.place, content, entry.depth)]
+        return [(entry.place, stored)] if stored else []
+
+    def _listed(self, url: str, content: bytes, depth: int) -> list[str]:
+        """Return the pages of a sitemap and of those that it lists, only of its own host."""
+        pages: dict[str, None] = {}
+        foreign = left_out = 0
+        waiting, seen = [(url, content, depth)], {url}
+        host = urlsplit(url).netloc
+        while waiting:
+            place, content, depth = waiting.pop(0)
+            kind, locations = _locations(content)
+            if not kind:
+                self._refuse_listing(place, "it is no sitemap.")
+                continue
+            own = [each for each in locations if urlsplit(each).netloc == host]
+            foreign += len(locations) - len(own)
+            if kind == "urlset":
+                pages.update(dict.fromkeys(own))
+                continue
+            for each in own:
+                if each in seen or len(seen) > MOST_PAGES:
+                    continue
+                seen.add(each)
+                if depth <= 1:
+                    left_out += 1
+                elif stored := self._get(each, is_listing=True):
+                    waiting.append((each, self.downloads.read(stored), depth - 1))
+        if foreign:
+            self.result.warnings.append(f"{url} lists {foreign} addresses on other hosts, which are left out.")
+        if left_out:
+            self.result.warnings.append(f"{url} lists {left_out} sitemaps below its depth, which are left out.")
+        if len(pages) > MOST_PAGES:
+            self.result.warnings.append(f"{url} lists {len(pages):,} pages: the first {MOST_PAGES:,} are taken.")
+        return [*pages][:MOST_PAGES]
+
+    def _get(self, url: str, *, is_listing: bool = False) -> StoredDownload | None:
+        """Return what an address holds, or held when it was last fetched."""
+        try:
+            seconds = min(SECONDS, self.until - time.monotonic())
+            if seconds <= 0:
+                raise FetchFailed(f"the fetches of this build took longer than {_ALL_SECONDS:g} seconds.")
+            return self.downloads.get(url, seconds)
+        except FetchFailed as error:
+            stored, reason = self.downloads.stored(url), str(error)
+        sentence = f"{url} was not fetched, so what the index has of it stays: {reason}"
+        if stored:
+            self.result.warnings.append(sentence)
+        elif is_listing:
+            self._refuse_listing(url, reason)
+        else:
+            self._refuse(url, sentence)
+        return stored
+
+    def _add_download(self, url: str, stored: StoredDownload) -> None:
+        try:
+            content = self.downloads.read(stored)
+            media = Media.of(stored.content_type, url, content)
+        except UnreadablePage as error:
+            self.result.warnings.append(str(error))
+            return
+        if stored.noindex or asks_not_to_be_indexed(content, media):
+            self.result.warnings.append(f"{url} asks not to be indexed, so it is left out.")
+            return
+        read = functools.partial(_read_download, self.downloads, stored, media, url, self.language)
+        self._add(url, stored.content_hash, media, url, read)
+
+    def _add(self, path: str, content_hash: str, media: Media, url: str, read: functools.partial[Page]) -> None:
+        context = json.dumps([url, media.format, media.charset, self.language])
+        self.result.sources.append(Source(path, content_hash, context, read, url=url, language=self.language))
+
+    def _refuse(self, path: str, sentence: str) -> None:
+        """Offer a source that can't be read: the index keeps the last good version of such a page, and says so."""
+        self.result.sources.append(Source(path, "", "", functools.partial(_unreadable, sentence)))
+
+    def _refuse_listing(self, url: str, reason: str) -> None:
+        parts = urlsplit(url)
+        self.hosts.add(f"{parts.scheme}://{parts.netloc}/")
+        self.result.warnings.append(f"{url} was not read, so what the index has of {parts.netloc} stays: {reason}")
+
+
+def _locations(content: bytes) -> tuple[str, list[str]]:
+    """Return "urlset", "sitemapindex" or "" for none, and the addresses in it; entities of its own are not expanded."""
+    if content.startswith(_GZIP):
+        content = (gunzip(content, MOST_BYTES) or b"")[:MOST_BYTES]
+    kind = _SITEMAP.search(content)
+    text = content.decode("utf-8", "replace")
+    urls = (urldefrag(html.unescape(location))[0] for location in _LOCATION.findall(text))
+    return kind[1].decode() if kind else "", [url for url in urls if is_address(url)]
+
+
+def _read_file(path: Path, content_hash: str, media: Media, name: str, url: str, language: str) -> Page:
+    content = read_page(path.parent, path.name)
+    require_unchanged(name, content_hash, hashlib.sha256(content).hexdigest())
+    return read_external(content, media, name, url, language)
+
+
+def _read_download(downloads: Downloads, stored: StoredDownload, media: Media, url: str, language: str) -> Page:
+    return read_external(downloads.read(stored), media, url, url, language)
+
+
+def _unreadable(sentence: str) -> NoReturn:
+    raise UnreadablePage(sentence)

@@ -1,0 +1,133 @@
+"""Reads one document from beyond the site: HTML, Markdown, plain text or PDF, whatever names it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import unquote, urlsplit
+
+from chapterverse.errors import UnreadablePage
+from chapterverse.model import Page
+from chapterverse.readers.charsets import declared_charset, web_charset
+from chapterverse.readers.envelope import open_envelope
+from chapterverse.readers.folder import is_binary
+from chapterverse.readers.html import read_document, read_fragment
+from chapterverse.readers.markdown import name_of, read_markdown
+from chapterverse.readers.pdf import paragraphs, read_pdf
+
+
+class Format(StrEnum):
+    """What a document is written in."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+    TEXT = "text"
+    PDF = "pdf"
+
+
+_BY_TYPE = {
+    "text/html": Format.HTML,
+    "application/xhtml+xml": Format.HTML,
+    "text/markdown": Format.MARKDOWN,
+    "text/x-markdown": Format.MARKDOWN,
+    "text/plain": Format.TEXT,
+    "application/pdf": Format.PDF,
+}
+_BY_SUFFIX = {
+    ".html": Format.HTML,
+    ".htm": Format.HTML,
+    ".md": Format.MARKDOWN,
+    ".markdown": Format.MARKDOWN,
+    ".mdx": Format.MARKDOWN,
+    ".txt": Format.TEXT,
+    ".text": Format.TEXT,
+    ".rst": Format.TEXT,
+    ".pdf": Format.PDF,
+}
+#: Types of servers that know no better, so the name decides.
+_VAGUE = {"", "text/plain", "application/octet-stream", "binary/octet-stream"}
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """How the bytes of a document are to be read.
+
+    Attributes:
+        charset: Python's name of the encoding that its server states; "" for UTF-8 or what the document says.
+    """
+
+    format: Format
+    charset: str = ""
+
+    @classmethod
+    def of(cls, content_type: str, place: str, content: bytes) -> Media:
+        """Return the media of a document.
+
+        Args:
+            content_type: the header of its server, "" for a file.
+            place: its path or address.
+
+        Raises:
+            UnreadablePage: it is in a format that can't be read.
+        """
+        kind, _, parameters = content_type.partition(";")
+        kind = kind.strip().lower()
+        name = urlsplit(place).path.rpartition("/")[2].lower()
+        found = Format.PDF if content.startswith(b"%PDF-") else None
+        if found is None and kind in _VAGUE:
+            found = _BY_SUFFIX.get("." + name.rpartition(".")[2] if "." in name else "")
+            # A file without an ending is a text, such as README.
+            found = found or (Format.TEXT if kind or "." not in name else None)
+        found = found or _BY_TYPE.get(kind)
+        if found is None or (found is not Format.PDF and is_binary(content)):
+            raise UnreadablePage(f"{place} is no HTML, Markdown, plain text or PDF, which alone can be read.")
+        label = next((v for n, _, v in _parameters(parameters) if n == "charset"), "")
+        return cls(found, web_charset(label))
+
+
+def _parameters(text: str) -> list[tuple[str, str, str]]:
+    parts = (part.partition("=") for part in text.split(";"))
+    return [(name.strip().lower(), sign, value.strip().strip("\"'")) for name, sign, value in parts]
+
+
+def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:
+    """Return whether a page of HTML says that search engines shall leave it out."""
+    return media.format is Format.HTML and open_envelope(_decoded(content, media)).noindex
+
+
+def read_external(content: bytes, media: Media, path: str, url: str, language: str) -> Page:
+    """Return a document as a page of the index; its chunks say `source: import`.
+
+    Args:
+        path: by which the index knows it, also for messages.
+        url: that citations lead to.
+        language: of the site, where the document states none.
+
+    Raises:
+        UnreadablePage: it can't be read.
+    """
+    facts = {"source": "import"}
+    title = name_of(unquote(urlsplit(path).path.strip("/"))) or urlsplit(path).netloc
+    if media.format is Format.PDF:
+        stated, text = read_pdf(content, path)
+        return Page(path, url, stated or title, language, read_fragment(text, stated or title), facts=facts)
+    text = _decoded(content, media).replace("\0", "\ufffd")
+    if media.format is Format.TEXT:
+        return Page(path, url, title, language, read_fragment(paragraphs(text), title), facts=facts)
+    if media.format is Format.MARKDOWN:
+        page = read_markdown(text, path)
+        matter, language = page.front_matter, page.front_matter.language or language
+        about = page.sections, "documentation", matter.tags, matter.created_at
+        return Page(path, url, page.title, language, *about, facts=facts)
+    document = read_document(text)
+    about = document.sections, "documentation", document.tags, document.created_at
+    return Page(path, url, document.title or title, document.language, *about, facts=facts)
+
+
+def _decoded(content: bytes, media: Media) -> str:
+    charset = media.charset or (declared_charset(content) if media.format is Format.HTML else "")
+    with contextlib.suppress(UnicodeDecodeError):
+        return content.decode(charset or "utf-8-sig")
+    # As browsers do it: no page is refused for a wrong letter.
+    return content.decode(charset or "cp1252", "replace")
