@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tarfile
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -135,13 +135,13 @@ def test_uvx_runs_the_wheel_from_an_empty_cache(made: Path, tmp_path: Path) -> N
     wheel = made / f"chapterverse-{__version__}-py3-none-any.whl"
     environment = {**os.environ, "UV_CACHE_DIR": str(tmp_path / "cache"), "UV_TOOL_DIR": str(tmp_path / "tools")}
     command = [uv, "tool", "run", "--no-config", "--python", sys.executable, "--from", wheel, "chapterverse", "--help"]
-    started = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
-    seconds = time.monotonic() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stderr
     assert "index" in done.stdout
-    # It may take 10, and took 2.4 beside other work.
-    assert seconds < 10, seconds
+    # Of the processor, as a busy machine has little of it to give; alone it took 2.4 in all.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
 
 
 # One version
