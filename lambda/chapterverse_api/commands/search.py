@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,8 @@ from chapterverse_api.validation import checked
 
 History = list[dict[str, str]] | None
 
+#: Documents that inform an answer and are not what it should find.
+_UNCITED = frozenset({MEMORY})
 #: Results by which a fusion weight is judged.
 _WEIGHED = 10
 
@@ -37,7 +40,7 @@ def search(
         InputError: the question, its history or a filter is invalid.
         IndexFault: no index can be read.
     """
-    retrieval, head = _search(resources, question, history, filters)
+    retrieval, head = _search(resources, checked(query=question, conversation_history=history or [], filters=filters))
     return _rows(resources.index, retrieval, head, top_k)
 
 
@@ -50,7 +53,8 @@ def examine(resources: Resources, question: str, history: History, top_k: int) -
     """
     resources.index.snapshot()
     started = time.perf_counter()
-    retrieval, head = _search(resources, question, history, {})
+    query = checked(query=question, conversation_history=history or [])
+    retrieval, head = _search(resources, query, _UNCITED)
     seconds = {**retrieval.timings, "total": time.perf_counter() - started}
     return {
         "results": _rows(resources.index, retrieval, head, top_k),
@@ -74,7 +78,7 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
     """
     query = checked(query=question, conversation_history=history or [])
     snapshot = resources.index.snapshot()
-    embedder, where = resources.models.embedder, _citable(query, snapshot, resources)
+    embedder, where = resources.models.embedder, _filters(query, snapshot, resources, _UNCITED)
     # A question is embedded once, however many weights are tried.
     embedded = cache(embedder.embed_query) if embedder else None
 
@@ -102,22 +106,19 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
     }
 
 
-def _search(
-    resources: Resources, question: str, history: History, filters: Mapping[str, Any]
-) -> tuple[Retrieval, Head]:
-    query = checked(query=question, conversation_history=history or [], filters=filters)
+def _search(resources: Resources, query: ChatQuery, but: AbstractSet[str] = frozenset()) -> tuple[Retrieval, Head]:
     snapshot = resources.index.snapshot(query.docs_version)
-    where = _citable(query, snapshot, resources)
+    where = _filters(query, snapshot, resources, but)
     embedder, reranker = resources.models.embedder, resources.models.reranker
     retrieval = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, embedder, text, filters=where))
     searched = retrieval.searched
     return rerank(retrieval, searched, reranker) if reranker and searched else retrieval, snapshot.head
 
 
-def _citable(query: ChatQuery, snapshot: Snapshot, resources: Resources) -> Asked | None:
-    """Return the filter for what an answer may cite: FAQ entries as sections, and no memory."""
+def _filters(query: ChatQuery, snapshot: Snapshot, resources: Resources, but: AbstractSet[str]) -> Asked | None:
+    """Return the filter for what an answer may be made with, except documents of some types."""
     index = resources.index
-    kinds = without_types({MEMORY, *index.disabled_types}, snapshot)
+    kinds = without_types({*but, *index.disabled_types}, snapshot)
     filters = all_of(query.filters, *kinds, *scope_filter(query, snapshot))
     return readdressed(filters, lambda url: index.published_url(url, snapshot.head))
 
