@@ -18,7 +18,7 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.answering.small_talk import language_of
-from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk
+from chapterverse_api.contract import ChatQuery, Mode, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.follow_ups import back_reference
 from chapterverse_api.conversation.history import Subject, subject
 from chapterverse_api.generation import GenerationRequest, Passage
@@ -138,31 +138,12 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
         query, refers_back, subject_of, snapshot, index, models.embedder, models.reranker, turn.deadline, turn.progress
     )
     found = results.found
-    distinct = chosen(found.strong, len(found.strong), len(found.strong))
-    settings = turn.resources.settings
-    kept = chosen(found.strong, query.top_k, settings.faq_top_k)
-    stages: list[tuple[Omission, Sequence[Candidate]]] = [
-        ("verdict", () if found.verdict == "no" else found.candidates),
-        ("evidence", found.related),
-        ("unsure", found.strong),
-        ("section", distinct),
-        ("limit", kept),
-    ]
 
     def url(chunk: Chunk) -> str:
         return index.public_url(chunk, snapshot.head)
 
-    # A memory alone is no answer.
-    noted = memories_in_scope(query, found.searched, snapshot, index, settings.memory_top_k) if kept else []
-    # One that names a page can be looked up, so it is a source behind those that were found.
-    kept = [*kept, *(memory for memory in noted if memory.chunk.url)][: query.top_k]
-    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-    made = tuple(passages(kept, url, pages))
-    if query.top_k is None:
-        kept = relevant(kept, made, found.question)
-        made = tuple(passages(kept, url, pages)) if len(kept) < len(made) else made
-        stages.append(("relevance", kept))
-    stages.append(("budget", kept[: len(made)]))
+    choice = _choose(query, found, turn, snapshot, url)
+    kept, made = choice.kept, choice.passages
     written = next((c.chunk.language for c in (*kept, *found.candidates)), snapshot.head.languages[0])
     language, persona = results.language or written, index.persona(snapshot)
     off_topic = not made and found.answerability < ON_TOPIC
@@ -172,7 +153,7 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
             _task(turn, found.question, made, language, written, persona, unsure=found.verdict == "perhaps"),
             selected=False,
             selection=selection,
-            memories=tuple(plain(memory.chunk.text) for memory in noted if not memory.chunk.url),
+            memories=choice.memories,
         ),
         language=persona.language or language,
         sources=tuple(_source(p, c.chunk) for p, c in zip(made, kept, strict=False)),
@@ -182,14 +163,58 @@ def from_index(turn: Turn, selection: str = "") -> AnswerContext:
         retrieval_used=True,
         snapshot=snapshot,
         found=found,
-        pages=pages,
+        pages=choice.pages,
         searched_as=None if selection else _searched_as(question, results),
         other_language=results.other_language,
         degraded=found.degraded,
         timings=found.timings,
         off_topic=off_topic,
-        omissions=omissions(found.candidates, *stages),
+        omissions=choice.omissions,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What is answered with, of what was found.
+
+    Attributes:
+        kept: the candidates of the passages, and perhaps more.
+        pages: all chunks of their pages, by file path.
+        memories: texts that inform a model and are no sources.
+        omissions: why each other candidate is no source, by chunk id.
+    """
+
+    kept: Sequence[Candidate]
+    passages: tuple[Passage, ...]
+    pages: Mapping[str, Sequence[Chunk]]
+    memories: tuple[str, ...]
+    omissions: Mapping[str, Omission]
+
+
+def _choose(query: ChatQuery, found: Retrieval, turn: Turn, snapshot: Snapshot, url: Callable[[Chunk], str]) -> _Choice:
+    settings, index = turn.resources.settings, turn.resources.index
+    distinct = chosen(found.strong, len(found.strong), len(found.strong))
+    kept = chosen(found.strong, query.top_k, settings.faq_top_k)
+    stages: list[tuple[Omission, Sequence[Candidate]]] = [
+        ("verdict", () if found.verdict == "no" else found.candidates),
+        ("evidence", found.related),
+        ("unsure", found.strong),
+        ("section", distinct),
+        ("limit", kept),
+    ]
+    # A memory alone is no answer.
+    memories = memories_in_scope(query, found.searched, snapshot, index, settings.memory_top_k) if kept else []
+    # One that names a page can be looked up, so it is a source behind those that were found.
+    kept = [*kept, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
+    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
+    made = tuple(passages(kept, url, pages))
+    if query.top_k is None:
+        kept = relevant(kept, made, found.question)
+        made = tuple(passages(kept, url, pages)) if len(kept) < len(made) else made
+        stages.append(("relevance", kept))
+    stages.append(("budget", kept[: len(made)]))
+    told = tuple(plain(memory.chunk.text) for memory in memories if not memory.chunk.url)
+    return _Choice(kept, made, pages, told, omissions(found.candidates, *stages))
 
 
 def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContext:

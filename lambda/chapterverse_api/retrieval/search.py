@@ -149,14 +149,7 @@ def retrieve(
     elif vector is not None:
         progress.model = head.embedder.name
     elif question is not None and embedder is not None:
-        try:
-            with observing_retries(progress.retry):
-                vector = embedder.embed_query(meant)
-            progress.model = embedder.card.name
-        except ProviderError as error:
-            failures["embedder"] = error
-            # The question goes on by its words.
-            progress.retry()
+        vector = _embed(meant, embedder, failures, progress)
         stages.end("embed")
     progress.enter("searching")
 
@@ -192,6 +185,21 @@ def retrieve(
         searched=meant,
         answerability=answerability(features),
     )
+
+
+def _embed(
+    text: str, embedder: Embedder, failures: dict[str, ProviderError], progress: QueryProgress
+) -> Sequence[float] | None:
+    """Return a text's vector, or None with the reason in `failures`: its words are searched anyway."""
+    try:
+        with observing_retries(progress.retry):
+            vector = embedder.embed_query(text)
+    except ProviderError as error:
+        failures["embedder"] = error
+        progress.retry()
+        return None
+    progress.model = embedder.card.name
+    return vector
 
 
 def _defines(frame: Frame | None) -> bool:
