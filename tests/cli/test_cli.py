@@ -381,6 +381,18 @@ def test_ask_about_a_selection(indexed: Shell) -> None:
     assert (answer["mode"], source["chapter"], source["url"]) == ("selected_text", "Cleaning", f"{BASE}clean/")
 
 
+def test_ask_for_an_entity(shell: Shell) -> None:
+    file = shell.root / "knowledge/faq/club.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\nscope: entity:club\n---\n# May guests use the samovar?\n\nOn Sundays only.", "utf-8")
+    shell.run("index", "site", "--knowledge", "knowledge")
+    question = "May guests use the samovar?"
+    assert "On Sundays only." in shell.run("ask", question, "--entity", "club").stdout
+    assert "On Sundays only." not in shell.run("ask", question).stdout
+    assert "entity" in shell.refused("ask", question, "--entity", "a/b")
+    assert "at most 10000 characters" in shell.refused("ask", question, "--context", "x" * 10_001)
+
+
 def test_a_selection_needs_no_index(shell: Shell) -> None:
     answer = shell.json("ask", "What sings?", "--selected-text", "Kettles sing.")
     assert answer["source_chunks"][0]["url"] is None

@@ -79,6 +79,12 @@ def ask(
         str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Answer with steps to go through.")] = False,
+    entity: Annotated[
+        str | None, typer.Option("--entity", help="Search this entity's documents too.", metavar="NAME")
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option("--context", help="What to know of the reader: 'I use pnpm'.", metavar="T")
+    ] = None,
     as_json: Json = False,
     store: Store = None,
     site: Site = None,
@@ -93,13 +99,19 @@ def ask(
         raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
     if plan:
-        if question is None or selected_text or history or schema:
-            raise typer.BadParameter("--plan takes a QUESTION, and neither a text, a history nor a schema.")
+        if question is None or selected_text or history or schema or entity or context:
+            raise typer.BadParameter("--plan takes a QUESTION and --page-url, and nothing else about it.")
         _go_through(service, service.plan(query=question, page_url=page_url), as_json)
         return
     earlier = conversation_from(history) if history else None
     answer = service.answer(
-        query=question, selected_text=selected_text, page_url=page_url, conversation_history=earlier, output=schema
+        query=question,
+        selected_text=selected_text,
+        page_url=page_url,
+        conversation_history=earlier,
+        output=schema,
+        entity=entity,
+        user_context=context,
     )
     if as_json:
         print_json(answer)
