@@ -50,8 +50,12 @@ OPTION_UNPACKED, OPTION_PACKED = 25, 10
 
 #: Parts of wheels that nothing reads at run time.
 UNUSED = ("bin", "*.pyi", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD")
-#: Parts of the library that the service never imports (tests/test_architecture.py).
-BUILD_SIDE = ("cli", "evaluation", "readers", "site", "mkdocs.py", "__pycache__")
+#: Parts that the service never imports (tests/infra/test_package.py).
+BUILD_SIDE = (
+    "cli", "commands", "enrichment", "evaluation", "indexing", "ledger", "readers", "site",
+    "external_entries.py", "fit.py", "mkdocs.py", "observations.py", "page_globs.py", "robots.py", "sampling.py",
+    "sphinx.py", "__pycache__",
+)  # fmt: skip
 #: Names of machines that differ from those in wheels.
 MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
 #: The earliest time in a zip.

@@ -208,8 +208,23 @@ def test_what_no_pyc_holds_is_compiled_as_well(package: Package) -> None:
 def test_nothing_of_a_build_is_in_it(package: Package) -> None:
     held = {path.name.partition("-")[0] for path in package.folder.iterdir()}
     assert held & {"boto3", "qdrant_client", "cohere", "typer", "rich", "markdown_it", "requests", "uvicorn"} == set()
-    shipped = {path.name for path in (package.folder / "chapterverse").iterdir()}
-    assert shipped & {"cli", "evaluation", "readers", "site", "mkdocs.py"} == set()
+    shipped = {path.name for name in ("chapterverse", "chapterverse_api") for path in (package.folder / name).iterdir()}
+    assert shipped & {"cli", "commands", "evaluation", "indexing", "readers", "site", "mkdocs.py"} == set()
+
+
+def test_every_module_of_the_service_is_imported_from_it(package: Package) -> None:
+    program = f"""import sys; sys.path.insert(0, {str(package.folder)!r})
+import importlib, pkgutil, chapterverse_api
+for module in pkgutil.walk_packages(chapterverse_api.__path__, "chapterverse_api."):
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        # Only `chapterverse serve` has a server, and drivers are packed where they are asked for.
+        if error.name.startswith("chapterverse"):
+            raise
+"""
+    done = subprocess.run([package.python, "-I", "-B", "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_bootstrap_may_be_run_from_the_zip(package: Package) -> None:
