@@ -257,8 +257,8 @@ def test_the_words_are_loaded_together_with_the_panel(browse: Browse) -> None:
     page.on("request", lambda request: started.append(request.url.partition("/widget/")[2]))
     page.route("**/panel.js", lambda route: (page.wait_for_timeout(300), route.continue_()))
     open_chat(page)
-    finished = [name for name in started if name]
-    assert sorted(finished) == ["lang/en.js", "panel.js"]
+    # The menu of the page follows behind the opened chat.
+    assert sorted([name for name in started if name][:2]) == ["lang/en.js", "panel.js"]
 
 
 def test_a_network_that_drops_after_the_question_leaves_a_way_on(browse: Browse, site: Site) -> None:
