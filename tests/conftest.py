@@ -59,10 +59,13 @@ SLOW = (
     "calibration/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
     "lambdas/test_malformed", "lambdas/test_function",
     "api/grounding/test_injections", "api/grounding/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
+    "api/http/test_connections", "api/test_outages", "api/grounding/test_mutations", "lambdas/test_runtime",
+    "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation", "api/records/test_dynamodb",
     "api/retrieval/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",
 )  # fmt: skip
-#: Stores on which the contract is slow, by the parameter's name; `make test` runs it on the embedded one.
-SLOW_STORES = ("s3", "qdrant")
+#: Contracts of stores, and by the parameter's name the stores on which they are slow.
+_CONTRACTS = {"store/test_store_contract.py", "api/records/test_table.py"}
+SLOW_STORES = ("s3", "qdrant", "dynamodb")
 
 #: Folders whose files hold few tests, and long ones.
 _LONG = ("faults", "store", "indexing")
@@ -102,7 +105,7 @@ def pytest_collection_finish() -> None:
 def _is_slow(item: pytest.Item) -> bool:
     path = item.path.relative_to(ROOT / "tests").as_posix()
     on = item.name.partition("[")[2]
-    return path.startswith(SLOW) or (path == "store/test_store_contract.py" and on.startswith(SLOW_STORES))
+    return path.startswith(SLOW) or (path in _CONTRACTS and on.startswith(SLOW_STORES))
 
 
 def _drives_a_browser(item: pytest.Item) -> bool:

@@ -100,7 +100,9 @@ def ask(
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
     if plan:
         if question is None or selected_text or history or schema or entity or context:
-            raise typer.BadParameter("--plan takes a QUESTION and --page-url, and nothing else about it.")
+            raise typer.BadParameter(
+                "--plan takes a QUESTION, and neither a text, a history, a schema, an entity nor a context."
+            )
         _go_through(service, service.plan(query=question, page_url=page_url), as_json)
         return
     earlier = conversation_from(history) if history else None
