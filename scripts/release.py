@@ -125,9 +125,7 @@ def _write_bill(stage: Path, out: Path) -> None:
     bill = out / f"chapterverse-{version()}.cdx.json"
     lock = environment.REQUIREMENTS / "server.txt"
     about = ("--pyproject", stage / "pyproject.toml", "--mc-type", "library", "--output-reproducible", "--of", "JSON")
-    # No index is named in it, as users have their own.
-    index = ("--index-url", "https://pypi.org/simple")
-    _run(tools.programs("release") / "cyclonedx-py", "requirements", *about, *index, "-o", bill, lock)
+    _run(tools.programs("release") / "cyclonedx-py", "requirements", *about, "-o", bill, lock)
 
 
 def _run(*command: str | Path, cwd: Path = ROOT) -> None:

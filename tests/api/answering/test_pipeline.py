@@ -47,13 +47,6 @@ class ScriptedGenerator:
             raise ProviderError("The model broke off.", retryable=True)
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("index")
-    quill.publish(root)
-    return root
-
-
 @pytest.fixture
 def service(index: Path) -> Service:
     return quill.service(Settings(store=f"edge:{index}"))

@@ -37,13 +37,6 @@ ALSO = "Running `quill cache clean` deletes everything that the cache holds."
 UNSAID = "Every penguin inherits seven golden bicycles from the ministry."
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("index")
-    quill.publish(root)
-    return root
-
-
 @pytest.fixture
 def server() -> Iterator[OpenAIServer]:
     with OpenAIServer() as running:

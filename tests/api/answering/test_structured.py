@@ -37,13 +37,6 @@ TASKS: dict[str, Any] = {
 SIMPLE = ResponseSchema("simple", {"type": "object", "properties": {"name": {"type": "string"}}})
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("index")
-    quill.publish(root)
-    return root
-
-
 @pytest.fixture
 def provider() -> Iterator[OpenAIServer]:
     with OpenAIServer() as server:

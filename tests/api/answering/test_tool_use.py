@@ -54,13 +54,6 @@ class Shop(LoopbackServer):
         return urlsplit(self.url).netloc
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("index")
-    quill.publish(root)
-    return root
-
-
 @pytest.fixture
 def shop() -> Iterator[Shop]:
     with Shop() as running:

@@ -31,13 +31,6 @@ QUESTION = "How do I clear the cache?"
 TRUE = "`quill cache clean` removes every entry"
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("index")
-    quill.publish(root)
-    return root
-
-
 @pytest.fixture
 def provider() -> Iterator[OpenAIServer]:
     with OpenAIServer() as server:

@@ -32,13 +32,6 @@ PATH = "/v1/chat/completions"
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("index")
-    quill.publish(root)
-    return root
-
-
-@pytest.fixture(scope="module")
 def address(index: Path) -> Iterator[str]:
     settings = Settings(store=f"edge:{index}", records=f"sqlite:{index}/records.db")
     with serving(create_app(ServiceSession.open(settings))) as address:
