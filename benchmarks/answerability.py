@@ -2,10 +2,11 @@
 
     python benchmarks/answerability.py DATA --indexes FOLDER [--write]
 
-DATA and FOLDER are those of `understanding.py`. Every question of readers is asked on its own site and on the others of
-the same half: there it is one that the docs don't answer, as are the questions of the kinds not_in_docs and off_topic.
-The weights are fitted to httpx, hugo and vitepress by logistic regression with a ridge of 1 on standardized features,
-both kinds weighing alike, and measured on flask, pydantic and starlight. `--write` stores them.
+DATA and FOLDER are those of `quoting.py`. Every question is asked on its own site and on the next two of the same half:
+there it is one that the docs don't answer, as are the questions of the kinds not_in_docs and off_topic. Neighbors are
+about different things. The weights are fitted to twelve sites by logistic regression with a ridge of 1 on standardized
+features, both kinds weighing alike. They are measured on each of the twelve by the weights of the others, and on flask,
+pydantic and starlight. `--write` stores them.
 """
 
 from __future__ import annotations
@@ -14,24 +15,30 @@ import argparse
 import json
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import understanding
-from understanding import FOREIGN, REPORTED, TUNED, Site
+from quoting import QUESTIONS, TRAINED
+from understanding import FOREIGN, REPORTED, Site, read_rows
 
 from chapterverse_api import retrieval
 from chapterverse_api.retrieval.answerability import AnswerFeatures, answer_features
 from chapterverse_api.retrieval.search import retrieve
 
 MODEL = Path(retrieval.__file__).with_name("answerability.json")
-#: From these probabilities on a question is answered, and answered with a reservation. The lower one was chosen on the
-#: first half and six sites more (`questions/`), whose readers don't know the docs' words: .12 refuses 4 % of their 506
-#: questions, .22 refused 10 %.
-YES, PERHAPS = 0.4, 0.12
-_STEPS, _RATE, _RIDGE = 4000, 0.5, 1.0
+#: Sites that the weights are fitted to, in an order in which neighbors are about different things.
+FITTED = (
+    "fastify", "httpx", "hugo", "hatch", "pino", "vitepress",
+    "uv", "mercurius", "docusaurus", "black", "undici", "copier",
+)  # fmt: skip
+#: Sites on which the questions of one are asked besides.
+OTHERS = 2
+#: From these probabilities on a question is answered, and answered with a reservation. They were chosen on the twelve
+#: sites, on conversations of people (`understanding.py --only follow_ups`) and on what our own site does not answer.
+YES, PERHAPS = 0.45, 0.18
+_STEPS, _RATE, _RIDGE = 1200, 0.5, 1.0
 
 Example = tuple[AnswerFeatures, bool]
 
@@ -42,32 +49,51 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path, required=True)
     parser.add_argument("--write", action="store_true", help="store the weights")
     options = parser.parse_args()
-    examples = {half: list(_examples(half, options.data, options.indexes)) for half in (TUNED, REPORTED)}
-    model = fit(examples[TUNED])
-    for half, title in ((TUNED, "fitted to"), (REPORTED, "not fitted to")):
-        own = sorted(_probability(model, f) for f, answered in examples[half] if answered)
-        foreign = sorted(_probability(model, f) for f, answered in examples[half] if not answered)
-        print(
-            f"{title} {', '.join(half)}: {len(own)} answered by the docs, {len(foreign)} not;"
-            f" AUC {_auc(own, foreign):.3f}"
-        )
-        for name, least in (("answered", YES), ("answered or perhaps", PERHAPS)):
-            print(f"  {name:20} {_share(own, least):.3f} of these, {_share(foreign, least):.3f} of those")
+    fitted = _examples(FITTED, options.data, options.indexes)
+    reported = _examples(REPORTED, options.data, options.indexes)
+    by_others = []
+    for name in FITTED:
+        others = fit(e for other in FITTED if other != name for e in fitted[other])
+        by_others += [(_probability(others, features), answered) for features, answered in fitted[name]]
+    model = fit(e for of_site in fitted.values() for e in of_site)
+    measured = [
+        (_probability(model, features), answered) for of_site in reported.values() for features, answered in of_site
+    ]
+    _print("each by the weights of the others", FITTED, by_others)
+    _print("not fitted to", REPORTED, measured)
     print(json.dumps(model, indent=1))
     if options.write:
         MODEL.write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")
 
 
-def _examples(half: Sequence[str], data: Path, indexes: Path) -> Iterator[Example]:
-    rows = {name: understanding.read_rows(data / "questions" / "readers" / f"{name}.jsonl") for name in half}
-    sites = {name: Site.open(indexes, name) for name in half}
-    for on, of in product(half, half):
-        for row in rows[of]:
-            if row["kind"] == "follow_up" or (on != of and row["kind"] in FOREIGN):
-                continue
-            features = _features(sites[on], row)
-            if features:
-                yield features, on == of and row["kind"] not in FOREIGN
+def _print(title: str, sites: Sequence[str], probabilities: Iterable[tuple[float, bool]]) -> None:
+    values = sorted(probabilities)
+    own, foreign = ([p for p, answered in values if answered is kind] for kind in (True, False))
+    print(
+        f"{title} {', '.join(sites)}: {len(own)} answered by the docs, {len(foreign)} not; AUC {_auc(own, foreign):.3f}"
+    )
+    for name, least in (("answered", YES), ("answered or perhaps", PERHAPS)):
+        print(f"  {name:20} {_share(own, least):.3f} of these, {_share(foreign, least):.3f} of those")
+
+
+def _examples(names: Sequence[str], data: Path, indexes: Path) -> dict[str, list[Example]]:
+    """Return the examples that the questions of each site make."""
+    sites = {name: Site.open(indexes, name) for name in names}
+    return {
+        name: list(_of_site(name, [names[(at + n) % len(names)] for n in range(OTHERS + 1)], sites, data))
+        for at, name in enumerate(names)
+    }
+
+
+def _of_site(name: str, asked_on: Sequence[str], sites: Mapping[str, Site], data: Path) -> Iterator[Example]:
+    rows = read_rows((QUESTIONS if name in TRAINED else data / "questions" / "readers") / f"{name}.jsonl")
+    for on, row in product(asked_on, rows):
+        own = on == name
+        if row["history"] or (row["kind"] in FOREIGN and not own):
+            continue
+        features = _features(sites[on], row)
+        if features:
+            yield features, own and row["kind"] not in FOREIGN
 
 
 def _features(site: Site, row: Any) -> AnswerFeatures | None:
@@ -76,8 +102,9 @@ def _features(site: Site, row: Any) -> AnswerFeatures | None:
     return answer_features(found.candidates, found.question, found.calibration, snapshot.head.chunks)
 
 
-def fit(examples: Sequence[Example]) -> dict[str, float]:
+def fit(given: Iterable[Example]) -> dict[str, float]:
     """Return the weight of each feature, the bias and the thresholds."""
+    examples = list(given)
     columns = list(zip(*(f for f, _ in examples), strict=True))
     means = [statistics.fmean(c) for c in columns]
     scales = [statistics.pstdev(c) or 1.0 for c in columns]

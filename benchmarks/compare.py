@@ -27,6 +27,7 @@ beside one. `--save FILE` keeps what the last state did; for that, one state is 
 from __future__ import annotations
 
 import argparse
+import base64
 import gzip
 import hashlib
 import http.client
@@ -37,6 +38,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -69,6 +71,8 @@ _NEW = frozenset(
 _DRAWN = re.compile(
     r"(?<=127\.0\.0\.1:)\d+|(?<=cv-source-)[0-9a-f]{16}|(?<=cv-sources-)[0-9a-f]{16}|(?<=chatcmpl-)[0-9a-f]{32}"
 )
+#: The state of a plan: packed JSON with an expiry, the id of a key, and a tag.
+_PLAN_STATE = re.compile(r"(eJ[\w-]+=*)\.[0-9a-f]{16}\.[0-9a-f]+")
 _ABSENT = "(nothing)"
 #: Suggestions end where they take over 0.1 s, so on a busy machine one list may be the beginning of the other: that is
 #: no difference, unless so many of them are gone.
@@ -295,6 +299,9 @@ def _stable(value: Any, folder: str) -> Any:
         return {k: f"<{type(v).__name__}>" if k in _NEW else _stable(v, folder) for k, v in value.items()}
     if isinstance(value, list):
         return [_stable(v, folder) for v in value]
+    if isinstance(value, str) and (state := _PLAN_STATE.fullmatch(value)):
+        plan = json.loads(zlib.decompress(base64.urlsafe_b64decode(state[1])))
+        return _stable({**plan, "expiry": 0}, folder)
     return _DRAWN.sub("", value.replace(folder, "")) if isinstance(value, str) else value
 
 

@@ -57,6 +57,9 @@ SOURCES = {
     "black": "sdist black 26.5.1, docs",
     "fastify": "npm fastify 5.12.8, docs",
     "undici": "npm undici 7.30.2, docs",
+    "pino": "npm pino 10.4.0, docs and README.md",
+    "mercurius": "npm mercurius 16.10.1, docs and README.md",
+    "copier": "sdist copier 9.19.1, docs and README.md",
 }
 TRAINED = tuple(SOURCES)
 #: Letters of a part that may be a piece of the key.

@@ -49,7 +49,7 @@ MOST_UNPACKED, MOST_PACKED = 60, 20
 OPTION_UNPACKED, OPTION_PACKED = 25, 10
 
 #: Parts of wheels that nothing reads at run time.
-UNUSED = ("bin", "*.pyi", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD")
+UNUSED = ("bin", "*.pyi", "mypy.py", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD")
 #: Parts that the service never imports (tests/infra/test_package.py).
 BUILD_SIDE = (
     "cli", "commands", "enrichment", "evaluation", "indexing", "ledger", "readers", "site",
@@ -159,6 +159,9 @@ def _install(folder: Path, machine: str, extra: Sequence[str]) -> None:
     )
     for pattern in UNUSED:
         _drop(folder, pattern)
+    for metadata in folder.glob("*.dist-info/METADATA"):
+        # Behind the fields stands the package's README.
+        metadata.write_bytes(metadata.read_bytes().partition(b"\n\n")[0] + b"\n")
     for library in folder.rglob("*.so*"):
         elf.strip(library)
 

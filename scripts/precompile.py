@@ -1,8 +1,8 @@
 """Records what a cold start would compile:  precompile.py FOLDER FILE
 
-Imports every module of both packages in FOLDER and writes to FILE the regular expressions and dataclass methods that
-this compiles, for `chapterverse_api.precompiled`. Runs in the Python that will read them, in its own process; the same
-sources give the same bytes.
+Imports every module of both packages in FOLDER, has those compile that do so at the first question, and writes to FILE
+the regular expressions and dataclass methods, for `chapterverse_api.precompiled`. Runs in the Python that will read
+them, in its own process; the same sources give the same bytes.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ def main(folder: str, file: str) -> None:
 
     precompiled.replace(compiled, executed)
     import_all("chapterverse_api", "chapterverse")
+    from chapterverse_api.retrieval import frames
+
+    frames.compile_patterns()
     known = [dict(sorted(entries.items(), key=repr)) for entries in (patterns, sources)]
     Path(file).write_bytes(marshal.dumps((precompiled.MAGIC, *known), VERSION))
 

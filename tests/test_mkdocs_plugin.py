@@ -31,6 +31,7 @@ from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
 from chapterverse.widget import names, titles
+from fakes.environment import replaced_environment
 
 STORE = ".cache/plugin/chapterverse"
 CANARY = "canary-4f1e9c"
@@ -71,7 +72,7 @@ class Site:
     def build(self, *arguments: str, code: int = 0, **environment: Any) -> str:
         """Build with MkDocs in this process and return the log; its exceptions fail the test."""
         said, left = io.StringIO(), 0
-        with chdir(self.root), environed(environment), redirect_stdout(said), redirect_stderr(said):
+        with chdir(self.root), replaced_environment(clean(environment)), redirect_stdout(said), redirect_stderr(said):
             try:
                 cli(["build", *arguments])
             except SystemExit as end:
@@ -122,18 +123,6 @@ def clean(more: Mapping[str, str] = {}) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("CHAPTERVERSE_", "MIKE_", "COHERE_"))}
     # The theme's advice about its own future is no warning of ours.
     return {**kept, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true", **more}
-
-
-@contextmanager
-def environed(more: Mapping[str, str]) -> Iterator[None]:
-    before, now = dict(os.environ), clean(more)
-    os.environ.clear()
-    os.environ.update(now)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 @pytest.fixture

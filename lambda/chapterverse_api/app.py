@@ -86,7 +86,7 @@ def create_app(
         # `include_router` would create each route again.
         app.router.routes.extend(routes.router.routes)
     if settings.mcp:
-        # Whoever does without it doesn't load it.
+        # Loaded only where it is used.
         from chapterverse_api.http.routes import mcp
 
         app.router.routes.extend(mcp.router.routes)

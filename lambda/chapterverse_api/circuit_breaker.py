@@ -1,7 +1,7 @@
 """Circuit breaker: skips a failing provider so that readers don't wait for it.
 
-The circuit breaker of M. Nygard, "Release It!" (2007): after a few failures in a row nothing is asked of the part any
-more; when some time has passed one question may try it, and decides for the others.
+The circuit breaker of M. Nygard, "Release It!" (2007). After a few failures in a row it rejects every call of the part.
+After a pause it admits one call, whose outcome decides for the others.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ REST_SECONDS = 30.0
 
 
 class CircuitOpen(ProviderError):
-    """The part failed too often a moment ago to be asked now."""
+    """The part failed several times in a row, so it is not called."""
 
     unbilled = True
 
 
 class CircuitBreaker:
-    """Whether one part may be asked. Safe to use from several threads.
+    """Decides whether one part may be called. Safe to use from several threads.
 
     Args:
         failures: the errors that are failures of the part.
@@ -55,7 +55,7 @@ class CircuitBreaker:
 
     @property
     def open(self) -> bool:
-        """Whether the part has failed too often to be asked."""
+        """Whether the part has failed too often to be called."""
         return self._failures >= FAILURES
 
     @property

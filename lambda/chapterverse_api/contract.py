@@ -47,7 +47,7 @@ def _check_entity(value: object) -> object:
     return value
 
 
-# Our validator comes last: it runs first anyway, and before the constraints it would hide them from OpenAPI.
+# Our validator is last, because before the constraints it would hide them from OpenAPI. It runs first anyway.
 Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), BeforeValidator(_check_text)]
 SchemaName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
@@ -223,13 +223,13 @@ class SourceChunk(ResponseModel):
 
 
 class Segment(ResponseModel):
-    """A stretch of the answer with the ids of the sources that carry it. Joined, the texts are the response.
+    """A part of the answer with the ids of the sources that support it. The joined texts are the response.
 
     Attributes:
-        kind: `quote` is one passage of one source, `framing` our own words such as a breadcrumb, `prose` a model's.
-        check: `confirmed` has citations that hold, `unconfirmed` claims something that no source carries, `none`
+        kind: `quote` is a passage of one source, `framing` our own words such as a breadcrumb, `prose` a model's words.
+        check: `confirmed` has citations that hold, `unconfirmed` claims something that no source supports, `none`
             claims nothing.
-        mark: the exact part of the text that answers, where it is known.
+        mark: the exact part of the text that answers, if it is known.
     """
 
     text: str
@@ -246,12 +246,12 @@ class Nearest(ResponseModel):
 
 
 class SearchedAs(ResponseModel):
-    """What was searched for, where that is not just the question.
+    """The query of the search, if it differs from the question.
 
     Attributes:
-        query: the question with its typing mistakes corrected, or the earlier question that this one follows up on (the
-            whole question where a model wrote it in full).
-        original: as the reader asked.
+        query: the question with its typing mistakes corrected, or the earlier question that this one follows up on, or
+            the whole question if a model wrote it in full.
+        original: the question of the reader.
     """
 
     query: str
@@ -327,7 +327,7 @@ class RetrievedChunk(ResponseModel):
     """A chunk with its calibrated score and the parts that it was made from.
 
     Attributes:
-        structured_data: what the page states by JSON-LD: products, services, FAQs, instructions, its breadcrumb.
+        structured_data: the JSON-LD of the page: products, services, FAQs, instructions, its breadcrumb.
     """
 
     chunk_id: str
@@ -362,13 +362,13 @@ class RetrievalStats(ResponseModel):
 
 
 class RetrievalResponse(ResponseModel):
-    """What a search found, and its way.
+    """The results of a search, and how they were found.
 
     Attributes:
         query_id: this question's id in the log.
         processed_at: when the state was reached, ISO 8601, UTC.
-        model: the model that embedded the question; null where words alone were searched.
-        attempts: how often it was tried to embed the question: 1 where nothing failed.
+        model: the model that embedded the question; null if the search used words alone.
+        attempts: number of tries to embed the question; 1 if none failed.
     """
 
     query_id: str
@@ -402,14 +402,14 @@ class Meta(ResponseModel):
 
 
 class Delta(Segment):
-    """A whole segment of the answer, checked before it is sent. What was sent stays: the response holds the same."""
+    """A whole segment of the answer, checked before it is sent. The response contains the same segments."""
 
 
 class ToolUse(ResponseModel):
     """A call of one of the site's tools.
 
     Attributes:
-        id: that of the source that holds the result; that of none where it failed.
+        id: of the source with the result. A failed call has no source.
     """
 
     id: str

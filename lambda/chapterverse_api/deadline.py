@@ -10,19 +10,19 @@ from threading import Event, Lock
 
 from chapterverse.errors import ProviderError
 
-#: Seconds for the models of a whole answer. With one more for what is ours, a turn takes 25: API Gateway gives up
-#: after 29, and most readers before.
+#: Seconds for the models of a whole answer. With one more for our own code, a turn takes 25: API Gateway ends a request
+#: after 29, and most readers leave before.
 TOTAL_SECONDS = 24.0
-#: Seconds of a function's time that its models leave: one for what is ours, one for the runtime to end the answer.
+#: Seconds of a function's time beside its models': one for our own code, one for the runtime to end the answer.
 FUNCTION_SECONDS = 2.0
 
 
 class ClientDisconnected(Exception):
-    """The reader is gone; nobody is left to be told that something failed."""
+    """The reader has left, so no error is sent."""
 
 
 class Deadline:
-    """The end of one turn. Waits of a turn ask it how long they may take, and tell it how they can be ended."""
+    """The end of one turn. Each wait asks it how long it may take, and registers how to end it early."""
 
     def __init__(self, seconds: float = TOTAL_SECONDS) -> None:
         self._end = time.monotonic() + seconds
@@ -53,7 +53,7 @@ class Deadline:
         return step
 
     def cut(self) -> None:
-        """End what is waited for now, from whichever thread: nobody is left to read it."""
+        """End every wait of the turn, because the reader has left. Safe to call from any thread."""
         with self._lock:
             self._cut.set()
             closers = list(self._closers)
@@ -75,7 +75,7 @@ class Deadline:
                 self._closers.remove(close)
 
     def check(self) -> None:
-        """Raise `ClientDisconnected` if the turn was cut: what comes next may cost money."""
+        """Raise `ClientDisconnected` if the reader has left, before a step that may cost money."""
         if self.is_cut:
             raise ClientDisconnected
 

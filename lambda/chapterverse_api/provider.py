@@ -1,8 +1,8 @@
 """Opens the service at the first question, and again when its secrets change.
 
-Secrets that `CHAPTERVERSE_SECRETS_ARN` names are asked for at the first question, never before. Ten minutes later, or
-a minute later where a key is refused, they are asked for again, in the background while the old service answers; where
-they changed, a service that was opened with the new ones takes its place.
+The secrets that `CHAPTERVERSE_SECRETS_ARN` names are fetched at the first question, never before. Ten minutes later, or
+a minute later if a key is refused, they are fetched again, in the background while the old service answers. If they
+have changed, a service that is opened with the new ones takes its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chapterverse_api.observability import log
 if TYPE_CHECKING:
     from chapterverse_api.service import Service as OwnService
 
-#: Seconds after which secrets are asked for again; after a key was refused; and after they could not be had.
+#: Seconds until secrets are fetched again: as a rule, after a key was refused, and after fetching them failed.
 LIFETIME, REFUSED, FAILED = 600.0, 60.0, 10.0
 
 

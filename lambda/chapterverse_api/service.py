@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from chapterverse.errors import ChapterVerseError
-from chapterverse.filters import all_of, readdressed, version_of
+from chapterverse.filters import Asked, all_of, readdressed, version_of
 from chapterverse.model import Chunk, Head
 from chapterverse.settings import Settings
+from chapterverse.store import Snapshot
 from chapterverse_api import rejections
-from chapterverse_api.answering.models import TurnModels, max_search_cost, max_turn_cost
+from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answering.turn_cost import max_search_cost, max_turn_cost
 from chapterverse_api.contract import (
     ChatQuery,
     ChunkImage,
@@ -37,7 +39,7 @@ from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress, search_progress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.scope import global_scope, without_types
-from chapterverse_api.retrieval.search import rerank, retrieve
+from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 from chapterverse_api.validation import checked
 
 if TYPE_CHECKING:
@@ -117,23 +119,12 @@ class Service:
             return self._retrieved(request, progress)
 
     def _retrieved(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
-        resources, index = self.resources, self.resources.index
+        index = self.resources.index
         snapshot = index.snapshot(version_of(request.filters))
         disabled = without_types(index.disabled_types, snapshot)
         filters = all_of(request.filters, *disabled, *global_scope(request.filters, snapshot))
         where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
-        with resources.budget.setting_aside(max_search_cost(request.query or "", resources.models.prices)) as budget:
-            models = TurnModels.of(resources.models, budget)
-            retrieval = retrieve(
-                snapshot,
-                models.embedder,
-                request.query,
-                vector=request.embedding,
-                filters=where,
-                progress=progress,
-            )
-            if models.reranker and request.query:
-                retrieval = rerank(retrieval, request.query, models.reranker)
+        retrieval = self._search(request, where, snapshot, progress)
         for part, error in retrieval.failures.items():
             rejections.report(error, part=part, query_id=progress.id)
         # Without words the score is the cosine.
@@ -168,6 +159,18 @@ class Service:
             ),
             ranking_algorithm=retrieval.algorithm,
         )
+
+    def _search(
+        self, request: RetrievalRequest, where: Asked | None, snapshot: Snapshot, progress: QueryProgress
+    ) -> Retrieval:
+        """Search and rerank within the day's budget."""
+        resources, question = self.resources, request.query
+        with resources.budget.setting_aside(max_search_cost(question or "", resources.models.prices)) as budget:
+            models = TurnModels.of(resources.models, budget)
+            retrieval = retrieve(
+                snapshot, models.embedder, question, vector=request.embedding, filters=where, progress=progress
+            )
+            return rerank(retrieval, question, models.reranker) if models.reranker and question else retrieval
 
     def rate(self, rating: Feedback) -> None:
         """Log a reader's rating, and store it if turns are stored; see `feedback.take`."""

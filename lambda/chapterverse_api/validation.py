@@ -58,7 +58,7 @@ def rejection(
 
     Args:
         names: of fields that a message may hold.
-        whole: what a problem without a field is one of.
+        whole: name of the part that a problem without a field is in.
     """
     problem = problems[0]
     # FastAPI puts the value's origin first: body, path or query.

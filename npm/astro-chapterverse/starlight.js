@@ -1,4 +1,4 @@
-// The plugin for Starlight: the integration for Astro, and on each page the file that it was written in.
+// The plugin for Starlight: the integration for Astro, its colors, and on each page the file that it was written in.
 
 import chapterverse from './index.js';
 
@@ -6,9 +6,11 @@ export default function starlightChapterverse(options = {}) {
   return {
     name: 'astro-chapterverse',
     hooks: {
-      'config:setup': ({addIntegration, addRouteMiddleware}) => {
+      'config:setup': ({addIntegration, addRouteMiddleware, config, updateConfig}) => {
         if (options.enabled === false) return;
         addIntegration(chapterverse(options));
+        // First, so that the site's own style sheets win.
+        updateConfig({customCss: ['astro-chapterverse/starlight.css', ...(config.customCss ?? [])]});
         addRouteMiddleware({entrypoint: 'astro-chapterverse/source'});
       },
     },

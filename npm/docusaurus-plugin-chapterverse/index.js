@@ -77,13 +77,13 @@ function sourcesOf(content) {
 }
 
 /**
- * Returns the versions of the docs and where they are, if there are several. The latest has every page that is in no
+ * Returns the versions of the docs and where they are, if they have any. The latest has every page that is in no
  * other, so it is at the site's own address.
  */
 function versionsOf(content) {
   const instances = Object.values(content['docusaurus-plugin-content-docs'] ?? {});
   return instances.flatMap(({loadedVersions = []}) => {
-    if (loadedVersions.length < 2) return [];
+    if (loadedVersions.length < 2 && loadedVersions[0]?.versionName === 'current') return [];
     return loadedVersions.map(({versionName, path, isLast}) => [versionName, isLast ? '' : path]);
   });
 }

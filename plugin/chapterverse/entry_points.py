@@ -21,7 +21,7 @@ from chapterverse.settings import Settings
 
 _STARTUP_SECONDS = 10.0
 _BACKLOG = 128
-#: Addresses that stand for all of a machine's, and the one for its own browser.
+#: Addresses that mean every address of a machine, and the one that its own browser uses.
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 
 

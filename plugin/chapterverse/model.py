@@ -70,7 +70,7 @@ class Block:
         tail: last line of every piece: a fence's last line.
         parts: inner blocks of a container (admonition, tab, list item, definition …) in order; empty for a leaf. A
             container that doesn't fit is cut between its parts, with `head` before each piece.
-        caption: of a table; "" without one. It also stands before the table as a paragraph.
+        caption: of a table; "" without one. It is also a paragraph before the table.
     """
 
     kind: BlockKind
@@ -216,7 +216,7 @@ class Chunk:
         captions: of its tables: the first line of a table as the text has it, and the caption.
         structured_data: the page's JSON-LD, the same in each of its chunks.
         expansion: questions and keywords of a model, one a line, by which a search finds it (see `enrichment`). They
-            are in its vectors, and nobody is shown them.
+            are in its vectors and are never shown.
     """
 
     chunk_id: str

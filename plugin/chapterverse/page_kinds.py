@@ -1,8 +1,8 @@
 """Which kind of page a page is, by what generators write: the rules for every way into the index, in one place.
 
-A page that only lists others, or that nobody reads (tag listings, archives, search pages, 404s), is not worth an
-answer, and would rank first for short questions. The words of an address alone prove nothing: a page about tags may be
-at `/tags/` too. So an address counts together with the look of a listing: its text is links, or its headings are.
+A page that only lists others, or has no content of its own (tag listings, archives, search pages, 404s), answers no
+question, and would rank first for short ones. The words of an address alone prove nothing: a page about tags may be at
+`/tags/` too. So an address counts together with the look of a listing: its text is links, or its headings are.
 
 The module loads no reader, since a build that changes nothing asks it about every page.
 """
@@ -178,7 +178,7 @@ def content_type(page: PageFacts, stated: object = None, listing: str | None = N
 
 
 def known_content_type(stated: object) -> str:
-    """Return a stated content type as `CONTENT_TYPES` has it, "" where it is none of them."""
+    """Return a stated content type as `CONTENT_TYPES` has it, "" for any other."""
     name = stated.strip().lower() if isinstance(stated, str) else ""
     return name if name in CONTENT_TYPES else ""
 

@@ -59,11 +59,11 @@ class KeptThreads(Protocol):
         """Remove older rows of all threads; return the number of removed turns, summaries and ratings."""
         ...
 
-    def matched(self) -> frozenset[str]:
+    def matched_entries(self) -> frozenset[str]:
         """Return the ids of the FAQ entries that answered in the last 30 days; see `knowledge.questions.entry_id`."""
         ...
 
-    def rated(self, limit: int) -> Sequence[KeptRating]:
+    def ratings(self, limit: int) -> Sequence[KeptRating]:
         """Return readers' ratings, newest first."""
         ...
 
@@ -126,10 +126,11 @@ class Session(Protocol):
         """Answer a question as `answer` does, and return how.
 
         `query_id`, `question`, `state`, `states` with the seconds until each, `attempts`, `created_at`, `processed_at`,
-        `model` and `generator`; in `faq` the entry that answered, None where none did; in `retrieval`, None where
-        nothing was searched, `searched`, `algorithm`, `verdict`, `answerability`, `evidence`, `floor`, `failures`,
-        `timings`, `total` and the `candidates`, each with its `source` id or the stage that `omitted` it; `sentences`,
-        each with its `check`; and the `response`.
+        `model` and `generator`; in `faq` the entry that answered, else in `nearest_faq` the likeliest with the `least`
+        probability of an answer; the `memories` that informed a model; in `retrieval`, None where nothing was searched,
+        `searched`, its `subject`, `unknown_words`, `synonyms` by words, `algorithm`, `verdict`, `answerability`,
+        `evidence`, `floor`, `failures`, `timings`, `total` and the `candidates`, each with its `source` id or the stage
+        that `omitted` it; `sentences`, each with its `check`; and the `response`.
         """
         ...
 

@@ -56,7 +56,7 @@ class Settings:
     Attributes:
         store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
         ledger: `sqlite:PATH` or `postgresql://…`; empty means a separate file for each store.
-        schemas: folder of JSON Schemas that an answer's data may be asked in.
+        schemas: folder of JSON Schemas that the data of an answer may fit.
         persona: file with the chat's name, language and tone; empty looks for `persona.md`.
         knowledge: folder with the folders `persona`, `faq` and `memory`; empty looks for `knowledge` in the docs.
         base_url: address of the published site; citations are rewritten to it if it differs from the index's own.
@@ -70,7 +70,7 @@ class Settings:
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
         checker: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`: the second vote on citations.
-        enricher: `none`, `cohere:MODEL`, `openai:MODEL` or `bedrock:MODEL`, asked once a changed page.
+        enricher: `none`, `cohere:MODEL`, `openai:MODEL` or `bedrock:MODEL`, called once for each changed page.
         records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
@@ -93,7 +93,7 @@ class Settings:
         tools: file with the site's tools, YAML or JSON; empty offers models none.
         tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.
         enable_persona, enable_faq, enable_memory: whether these documents are indexed and used in answers.
-        enable_turn, enable_summary: whether earlier turns of a kept conversation, and its summary, are told to a model.
+        enable_turn, enable_summary: whether earlier turns of a kept conversation, and its summary, are in prompts.
         turn_top_k: most earlier turns, beside the latest, that an answer is made with; 1 to 20.
         faq_top_k: most FAQ entries that an answer is made with; 1 to 10.
         memory_top_k: most memories that an answer is made with; 1 to 20.
@@ -267,7 +267,7 @@ def _parsed(setting: Field[Any], raw: str) -> Any:
     if "most" not in setting.metadata:
         return raw
     digits = raw.strip()
-    # What is no number is out of range.
+    # A value that is not a number is out of range.
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
 
 

@@ -10,10 +10,10 @@ from chapterverse.embedding import open_embedder
 from chapterverse.errors import AnswerWithheld, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
-from chapterverse_api.answering.models import MeteredEmbedder, MeteredReranker, MeteredWriter, ModelCall
+from chapterverse_api.answering.metering import MeteredEmbedder, MeteredReranker, MeteredWriter, ModelCall
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS, CircuitBreaker, CircuitOpen
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage
+from chapterverse_api.generation import ModelRequest
 from fakes.clocks import Clock
 from fakes.openai_server import OpenAIServer
 
@@ -146,18 +146,18 @@ def test_a_reranker_behind_a_circuit() -> None:
 
 def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_counted() -> None:
     class Late:
-        def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
+        def write(self, request: ModelRequest) -> str:
             raise ProviderError("too late")
 
     circuit = CircuitBreaker("generator")
     writer = MeteredWriter(Late(), ModelCall(circuit))
     for _ in range(FAILURES):
         with pytest.raises(ProviderError, match="too late"):
-            writer.write("", (), tokens=1, deadline=Deadline())
+            writer.write(ModelRequest("", (), 1, Deadline()))
     assert not circuit.open
     fail(circuit)
     with pytest.raises(CircuitOpen):
-        writer.write("", (), tokens=1, deadline=Deadline())
+        writer.write(ModelRequest("", (), 1, Deadline()))
 
 
 def test_an_embedder_behind_a_circuit() -> None:

@@ -31,15 +31,34 @@ import chapterverse_api.handler, chapterverse_api.service
 import chapterverse.store.s3, chapterverse.store.qdrant, chapterverse.store.shard
 from chapterverse.model import Scope
 from chapterverse_api.conversation.follow_ups import back_reference
+from chapterverse_api.retrieval.frames import defined_in, frame_of, lower_kinds
 one, same, other = Scope("a", "b"), Scope("a", "b"), Scope("a", "c")
+question = [repr(frame_of("What is a leaf bundle?", ("en", "de"))), sorted(lower_kinds("What is new?", ("fr",)))]
+definitions = list(defined_in("A _leaf bundle_ is a directory.", "en"))
 print(json.dumps({
     "patterns": len(patterns),
     "methods": len(methods),
     "means": [
         [back_reference(text, ("en", "de")) for text in ("And on Windows?", "Where does Quill keep its files?")],
+        [question, definitions],
         [repr(one), one == same, hash(one) == hash(same), one == other, one < other],
     ],
 }))
+"""
+#: Answers a first question from a store, with a file at hand, and prints what it compiles all the same.
+ANSWER = """
+import json, re, sys
+from pathlib import Path
+from chapterverse_api import precompiled
+patterns, parse = [], re._parser.parse
+re._parser.parse = lambda text, *flags: patterns.append(str(text)) or parse(text, *flags)
+precompiled.use(Path(sys.argv[1]))
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.service import Service
+*_, response = Service.open(Settings(store=sys.argv[2], site="quill")).chat(ChatQuery(query=sys.argv[3]))
+assert response.status == "answered", response
+print(json.dumps(patterns))
 """
 #: At least as many are compiled where nothing was recorded.
 PATTERNS, METHODS = 150, 90
@@ -71,6 +90,15 @@ def test_a_start_compiles_nothing_of_what_was_recorded_and_means_the_same(record
     assert anew["methods"] > METHODS
     assert (taken["patterns"], taken["methods"]) == (0, 0)
     assert taken["means"] == anew["means"]
+
+
+@pytest.mark.slow
+def test_a_first_answer_compiles_next_to_nothing(recorded: Path, index: Path) -> None:
+    question = "How do I clear the cache?"
+    patterns = json.loads(run("-c", ANSWER, recorded, f"edge:{index}", question, seed="2"))
+    # Literals inside functions, which importing the modules compiles none of.
+    assert len(patterns) < 10
+    assert all(len(pattern) < 50 for pattern in patterns)
 
 
 def test_what_another_python_recorded_is_left(recorded: Path, tmp_path: Path) -> None:

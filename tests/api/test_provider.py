@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,11 +15,11 @@ from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.observability import log
 from chapterverse_api.provider import FAILED, LIFETIME, REFUSED, ServiceProvider
 from chapterverse_api.service import Service
 from fakes.clocks import Clock
 from fakes.cohere_server import KEY, CohereServer
+from fakes.recorded_log import recorded_log
 from fakes.s3_server import S3Server, shared
 from fakes.secrets import change, refusing, secret
 
@@ -45,13 +43,9 @@ def cohere() -> Iterator[CohereServer]:
 @pytest.fixture
 def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
     """The parsed lines of the log."""
-    logger = logging.getLogger("chapterverse")
-    before = (logger.handlers[:], logger.level, logger.propagate)
-    stream = io.StringIO()
-    log.write_to(stream)
-    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert CANARY not in stream.getvalue()
-    logger.handlers[:], logger.level, logger.propagate = before
+    with recorded_log() as stream:
+        yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+        assert CANARY not in stream.getvalue()
 
 
 def settings(folder: Path, arn: str, cohere: CohereServer | None = None) -> Settings:

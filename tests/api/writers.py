@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage
+from chapterverse_api.generation import ChatMessage, ModelRequest
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,8 @@ class Scribe:
         self.queue = deque(answers)
         self.asked: list[Asked] = []
 
-    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
-        self.asked.append(Asked(instructions, tuple(messages), tokens, deadline.left))
+    def write(self, request: ModelRequest) -> str:
+        self.asked.append(Asked(request.instructions, request.messages, request.max_tokens, request.deadline.left))
         answer = self.queue.popleft()
         if isinstance(answer, Exception):
             raise answer

@@ -93,9 +93,11 @@ def test_captured_sites_lack_the_widget_and_nothing_else(tmp_path: Path, generat
     site = tmp_path / "site"
     shutil.copytree(SITES / generator, site)
     pages = len(list(site.rglob("*.html")))
-    assert found(site, with_index=False).counts == {"no_widget": pages}
+    # One was captured without its first page, and one without the sources beside its pages.
+    lost = {"docusaurus": {"dead_link": 1}, "sphinx": {"dead_link": 2}}.get(generator, {})
+    assert found(site, with_index=False).counts == {"no_widget": pages, **lost}
     inject(site, widget_files("https://api.example.com"))
-    assert found(site, with_index=False).counts == {}
+    assert found(site, with_index=False).counts == lost
 
 
 def test_listings_are_named_and_are_no_fault(site: Path) -> None:
@@ -175,7 +177,7 @@ def test_redirects_and_pieces_need_no_widget(site: Path) -> None:
         ("brew/#:~:text=tea", False),
         ("#top", False),
         ("#/route", False),
-        ("other.pdf#page=2", False),
+        ("/other.pdf#page=2", False),
         ("https://else.example/#x", False),
         ("brew/#gren", True),
         ("/docs/brew/#gren", True),
@@ -472,11 +474,13 @@ def test_a_text_with_nul_bytes_is_read_and_named(site: Path) -> None:
     }
 
 
-def test_a_chat_that_names_no_api(unindexed: Path) -> None:
+# What the plugins write where the option is not set, and what `widget` once wrote.
+@pytest.mark.parametrize("unset", [json.dumps(None), json.dumps("")])
+def test_a_chat_that_names_no_api(unindexed: Path, unset: str) -> None:
     inject(unindexed, widget_files("https://api.example.com"))
     assert says(found(unindexed, with_index=False)) == {}
     (config,) = unindexed.rglob("config.js")
-    config.write_text(config.read_text().replace("https://api.example.com", ""))
+    config.write_text(config.read_text().replace('"https://api.example.com"', unset))
     path = config.relative_to(unindexed).as_posix()
     assert says(found(unindexed, with_index=False)) == {
         "no_endpoint": [f"{path} names no API, so the chat of 2 pages can't answer."]
@@ -498,6 +502,12 @@ def test_a_chat_that_names_no_api(unindexed: Path) -> None:
         ("mailto:a@tea.example", False),
         ("javascript:void(0)/", False),
         ("tea.pdf", False),
+        ("https://tea.example/docs/elsewhere/", False),
+        ('/docs/elsewhere/" target="_self', False),
+        ("gone.pdf", True),
+        ("/docs/gone/", True),
+        ("/docs/gone.pdf", True),
+        (f"{'gone' * 99}/", True),
         ("gone.html", True),
         ("gone/", True),
         ("gone/#green", True),
@@ -514,11 +524,103 @@ def test_links_to_pages(tmp_path: Path, href: str, dead: bool) -> None:
     write(site, "index.html", f'<p><a href="{href}">x</a></p>')
     write(site, "brew/index.html")
     write(site, "_modules/tea.html", '<p id="pour">Pour.</p>')
-    (site / "LICENSE").write_text("MIT")
+    for name in ("LICENSE", "tea.pdf"):
+        (site / name).write_text("MIT")
     inject(site, widget_files("/"))
     findings = found(site, with_index=False)
     assert set(findings.counts) == ({"dead_link"} if dead else set())
     assert all(href in f.says for f in findings.of("dead_link"))
+
+
+@pytest.mark.parametrize(
+    ("links", "dead"),
+    [
+        # A generator writes its own links so, and the site owns the host.
+        (("/docs/", "/docs/brew/", "/docs/gone/"), ["/docs/gone/"]),
+        # Another site is on the same host.
+        (("/docs/", "/else/", "/else/where/"), []),
+    ],
+)
+def test_a_path_from_the_root_of_a_host_that_others_may_share(
+    tmp_path: Path, links: tuple[str, ...], dead: list[str]
+) -> None:
+    site, anchors = tmp_path / "site", "".join(f'<a href="{link}">x</a>' for link in links)
+    for path in ("docs/index.html", "docs/brew/index.html"):
+        (site / path).parent.mkdir(parents=True)
+        head = f'<link rel="canonical" href="https://tea.example/{path.removesuffix("index.html")}">'
+        (site / path).write_text(
+            f"<!doctype html><html><head><title>T</title>{head}</head><body><nav>{anchors}</nav>"
+            "<main><h1>T</h1><p>x</p></main></body></html>"
+        )
+    (site / "index.html").write_text(
+        '<!doctype html><link rel="canonical" href="https://tea.example/"><h1>T</h1><p>x</p>'
+    )
+    inject(site, widget_files("/"))
+    assert [f.says.split(" links to ")[1].split(",")[0] for f in found(site, with_index=False).of("dead_link")] == dead
+
+
+def test_a_path_that_the_host_leads_elsewhere_is_there(unindexed: Path) -> None:
+    redirects = (
+        "# old\n/docs/gone/ /docs/brew/ 301\n/docs/v1/* /docs/:splat\n/docs/:year/tea /docs/brew/\n/* /404.html 404\n"
+    )
+    (unindexed / "_redirects").write_text(redirects)
+    targets = ("gone/", "gone", "v1/a/b", "2026/tea", "lost/", "2026/a/tea")
+    write(unindexed, "more.html", "".join(f'<a href="/docs/{target}">x</a>' for target in targets))
+    inject(unindexed, widget_files("/"))
+    dead = [f.says.rpartition(" ")[2] for f in found(unindexed, with_index=False).of("dead_link")]
+    assert dead == [f"{BASE}lost/.", f"{BASE}2026/a/tea."]
+
+
+@pytest.mark.parametrize(
+    ("src", "dead"),
+    [
+        ("pot.png", False),
+        ("/docs/pot.png?v=1", False),
+        ("pot%20of%20tea.png", False),
+        ("/elsewhere/pot.png", False),
+        ("https://cdn.example/pot.png", False),
+        ("data:image/png;base64,AAAA", False),
+        ("gone.png", True),
+        ("/docs/gone.png", True),
+    ],
+)
+@pytest.mark.parametrize("tag", ['<img src="{}">', '<video><source src="{}"></video>'])
+def test_images_and_other_media(tmp_path: Path, tag: str, src: str, dead: bool) -> None:
+    site = tmp_path / "site"
+    write(site, "index.html", tag.format(src))
+    for name in ("pot.png", "pot of tea.png"):
+        (site / name).write_bytes(b"PNG")
+    inject(site, widget_files("/"))
+    findings = found(site, with_index=False)
+    assert set(findings.counts) == ({"dead_image"} if dead else set())
+    assert all(src in f.says for f in findings.of("dead_image"))
+
+
+def test_links_outside_of_the_content_lead_to_pages_too(unindexed: Path) -> None:
+    for page in unindexed.rglob("*.html"):
+        footer = '<footer><a href="#menu">x</a><a href="/docs/gone/">x</a></footer></body>'
+        page.write_text(page.read_text().replace("</body>", footer))
+    assert says(found(unindexed, with_index=False)) == {
+        "dead_link": [f"brew/index.html and 1 more links to /docs/gone/, and the site has no page or file {BASE}gone/."]
+    }
+
+
+def test_references_that_sphinx_did_not_resolve(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    lost = (
+        '<span class="xref std std-ref">brew &amp; pour</span>'
+        '<code class="xref download docutils literal"><span class="pre">x.zip</span></code>'
+    )
+    term = '<a class="reference" href="#top-1"><span class="xref std std-term">Leaf</span></a>'
+    resolved = f'{term} <span class="std std-ref">x</span>'
+    write(site, "index.html", f"<p>{lost} {resolved} <code>&lt;span class=&quot;xref myst&quot;&gt;</code></p>")
+    inject(site, widget_files("/"))
+    assert says(found(site, with_index=False)) == {
+        "dead_link": [
+            "index.html refers to 'brew & pour', which Sphinx didn't find.",
+            "index.html refers to 'x.zip', which Sphinx didn't find.",
+        ]
+    }
 
 
 def test_a_dead_anchor_in_a_folder_that_is_not_indexed(site: Path) -> None:

@@ -13,6 +13,7 @@ from chapterverse.calibration.sampling import fit
 from chapterverse.model import Chunk, EmbedderCard, Head, Point
 from chapterverse.store import Snapshot
 from chapterverse.store.edge import EdgeStore
+from chapterverse.text import lexical
 from chapterverse.text.lexical import document_vector, query_vector, question_words
 from fakes.docs import SCOPE, point
 from growth import assert_linear
@@ -348,3 +349,26 @@ def test_a_measured_calibration_survives_json() -> None:
 def test_a_head_without_a_calibration_has_no_evidence() -> None:
     calibration = Calibration.from_json({})
     assert calibration.of(Features(1.0, 1.0, 2.0)) < calibration.floor
+
+
+def test_synonyms_are_those_that_the_index_holds(manual: Snapshot) -> None:
+    question, idf = read_question("where do I log in", ["en"], manual)
+    assert [word for (word,) in question.words] == [question_words_of("log")]
+    (synonym,) = question.synonyms
+    assert synonym.term == lexical.hashed("sign")
+    assert (synonym.places, synonym.most) == ((0,), question.weights[0])
+    assert synonym.term not in idf
+
+
+def test_a_question_in_another_language_has_no_synonyms(manual: Snapshot) -> None:
+    assert read_question("log in", ["de"], manual)[0].synonyms == ()
+
+
+def test_of_a_long_question_the_beginning_has_synonyms(manual: Snapshot) -> None:
+    short, long = (read_question("log in " * n, ["en"], manual)[0].synonyms for n in (32, 500))
+    assert len(short) == len(long) == 32
+
+
+def question_words_of(text: str) -> tuple[int, ...]:
+    (word,) = question_words(text, ["en"])
+    return word.terms

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import pytest
 from api import quill
 from chapterverse.calibration import Calibration
 from chapterverse.calibration.observations import WEIGHTS, CalibrationOutcome, best_weight, calibrate, check
-from chapterverse.cli import main
 from chapterverse.errors import IndexLocked, InputError, ProviderError
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.indexing.target import Target
@@ -23,6 +20,7 @@ from chapterverse.model import Head
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 from chapterverse_api.service import Service
+from cli.shell import run
 
 #: What readers say for what the pages say; to the embedder it means the same.
 SAME = {"wipe": "clearing", "delete": "removes", "hues": "colors", "publish": "deploy", "addons": "plugins"}
@@ -215,17 +213,6 @@ def questions(tmp_path: Path) -> Path:
     ]
     file.write_text("".join(json.dumps(document) + "\n" for document in documents))
     return file
-
-
-def run(*arguments: object, code: int = 0) -> tuple[str, str]:
-    out, err, left = io.StringIO(), io.StringIO(), 0
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            main([str(a) for a in arguments])
-        except SystemExit as end:
-            left = end.code if isinstance(end.code, int) else 0
-    assert left == code, err.getvalue()
-    return out.getvalue(), err.getvalue()
 
 
 def test_the_command_stores_what_it_prints(index: Settings, questions: Path) -> None:

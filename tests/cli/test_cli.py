@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import os
 import pty
@@ -11,11 +10,8 @@ import re
 import signal
 import socket
 import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,108 +19,7 @@ import httpx
 import pytest
 
 from chapterverse import __version__
-from chapterverse.cli import main
-
-BASE = "https://tea.example.com/docs/"
-PAGE = """<!doctype html><html lang="en"><head><title>{title}</title>
-<link rel="canonical" href="{url}"></head><body><nav>Menu</nav><main><article>
-<h1 id="top">{title}</h1>{body}</article></main></body></html>"""
-PAGES = {
-    "index.html": ("Home", "<p>Welcome to the teapot.</p>"),
-    "brew/index.html": (
-        "Brewing",
-        '<p>Hot water first.</p><h2 id="green-tea">Green tea</h2><p>Eighty degrees are enough for green tea.</p>',
-    ),
-    "clean/index.html": ("Cleaning", "<p>Vinegar dissolves lime.</p>"),
-}
-QUESTION = "How many degrees are enough for green tea?"
-
-
-@dataclass(frozen=True)
-class Said:
-    code: int
-    stdout: str
-    stderr: str
-
-
-@dataclass(frozen=True)
-class Shell:
-    """A folder with a built site in `site/`, where commands are run."""
-
-    root: Path
-
-    def write(self, path: str, title: str, body: str) -> None:
-        file = self.root / "site" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        html = PAGE.format(title=title, url=BASE + path.removesuffix("index.html"), body=body)
-        file.write_text(html, encoding="utf-8")
-
-    def run(self, *arguments: str, code: int = 0, environment: Mapping[str, str] = {}) -> Said:
-        """Run a command in this process to its end; its exceptions fail the test."""
-        out, err, left = io.StringIO(), io.StringIO(), 0
-        with chdir(self.root), environed(environment), redirect_stdout(out), redirect_stderr(err):
-            try:
-                main(arguments)
-            except SystemExit as end:
-                left = end.code if isinstance(end.code, int) else 0
-        assert left == code, err.getvalue()
-        return Said(left, out.getvalue(), err.getvalue())
-
-    def json(self, *arguments: str, **environment: str) -> Any:
-        """Return a command's whole output with --json."""
-        return json.loads(self.run(*arguments, "--json", environment=environment).stdout)
-
-    def refused(self, *arguments: str, code: int = 1, **environment: Any) -> str:
-        """Return the one sentence of a command that fails."""
-        said = self.run(*arguments, code=code, environment=environment)
-        assert said.stdout == ""
-        lines = said.stderr.strip().splitlines()
-        if code == 1:
-            assert len(lines) == 1, said.stderr
-        assert lines[-1].startswith("Error: ")
-        return lines[-1].removeprefix("Error: ")
-
-
-def command(*arguments: str) -> list[str]:
-    """Return the arguments that run a command in a separate process."""
-    return [sys.executable, "-c", "from chapterverse.cli import main; main()", *arguments]
-
-
-def clean(more: Mapping[str, str] = {}) -> dict[str, str]:
-    """Return this environment without settings of ours but those given."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("CHAPTERVERSE_", "COHERE_"))}
-    return {**kept, "PYTHONUNBUFFERED": "1", "COLUMNS": "80", **more}
-
-
-@contextmanager
-def environed(more: Mapping[str, str]) -> Iterator[None]:
-    before, now = dict(os.environ), clean(more)
-    os.environ.clear()
-    os.environ.update(now)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    """A site that was never indexed."""
-    shell = Shell(tmp_path)
-    for path, (title, body) in PAGES.items():
-        shell.write(path, title, body)
-    return shell
-
-
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    """A site that is indexed, for commands that only read."""
-    shell = Shell(tmp_path_factory.mktemp("indexed"))
-    for path, (title, body) in PAGES.items():
-        shell.write(path, title, body)
-    shell.run("index", "site")
-    return shell
+from cli.shell import BASE, PAGES, QUESTION, Shell, clean, command, get, typed
 
 
 def snapshot(root: Path) -> dict[Path, bytes | None]:
@@ -432,6 +327,9 @@ def test_status_against_a_folder_of_markdown(shell: Shell) -> None:
     faq = docs / "knowledge" / "faq"
     faq.mkdir(parents=True)
     (faq / "lime.md").write_text("# Lime\n\n## How do I get rid of lime?\n\nWith lemon.\n")
+    first = shell.json("status", "docs", "--source", "--base-url", BASE)
+    assert (first["generation"], {f["state"] for f in first["files"]}) == (0, {"Unindexed"})
+    assert [f["file_path"] for f in first["files"]] == ["brew.md", "clean.md", "knowledge/faq/lime.md", "pour.md"]
     shell.run("index", "docs", "--source", "--base-url", BASE)
     (docs / "brew.md").unlink()
     (docs / "clean.md").write_text("# Clean\n\nLemon dissolves lime.\n")
@@ -611,27 +509,6 @@ def test_a_terminal_gets_a_bar_and_a_page(indexed: Shell, tmp_path: Path) -> Non
     assert "Brewing › Green tea" in typed(indexed, "ask", QUESTION)
 
 
-def typed(shell: Shell, *arguments: str) -> str:
-    """Return a command's output on a terminal."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        command(*arguments), cwd=shell.root, env=clean({"TERM": "xterm"}), stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:
-            piece = b""
-        if not piece:
-            break
-        shown += piece
-    os.close(ours)
-    assert process.wait() == 0
-    return shown.decode()
-
-
 @contextmanager
 def served(shell: Shell, *arguments: str, stop: signal.Signals = signal.SIGINT, **variables: str) -> Iterator[str]:
     """Run `serve` on a free port, yield its address, and end it as a user does."""
@@ -656,16 +533,6 @@ def served(shell: Shell, *arguments: str, stop: signal.Signals = signal.SIGINT, 
         if process.poll() is None:
             process.kill()
             process.communicate()
-
-
-def get(url: str, **options: Any) -> httpx.Response:
-    """Ask a server that has just said where it listens."""
-    for _ in range(100):
-        try:
-            return httpx.get(url, timeout=60, **options)
-        except httpx.ConnectError:
-            time.sleep(0.05)
-    raise AssertionError(f"nothing answers at {url}")
 
 
 def test_a_site_is_served_with_its_chat_and_cites_itself(indexed: Shell) -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.external_entries import Entry, entries
+from chapterverse.indexing.external_sources import collect
+from chapterverse.net.fetch import MOST_BYTES
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
-from cli.test_cli import BASE, PAGES, Shell
+from cli.shell import BASE, Shell
 from fakes.loopback import Answer, Fault, Request
 from fakes.pdf import pdf
 from net.test_fetch import Site
@@ -46,14 +48,6 @@ class Elsewhere(Site):
 
     def asked(self, path: str) -> int:
         return sum(request.path == path for request in self.history)
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    shell = Shell(tmp_path)
-    for path, (title, body) in PAGES.items():
-        shell.write(path, title, body)
-    return shell
 
 
 @pytest.fixture
@@ -209,6 +203,18 @@ def test_a_sitemap_is_followed_to_its_depth(shell: Shell, elsewhere: Elsewhere) 
     assert others(shell) == {f"{urls[1]}#whistle"}
 
 
+def test_a_packed_sitemap_is_never_read_in_part(tmp_path: Path, elsewhere: Elsewhere) -> None:
+    page = elsewhere.put("/kettles", HTML % "It blows.")
+    packed = gzip.compress(f"<urlset><loc>{page}</loc>".encode() + b" " * MOST_BYTES + b"</urlset>")
+    bomb = elsewhere.put("/sitemap.xml.gz", packed, "application/gzip")
+    also = entries([bomb], tmp_path)
+    settings = Settings(store=f"edge:{tmp_path}/index", allow_private=elsewhere.place, also=also)
+    result = collect(settings, (), BASE, None)
+    (warning,) = result.warnings
+    assert warning.endswith("stays: it unpacks to more than 5,242,880 bytes.")
+    assert (result.sources, result.keep(page)) == ([], True)
+
+
 def test_a_file_is_cited_where_it_is_published(shell: Shell, elsewhere: Elsewhere) -> None:
     (shell.root / "extra.md").write_text("# Extra\n\nBags are worse.", "utf-8")
     (shell.root / "LICENSE").write_text("Drink at will.", "utf-8")
@@ -221,8 +227,9 @@ def test_a_file_is_cited_where_it_is_published(shell: Shell, elsewhere: Elsewher
     assert check(shell.root / "site", settings, environ={}).counts == before
     found = chunks(shell)
     assert found[f"{BASE}extra.md"]["source"] == found[f"{BASE}LICENSE"]["source"] == "import"
-    states = shell.json("status", "site")["files"]
-    assert {file["state"] for file in states if file["file_path"].endswith("html")} == {"Indexed"}
+    states = {file["file_path"]: file["state"] for file in shell.json("status", "site")["files"]}
+    assert {"extra.md", "LICENSE"} < states.keys()
+    assert set(states.values()) == {"Indexed"}
 
 
 def test_one_address_or_file_lasts_until_the_next_run(shell: Shell, elsewhere: Elsewhere) -> None:

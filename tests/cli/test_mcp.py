@@ -10,19 +10,10 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from cli.test_cli import BASE, PAGES, Shell, clean, command
+from cli.shell import BASE, Shell, clean, command
 from cli.test_serve import served
 
 CLAIM = "Eighty degrees are enough for green tea."
-
-
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    shell = Shell(tmp_path_factory.mktemp("indexed"))
-    for path, (title, body) in PAGES.items():
-        shell.write(path, title, body)
-    shell.run("index", "site")
-    return shell
 
 
 async def use(server: Any, mode: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from api import quill
-from cli.test_cli import Shell
+from cli.shell import Shell
 from cli.test_serve import served
 from conftest import ROOT
 from generators.project import install

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,22 +11,14 @@ from typing import Any
 import httpx
 import pytest
 
-from built.test_bad_input import publish
+from built.test_bad_input import chunks, publish
 from built.test_check import BASE, settings, write
 from chapterverse import __version__
 from chapterverse.indexing.plugin_options import Options
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.store import open_store
-from cli.test_cli import PAGES, Shell, clean, command
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    shell = Shell(tmp_path)
-    for path, (title, body) in PAGES.items():
-        shell.write(path, title, body)
-    return shell
+from cli.shell import PAGES, Shell, clean, command
 
 
 def configure(shell: Shell, **options: Any) -> tuple[str]:
@@ -150,6 +143,17 @@ def test_publish_writes_the_files_for_agents_unless_they_are_off(shell: Shell) -
     assert not (shell.root / "site/index.md").exists()
 
 
+def test_a_page_that_states_its_source_has_files_for_agents_too(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write(site, "index.html")
+    write(site, "brew/index.html", "<p>Hot water.</p>", '<meta name="chapterverse:source" content="docs/brew.mdx">')
+    publish(site)
+    assert "Hot water." in (site / "brew/index.md").read_text()
+    assert f"]({BASE}brew/index.md)" in (site / "llms.txt").read_text()
+    assert "text/markdown" in (site / "brew/index.html").read_text()
+    assert {chunk.source_file_path for chunk in chunks(site)} == {"index.html", "docs/brew.mdx"}
+
+
 def test_publish_indexes_what_is_listed_beyond_the_site(shell: Shell) -> None:
     (shell.root / "extra.md").write_text("# Extra\n\nBags are worse.", "utf-8")
     entry = {"file": "extra.md", "url": "https://tea.example.com/extra"}
@@ -187,3 +191,39 @@ def test_each_docs_version_of_a_build_is_an_index_of_its_own(tmp_path: Path) -> 
     assert "The index was not updated: --version-path '1.0' is not VERSION=FOLDER" in publish(
         site, "--version-path", "1.0"
     )
+
+
+def test_a_docs_version_that_was_deleted_is_named_with_the_command_that_removes_it(shell: Shell) -> None:
+    site = shell.root / "deleted"
+    for path in ("", "1.0/", "0.9/"):
+        write(site, f"{path}index.html", f"<p>Tea {path}.</p>")
+    at = settings(site)
+    publish(site, "--version-path", "2.0=", "--version-path", "1.0=1.0", "--version-path", "0.9=0.9")
+    shutil.rmtree(site / "0.9")
+    sentence = (
+        "The store holds the docs version '0.9', and the site has no page of it: if it is gone, run "
+        "`chapterverse unpublish --site tea --docs-version 0.9`."
+    )
+    assert f"Warning: {sentence}" in publish(site, "--version-path", "2.0=", "--version-path", "1.0=1.0")
+    seen = check(site, at, environ={})
+    assert {kind: [f.says for f in seen.of(kind)] for kind in seen.counts} == {"old_version": [sentence]}
+    named = ("--store", at.store, "--site", "tea", "--docs-version", "0.9")
+    assert "Removed the index of " in shell.run("unpublish", *named).stderr
+    assert check(site, at, environ={}).counts == {}
+    assert "The store holds nothing for that site and version" in shell.refused("unpublish", *named)
+
+
+@pytest.mark.slow
+def test_a_docs_version_gives_its_address_to_the_next(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write(site, "index.html", "<p>Tea.</p>")
+    publish(site)
+    write(site, "1.0/index.html", "<p>First tea.</p>")
+    said = publish(site, "--version-path", "2.0=", "--version-path", "1.0=1.0")
+    assert "Removed the docs version '', at whose address '2.0' is now." in said
+    shutil.rmtree(site / "1.0")
+    said = publish(site)
+    assert "Removed the docs version '2.0', at whose address '' is now." in said
+    # It may have a build of its own.
+    assert "unpublish" not in said
+    assert sorted(head.version for head in open_store(settings(site)).heads()) == ["", "1.0"]

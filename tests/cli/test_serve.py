@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cli.test_cli import PAGES, QUESTION, Shell, clean, command, get
+from cli.shell import QUESTION, Shell, clean, command, get
 
 EVENTS = [
     "query_received",
@@ -36,10 +36,7 @@ EVENTS = [
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    shell = Shell(tmp_path_factory.mktemp("indexed"))
-    for path, (title, body) in PAGES.items():
-        shell.write(path, title, body)
-    shell.run("index", "site")
+    shell = Shell.with_index(tmp_path_factory.mktemp("indexed"))
     (shell.root / "site/.env").write_text("KEY=secret")
     return shell
 

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
-from chapterverse.cli import main
 from chapterverse.widget import names, titles
+from cli.shell import run
 
 PAGE = """<!doctype html><html><head><title>T</title><link rel="canonical" href="https://tea.example/"></head>
 <body><h1 id="t">Tea</h1></body></html>"""
-
-
-def run(*arguments: object, code: int = 0) -> tuple[str, str]:
-    """Run a command in this process; return its standard output and standard error."""
-    out, err, left = io.StringIO(), io.StringIO(), 0
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            main([str(a) for a in arguments])
-        except SystemExit as end:
-            left = end.code if isinstance(end.code, int) else 0
-    assert left == code, err.getvalue()
-    return out.getvalue(), err.getvalue()
 
 
 @pytest.fixture

@@ -67,6 +67,13 @@ def test_a_correction_the_states_and_the_sentences_are_told(store: str) -> None:
     assert {check["check"] for check in checks} == {"confirmed"}
 
 
+def test_the_synonyms_that_were_searched_stand_by_their_words(store: str) -> None:
+    question = "How do I get rid of the cache?"
+    assert "remov" in traced(store, question)["retrieval"]["synonyms"]["get rid"]
+    assert "get rid: " in run("trace", question, "--store", store)
+    assert traced(store, "What is a cache?")["retrieval"]["synonyms"] == {}
+
+
 def test_for_people_it_is_a_table(store: str) -> None:
     text = run("trace", QUESTION, "--store", store)
     assert "corrected to     How do I clear the cache?" in text
@@ -92,3 +99,24 @@ def test_a_follow_up_says_on_what(store: str, tmp_path: Path) -> None:
     history.write_text(json.dumps([{"role": "user", "content": "How do I install Quill?"}]))
     text = run("trace", "and on Windows?", "--history", str(history), "--store", store)
     assert "follows up on    How do I install Quill?" in text
+
+
+def test_what_was_searched_and_what_the_docs_lack(store: str) -> None:
+    assert "words searched   cache" in run("trace", "what is a cache", "--store", store)
+    text = run("trace", "How do I zubrify the cache?", "--store", store)
+    assert "not in the docs  zubrify" in text
+    assert "words searched" not in text
+
+
+def test_the_parts_of_a_side_of_a_comparison_make_its_rank(store: str) -> None:
+    document = traced(store, "What is the difference between clearing the cache and installing Quill?")
+    candidates = document["retrieval"]["candidates"]
+    assert any("side" in one["contributions"] for one in candidates)
+    for one in candidates:
+        assert sum(one["contributions"].values()) == pytest.approx(one["rank"], abs=0.002)
+
+
+def test_nothing_found_is_no_table(store: str) -> None:
+    text = run("trace", "Zubrify?", "--store", store)
+    assert "0 candidates, 0 sources" in text
+    assert "evidence  source" not in text

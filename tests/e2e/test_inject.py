@@ -38,6 +38,10 @@ def plain(site: Path) -> None:
 
 def sphinx(site: Path) -> None:
     shutil.copytree(ROOT / "tests/sites/sphinx", site)
+    # Sphinx links each page to its source, which the copy of the site lacks.
+    (site / "_sources").mkdir()
+    for name in ("index.rst.txt", "page.md.txt"):
+        (site / "_sources" / name).touch()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from chapterverse.enrichment.prompt import PageRequest, ReplyRefused, read_reply
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.indexing import status, sync
 from chapterverse.indexing.chunking import Budget, chunk
-from chapterverse.indexing.diff import Report
+from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
@@ -30,7 +30,7 @@ from fakes.openai_server import KEY, ChatRequest, OpenAIServer
 #: By heading: a question that its section carries and is found by, one in words that no page has, and keywords.
 CACHE = {
     "Cache location": (["Where does Quill keep the cache directory?"], ["disk folder", "tmpdir"]),
-    "Clearing the cache": (["How do I remove every stale cache entry?"], ["wipe", "purge everything"]),
+    "Clearing the cache": (["How do I remove every stale cache entry?"], ["expunge", "purge everything"]),
 }
 
 PAGES = {"cache.md": quill.CACHE, "install.md": quill.INSTALL}
@@ -102,7 +102,7 @@ def test_a_page_is_asked_for_once_by_the_schema_mode_and_its_section_is_found_by
     tmp_path: Path, server: EnrichingServer
 ) -> None:
     plain = quill.service(quill.publish(tmp_path / "plain"))
-    asked = RetrievalRequest(query="wipe tmpdir", top_k=5)
+    asked = RetrievalRequest(query="expunge tmpdir", top_k=5)
     assert not plain.retrieve(asked).retrieved_chunks
     report = build(tmp_path / "index", server)
     assert report.enrichment is not None
@@ -348,7 +348,7 @@ class Strict(quill.Terms):
     """An embedder whose own limit is below what a chunk has with its expansion."""
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        at = next((i for i, text in enumerate(texts) if "wipe" in text), None)
+        at = next((i for i, text in enumerate(texts) if "expunge" in text), None)
         if at is not None:
             raise TextTooLong("too long", position=at)
         return super().embed_documents(texts)

@@ -17,7 +17,7 @@ from chapterverse.evaluation.retrieval_run import examine
 from chapterverse.evaluation.runs import Run
 from chapterverse.settings import Settings
 from chapterverse_api.service import Service
-from cli.test_cli import Shell
+from cli.shell import Shell
 from evaluation.made import silent
 
 INDEX = ".cache/plugin/chapterverse"

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from chapterverse.evaluation.metrics import NAMES
-from cli.test_cli import BASE, PAGES, QUESTION, Shell, clean, command, typed
+from cli.shell import BASE, QUESTION, Shell, clean, command, typed
 
 GREEN = {"id": "green", "question": QUESTION, "expected": [f"{BASE}brew/#green-tea"]}
 LIME = {"id": "lime", "question": "What dissolves lime?", "expected": ["clean/"]}
@@ -27,10 +27,7 @@ ROWS = (GREEN, LIME, CUP)
 @pytest.fixture(scope="module")
 def tea(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """A site that is indexed, with questions about it."""
-    shell = Shell(tmp_path_factory.mktemp("tea"))
-    for path, (title, body) in PAGES.items():
-        shell.write(path, title, body)
-    shell.run("index", "site")
+    shell = Shell.with_index(tmp_path_factory.mktemp("tea"))
     written(shell, *ROWS)
     return shell
 

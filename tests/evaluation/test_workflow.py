@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.test_cli import clean
+from cli.shell import clean
 
 FILE = Path(__file__).parents[2] / "infra" / "workflows" / "evaluate.yml"
 TEXT = FILE.read_text("utf-8")

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from chapterverse.indexing.sync import Target
+from chapterverse.indexing.target import Target
 from chapterverse.model import EmbedderCard, Head, Scope
 
 

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from chapterverse.errors import ChapterVerseError, IndexMissing
-from chapterverse.indexing.sync import Target, index
+from chapterverse.indexing.sync import index
+from chapterverse.indexing.target import Target
 from chapterverse.indexing.transfer import export
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot

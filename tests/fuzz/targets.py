@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from chapterverse.errors import InputError
 from chapterverse.indexing.chunking import Budget, chunk
-from chapterverse.model import Block, Chunk, Page, Scope, Section, sound
+from chapterverse.model import Chunk, Page, Scope, Section, sound
 from chapterverse.readers import Slugger, SlugRule, read_document, read_fragment, read_markdown
 from chapterverse.text import tokens
 from fuzz.choices import Choices, html_of, markdown_of, page_of
-from readers.seen import Seen, characters
+from readers.seen import Seen, characters, ink, is_within, leaf_texts
 
 _SCOPE = Scope("docs")
 _BUDGETS = (Budget(), Budget(24, 48), Budget(16, 32), Budget(512, 512), Budget(32, 512))
@@ -108,10 +108,10 @@ def _page(sections: tuple[Section, ...], title: str) -> Page:
 def _check_chunks(page: Page, budget: Budget = _BUDGETS[0]) -> list[Chunk]:
     found = chunk(page, _SCOPE, "none/0", budget)
     _check_sound(found, budget)
-    held = "".join(_ink(c.text) for c in found)
+    held = "".join(ink(c.text) for c in found)
     for section in page.sections:
-        for text in _leaves(section.blocks):
-            assert _is_within(_ink(sound(text)), held), f"lost {text!r}"
+        for text in leaf_texts(section.blocks):
+            assert is_within(ink(sound(text)), held), f"lost {text!r}"
     return found
 
 
@@ -129,22 +129,3 @@ def _check_nothing_missing(visible: str, page: Page) -> None:
     repeated = [section.heading or "" for section in page.sections if section.heading in paths]
     missing = characters(visible) - characters("".join([*repeated, *(c.text for c in found)]))
     assert not missing, f"lost {dict(missing)}"
-
-
-def _leaves(blocks: Sequence[Block]) -> Iterator[str]:
-    for block in blocks:
-        yield block.head
-        if block.parts:
-            yield from _leaves(block.parts)
-        else:
-            yield block.text
-
-
-def _ink(text: str) -> str:
-    return "".join(text.split())
-
-
-def _is_within(needle: str, haystack: str) -> bool:
-    """Return whether `haystack` contains the characters of `needle` in order, possibly with others between."""
-    rest = iter(haystack)
-    return all(letter in rest for letter in needle)

@@ -212,3 +212,19 @@ def until(attempt: Callable[[], T | None], log: Path) -> T:
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.2)
     return found
+
+
+def compare_links(site: Path, files: Mapping[str, str], said: str) -> set[str]:
+    """Assert that `check` finds each planted fault, and nothing else. Return those that the generator didn't name.
+
+    Args:
+        files: of the project; a planted target has a name such as "gone-page", and no other has.
+        said: what the generator printed.
+    """
+    planted = set(re.findall(r"gone-\w+", "".join(files.values())))
+    findings = check(site, Settings(store="edge:none"), with_index=False, environ={})
+    told = [f for kind in ("dead_link", "dead_anchor", "dead_image") for f in findings.of(kind)]
+    texts = {f.says: set(re.findall(r"gone-\w+", f.says)) for f in told}
+    assert [text for text, names in texts.items() if not names] == []
+    assert sorted(set().union(*texts.values())) == sorted(planted)
+    return planted - set(re.findall(r"gone-\w+", said))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.store import open_store
-from generators.project import Project, until
+from chapterverse_api.index.addresses import version_at
+from generators.project import Project, compare_links, until
 
 CONFIG = """\
 export default {
@@ -88,5 +89,42 @@ def test_each_version_of_the_docs_has_an_index_at_its_address() -> None:
     assert lids["2.0"]["https://tea.example/pot/#lid"] == "It is of glass."
     assert "https://tea.example/pot/fr/1.0#lid" in lids["1.0"]
     assert not [url for url in lids["2.0"] if "/1.0" in url or "/next" in url]
+    # A question is answered from the version of its page, in any language.
+    for path, version in {"fr/1.0": "1.0", "fr/next": "current", "fr": "2.0", "1.0": "1.0", "": "2.0"}.items():
+        at = version_at(f"https://tea.example/pot/{path}", store.heads())
+        assert at is not None
+        assert at.version == version
     seen = project.check()
     assert {kind: [f.says for f in seen.of(kind)] for kind in seen.counts} == {}
+
+
+LINKED = {
+    "docusaurus.config.js": """\
+export default {
+  title: 'Tea', url: 'https://tea.example', baseUrl: '/',
+  onBrokenLinks: 'warn', onBrokenAnchors: 'warn',
+  markdown: {hooks: {onBrokenMarkdownLinks: 'warn', onBrokenMarkdownImages: 'warn'}},
+  presets: [['classic', {docs: {routeBasePath: '/'}, blog: false, pages: false}]],
+  themeConfig: {navbar: {items: [{to: '/gone-item', label: 'x'}, {to: '/guide/brew', label: 'y'}]}},
+};
+""",
+    "docs/index.md": """\
+# Tea
+
+[a](./gone-page.md) [b](/gone-rooted) [c](./gone-relative) [d](#gone-here) [e](./guide/brew.md#gone-there)
+![f](./gone-image.png) ![g](/gone-static.png) <a href="/gone-html">h</a> <img src="/gone-tag.png" />
+[i](pathname:///other/pot.html)
+
+[a](./guide/brew.md) [b](/guide/brew#green-tea) [c](pathname:///tea.pdf) ![d](/tea.png) [e](https://tea.example/other/)
+""",
+    "docs/guide/brew.md": BREW.partition("\n\n")[2],
+    **{f"docs/{name}.md": "# Tea\n\nA page.\n" for name in ("cups", "kettles", "leaves", "milk", "pots", "water")},
+    "static/tea.pdf": "tea",
+    "static/tea.png": "tea",
+}
+
+
+def test_check_finds_each_dead_link_that_docusaurus_finds() -> None:
+    project = Project.new("docusaurus", "@docusaurus/core/bin/docusaurus.mjs", "build", LINKED)
+    # It looks at no HTML that an author wrote.
+    assert compare_links(project.root / "build", LINKED, project.build()) == {"gone-html", "gone-tag"}

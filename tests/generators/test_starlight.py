@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generators.project import Project, until
+from generators.project import Project, compare_links, until
 
 CONFIG = """\
 import {defineConfig} from 'astro/config';
@@ -56,6 +56,9 @@ def test_a_build_has_the_chat_and_cites_the_sources_of_each_locale(project: Proj
     }
     seen = project.check("internal.mdx")
     assert {kind: [f.says for f in seen.of(kind)] for kind in seen.counts} == {}
+    # The chat has the site's colors, on each page.
+    styles = [file.read_text("utf-8") for file in (project.root / project.output).rglob("*.css")]
+    assert any("--chapterverse-accent:" in style for style in styles)
 
 
 def test_the_preview_answers_and_follows_edits(project: Project) -> None:
@@ -66,3 +69,43 @@ def test_the_preview_answers_and_follows_edits(project: Project) -> None:
         project.write({BREW: FILES[BREW].replace("Eighty", "Seventy")})
         chat.wait_for("How hot is green tea?", "Seventy degrees")
     until(lambda: not chat.is_running() or None, chat.log)
+
+
+LINKED = {
+    "astro.config.mjs": """\
+import {defineConfig} from 'astro/config';
+import starlight from '@astrojs/starlight';
+import validator from 'starlight-links-validator';
+
+const sidebar = [{label: 'x', link: '/gone-item/'}, 'brew', 'cups', 'leaves', 'pots'];
+const plugins = [validator({errorOnRelativeLinks: false, exclude: ['/other/']})];
+export default defineConfig({
+  site: 'https://tea.example',
+  integrations: [starlight({title: 'Tea', plugins, sidebar})],
+});
+""",
+    "src/content.config.ts": CONTENT,
+    "src/content/docs/index.mdx": """\
+---
+title: Tea
+---
+
+[a](/gone-rooted/) [b](./gone-relative/) [c](#gone-here) [d](/brew/#gone-there) [e](/gone-file.pdf)
+![f](/gone-image.png) <a href="/gone-html/">g</a>
+
+[a](/brew/) [b](/brew/#green-tea) [c](/tea.pdf) ![d](/tea.png) <a href="/other/" target="_self">e</a>
+""",
+    "src/content/docs/brew.md": FILES[BREW],
+    **{f"src/content/docs/{name}.md": "---\ntitle: x\n---\n\n[All](/).\n" for name in ("cups", "leaves", "pots")},
+    "public/tea.pdf": "tea",
+    "public/tea.png": "tea",
+}
+
+
+def test_check_finds_each_dead_link_that_the_validator_of_starlight_finds() -> None:
+    project = Project.new("starlight", "astro/bin/astro.mjs", "dist", LINKED)
+    said = project.build(code=1)
+    # It looks neither at images, JSX and the navigation, nor where a relative link leads.
+    assert compare_links(project.root / "dist", LINKED, said) == {
+        "gone-item", "gone-relative", "gone-image", "gone-html",
+    }  # fmt: skip

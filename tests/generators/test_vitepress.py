@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generators.project import STORE, Project, until
+from generators.project import STORE, Project, compare_links, until
 
 CONFIG = """\
 import {defineConfig} from 'vitepress';
@@ -42,7 +42,10 @@ def test_a_build_has_the_chat_and_cites_the_sources(project: Project) -> None:
     }
     assert {chunk.language for chunk in project.chunks()} == {"en", "fr"}
     seen = project.check("internal.md")
-    assert {kind: [f.says for f in seen.of(kind)] for kind in seen.counts} == {}
+    # VitePress' menu of languages leads to the translation of every page, whether there is one or not.
+    assert [*seen.counts] == ["dead_link"]
+    (menu,) = seen.of("dead_link")
+    assert menu.says.startswith("guide/brew.html links to /pot/fr/guide/brew, and the site has no page")
     assert "Indexed 3 pages (0 new, 0 changed, 0 removed)" in project.build()
 
 
@@ -92,3 +95,36 @@ def test_without_the_command_line_the_build_fails_in_one_sentence(project: Proje
     said = project.build(code=1, PATH="/nowhere")
     assert "chapterverse: The command line is missing. Run `pip install" in said
     assert (project.root / STORE).exists()
+
+
+LINKED = {
+    ".vitepress/config.mjs": """\
+export default {
+  title: 'Tea', sitemap: {hostname: 'https://tea.example/'}, ignoreDeadLinks: process.env.IGNORED === '1',
+  themeConfig: {nav: ['gone-item', 'guide/brew', 'cups', 'pots'].map((page) => ({text: page, link: `/${page}`}))},
+};
+""",
+    "index.md": """\
+# Tea
+
+[a](./gone-page.md) [b](/gone-rooted) [c](./gone-relative) [d](#gone-here) [e](./guide/brew.md#gone-there)
+<a href="/gone-html">f</a> <img :src="'/gone-tag.png'">
+
+[a](./guide/brew.md) [b](/guide/brew#green-tea) [c](/tea.pdf) ![d](/tea.png) [e](/other/pot.html){target="_self"}
+""",
+    "guide/brew.md": FILES["guide/old.md"],
+    **{f"{name}.md": "# Tea\n\nA page: [all](/).\n" for name in ("cups", "leaves", "pots", "water")},
+    "public/tea.pdf": "tea",
+    "public/tea.png": "tea",
+}
+
+
+def test_check_finds_each_dead_link_that_vitepress_finds() -> None:
+    project = Project.new("vitepress", "vitepress/bin/vitepress.js", ".vitepress/dist", LINKED)
+    # It ends before it writes a site with one.
+    said = project.build(code=1)
+    project.build(IGNORED="1")
+    # It looks at links to pages in Markdown alone.
+    assert compare_links(project.root / ".vitepress/dist", LINKED, said) == {
+        "gone-item", "gone-here", "gone-there", "gone-html", "gone-tag",
+    }  # fmt: skip

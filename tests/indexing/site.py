@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chapterverse.errors import UnreadablePage
-from chapterverse.indexing.diff import Report
+from chapterverse.indexing.report import Report
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.ledger.table import LedgerTable

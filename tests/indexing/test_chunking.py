@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from chapterverse.model import Block, BlockKind, Chunk, Page, Scope, Section, jo
 from chapterverse.text import tokens
 from fakes.docs import SCOPE, page, paragraph, prose, section
 from growth import assert_linear
+from readers.seen import ink, is_within, leaf_texts
 
 FINGERPRINT = "none/0"
 SMALL = Budget(24, 48)
@@ -81,25 +81,6 @@ BUDGETS = st.sampled_from([Budget(), SMALL, Budget(16, 32), Budget(512, 512), Bu
 
 HEAVY = [HealthCheck.too_slow, HealthCheck.data_too_large]
 thorough = settings(max_examples=60, deadline=None, suppress_health_check=HEAVY)
-
-
-def ink(text: str) -> str:
-    return "".join(text.split())
-
-
-def leaf_texts(blocks: tuple[Block, ...]) -> Iterator[str]:
-    for block in blocks:
-        yield block.head
-        if block.parts:
-            yield from leaf_texts(block.parts)
-        else:
-            yield block.text
-
-
-def is_within(needle: str, haystack: str) -> bool:
-    """Return whether `haystack` contains the letters of `needle` in order, possibly with others between."""
-    rest = iter(haystack)
-    return all(letter in rest for letter in needle)
 
 
 @thorough

@@ -8,8 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.indexing.diff import FileDiff
-from chapterverse.indexing.sync import compare, plan
+from chapterverse.indexing.diff import FileDiff, compare, plan
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import LedgerRow
 from chapterverse.model import Chunk, Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from chapterverse.cli import main
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import plugin_api, publish_policy
 from chapterverse.settings import Settings
+from fakes.environment import replaced_environment
 from fakes.qdrant_server import KEY, QdrantServer
 
 BASE = "https://tea.example/docs/"
@@ -34,17 +35,9 @@ def server() -> Iterator[QdrantServer]:
 
 @contextmanager
 def environment(folder: Path, variables: Mapping[str, str]) -> Iterator[None]:
-    before, here = dict(os.environ), Path.cwd()
-    kept = {k: v for k, v in before.items() if not k.startswith(("CHAPTERVERSE_", "GITHUB_", "CI_"))}
-    os.environ.clear()
-    os.environ.update({**kept, "QDRANT_API_KEY": KEY, **variables})
-    os.chdir(folder)
-    try:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("CHAPTERVERSE_", "GITHUB_", "CI_"))}
+    with replaced_environment({**kept, "QDRANT_API_KEY": KEY, **variables}), chdir(folder):
         yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-        os.chdir(here)
 
 
 def written(server: QdrantServer) -> set[str]:

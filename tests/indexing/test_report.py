@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from chapterverse.indexing.diff import Diff, FileDiff, Report
+from chapterverse.indexing.diff import Diff, FileDiff
+from chapterverse.indexing.report import Report
 from chapterverse.indexing.sync import index
 from chapterverse.model import Head
 from fakes.docs import SCOPE, prose

@@ -83,11 +83,16 @@ def test_while_a_run_is_at_work_files_are_on_their_way(target: Target) -> None:
     assert done == {"a.md": "Indexed", "b.md": "Indexed", "d.md": "Indexed"}
 
 
-def test_the_first_run_has_no_states_before_its_end(target: Target) -> None:
+def test_the_first_run_has_states_before_its_end(target: Target) -> None:
     def look() -> None:
-        with pytest.raises(IndexMissing):
-            derive(target.store, target.ledger, SCOPE, offered("a"))
+        found = derive(target.store, target.ledger, SCOPE, offered("a"))
+        assert (states(found), found.summary) == ({"a.md": "Indexing"}, "Nothing was published for docs yet.")
 
+    before = derive(target.store, target.ledger, SCOPE, offered("a"))
+    assert states(before) == {"a.md": "Unindexed"}
+    assert before.to_json() | {"files": []} == {
+        "site": "docs", "version": "", "generation": 0, "embedder": "none", "files": [],
+    }  # fmt: skip
     watching = Watching()
     watching.look = look
     target = replace(target, embedder=watching)
@@ -135,6 +140,7 @@ def test_a_run_that_lost_its_ledger_is_made_good_by_the_next(target: Target) -> 
         index(after, replace(target, ledger=Lost(target.ledger)))  # type: ignore[arg-type]
     # The head moved, so the rows describe an index that is no more.
     found = derive(target.store, target.ledger, SCOPE, after)
+    assert found.head is not None
     assert (found.head.generation, states(found)) == (2, {"a.md": "Unindexed", "b.md": "Unindexed"})
     assert index(after, target).generation == 2
     assert states(derive(target.store, target.ledger, SCOPE, after)) == {"a.md": "Indexed", "b.md": "Indexed"}

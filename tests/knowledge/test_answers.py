@@ -16,7 +16,7 @@ from api import quill
 from chapterverse.cli import app
 from chapterverse.filters import EVERYTHING
 from chapterverse.indexing import transfer
-from chapterverse.indexing.sync import publishing
+from chapterverse.indexing.publish_lease import publishing
 from chapterverse.model import PAGE
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
@@ -259,8 +259,24 @@ def test_a_trace_says_which_entry_answered_and_why(site: Path) -> None:
     runner = CliRunner(env={"CHAPTERVERSE_STORE": f"edge:{site / 'index'}"})
     told = runner.invoke(app, ["trace", "how long does a refund take"]).stdout
     assert "The FAQ entry knowledge/faq/orders.md: How long does a refund take?" in told
-    assert "answers with a probability of 1.00: asked 1.00" in told
-    assert "The FAQ entry" not in runner.invoke(app, ["trace", "How do I clear the cache?"]).stdout
+    assert "answers with a probability of 1.00: matched 1.00" in told
+    told = runner.invoke(app, ["trace", "Are zeppelins painted before they are sold?"]).stdout
+    assert "The FAQ entry" not in told
+    assert "The nearest FAQ entry knowledge/faq/orders.md: Who ships ordered zeppelins?" in told
+    assert "less than 0.55: matched" in told
+    history = site / "history.json"
+    history.write_text(json.dumps([{"role": "user", "content": "How do I install it?"}]), encoding="utf-8")
+    told = runner.invoke(app, ["trace", "And how long does that refund take?", "--history", str(history)]).stdout
+    assert "but the question refers to an earlier one" in told
+
+
+def test_a_trace_shows_the_memories(tmp_path: Path) -> None:
+    write(tmp_path, {"memory/cache.md": "---\nimportance: 4\n---\nClearing the cache takes an hour."})
+    index(tmp_path)
+    runner = CliRunner(env={"CHAPTERVERSE_STORE": f"edge:{tmp_path / 'index'}"})
+    told = runner.invoke(app, ["trace", "How do I clear the cache?"]).stdout
+    assert "memory knowledge/memory/cache.md, tells a model: evidence" in told
+    assert "importance 0.80, recency 1.00" in told
 
 
 @pytest.mark.slow

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,13 +16,14 @@ from api import quill
 from chapterverse.cli import app
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.indexing import maintenance, sync, transfer
-from chapterverse.indexing.diff import Report
+from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.documents import read_questions, without_comments
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk
+from chapterverse.readers import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
@@ -124,6 +129,8 @@ def test_files_are_edited_renamed_and_deleted_like_pages(tmp_path: Path) -> None
         ),
         ("faq/a.md", "Hi.\n\n# A?\n\nYes.", "knowledge/faq/a.md: the text above the first heading answers no question"),
         ("faq/a.md", "---\n[\n---\n# A?\n\nYes.", "The front matter of knowledge/faq/a.md is not valid YAML."),
+        ("faq/a.md", "---\n- x\n---\n# A?\n\nYes.", "The front matter of knowledge/faq/a.md is a list: write a field"),
+        ("memory/a.md", "---\nimportance 5\n---\nA.", "The front matter of knowledge/memory/a.md is a text: write a"),
         ("faq/a.md", "---\nimportance: 1\n---\n# A?\n\nYes.", "knowledge/faq/a.md: 'importance' is no field of a faq"),
         ("faq/a.md", "# A?\n\n" + "word " * 600, "knowledge/faq/a.md: the answer to “A?” is longer than 512 tokens"),
         ("memory/a.md", " \n", "knowledge/memory/a.md holds no fact: write one, or remove the file."),
@@ -149,6 +156,56 @@ def test_a_bad_file_fails_alone_and_keeps_its_last_good_chunks(
     assert [chunks(tmp_path, FAQ), chunks(tmp_path, MEMORY)] == before
 
 
+def test_what_is_no_file_fails_alone_and_keeps_its_last_good_chunks(tmp_path: Path) -> None:
+    folder = tmp_path / "docs/knowledge/faq"
+    special: dict[str, tuple[Callable[[Path], object], str]] = {
+        "pipe.md": (os.mkfifo, "is a pipe, a device or something else that is no regular file: remove it."),
+        "socket.md": (_bind, "is a pipe, a device or something else that is no regular file: remove it."),
+        "folder.md": (Path.mkdir, "is a pipe, a device or something else that is no regular file: remove it."),
+        "dangling.md": (lambda f: f.symlink_to("nothing"), "is a link that leads nowhere: remove it."),
+        "circle.md": (lambda f: f.symlink_to(f.name), "is a link that leads in a circle: remove it."),
+        "outside.md": (lambda f: f.symlink_to("/etc/passwd"), "is a link that leads out of its folder: remove it."),
+    }
+    write(tmp_path, {**FILES, **{f"faq/{name}": f"# What is {name}?\n\nNo file." for name in special}})
+    index(tmp_path)
+    before = [chunks(tmp_path, FAQ), chunks(tmp_path, MEMORY)]
+    for name, (make, _) in special.items():
+        (folder / name).unlink()
+        make(folder / name)
+    report, _ = index(tmp_path)
+    expected = [f"knowledge/faq/{name} {sentence}" for name, (_, sentence) in special.items()]
+    assert sorted(report.warnings) == sorted(expected)
+    assert [chunks(tmp_path, FAQ), chunks(tmp_path, MEMORY)] == before
+    # The same folder is read as Markdown, of which these files are no pages.
+    (tmp_path / "docs/guide.md").write_text("# Guide\n\nText.\n", encoding="utf-8")
+    documents = Documents.of(Settings(), tmp_path / "docs", tmp_path)
+    reading = read_sources(tmp_path / "docs", quill.BASE, no_pages=documents.no_pages)
+    assert [source.file_path for source in reading.sources] == ["guide.md"]
+
+
+def _bind(file: Path) -> None:
+    # A path of a socket may be too long for its address.
+    with contextlib.chdir(file.parent), socket.socket(socket.AF_UNIX) as server:
+        server.bind(file.name)
+
+
+def test_a_link_to_no_folder_keeps_the_documents(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    index(tmp_path)
+    folder = tmp_path / "docs/knowledge/faq"
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to("nothing")
+    with pytest.raises(InputError, match=r"faq is not a folder\."):
+        index(tmp_path)
+    assert len(chunks(tmp_path, FAQ)) == 2
+
+
+def test_a_name_that_no_address_can_hold_is_told(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, "faq/bell\a.md": "# A?\n\nYes."})
+    [warning] = index(tmp_path)[1]
+    assert warning.startswith(r"knowledge/faq/'bell\x07.md' is skipped")
+
+
 def test_the_page_that_a_document_names(tmp_path: Path) -> None:
     pages = [quill.source(path, text) for path, text in PAGES.items()]
     for named, url in {
@@ -170,6 +227,15 @@ def test_two_entries_with_one_question_are_one_warning(tmp_path: Path) -> None:
     report, _ = index(tmp_path)
     assert report.warnings == (
         "knowledge/faq/a.md and knowledge/faq/b.md both answer the question “who ships it”: keep one.",
+    )
+
+
+def test_one_question_twice_in_a_file_is_one_warning_too(tmp_path: Path) -> None:
+    entries = "# Who ships it?\n\nWe.\n\n# Who packs it?\n\nWe.\n\n"
+    write(tmp_path, {"faq/a.md": entries + "# Who ships it?\n\nThey.\n\n# Who ships it\n\nNobody."})
+    report, _ = index(tmp_path)
+    assert report.warnings == (
+        "knowledge/faq/a.md answers the question “Who ships it?” more than once: keep one answer.",
     )
 
 

@@ -16,7 +16,7 @@ from chapterverse.cli import app
 from chapterverse.embedding import Embedder
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage, UnsafePath
 from chapterverse.indexing import maintenance, sync, transfer
-from chapterverse.indexing.diff import Report
+from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.persona import Persona, persona_of
@@ -95,6 +95,10 @@ def test_what_a_file_says(said: str, persona: Persona) -> None:
         (b"---\nname: [\n---\nx", "The front matter of persona.md is not valid YAML."),
         (b"---\nname: [a]\n---\nx", "The name in persona.md must be a text of 1 to 60 characters."),
         (b"---\nname: " + b"x" * 61 + b"\n---\nx", "The name in persona.md must be a text of 1 to 60 characters."),
+        (
+            b"---\n- name: Inky\n---\nx",
+            "The front matter of persona.md is a list: write a field a line, such as language: en.",
+        ),
         (b"---\nlanguage: very polite\n---\nx", "The language in persona.md must be a tag like en or pt-BR."),
         (
             b"---\ntone: kind\n---\nx",

@@ -19,6 +19,7 @@ from api.mcp.calls import headers, modern
 from fakes.cohere_chat import ChatReply, Events
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import Fault
+from fakes.sse import events
 from lambdas.environments import AWSLAMBDARIC, BOOTSTRAP, HANDLER, ROOT, Environment
 from lambdas.function_url import FunctionUrl
 
@@ -85,15 +86,6 @@ def strange(start: Start) -> Iterator[FunctionUrl]:
 
 def ask(function: FunctionUrl, **headers: str) -> httpx.Response:
     return httpx.post(f"{function.url}/v1/chat", json=QUESTION, headers=headers, timeout=60)
-
-
-def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    name = ""
-    for line in lines:
-        if line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            yield name, json.loads(line.removeprefix("data: "))
 
 
 def gated(gate: threading.Event, ended: Callable[[], None] = lambda: None) -> ChatReply:

@@ -6,9 +6,10 @@ Only for markup that is well formed; the library's parser is neither linear nor 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 
-from chapterverse.model import Section
+from chapterverse.model import Block, Section
 
 _VOID = set("area base br col embed hr img input link meta param source track wbr".split())
 
@@ -95,3 +96,24 @@ def words_of(sections: tuple[Section, ...]) -> str:
 def lost(html: str, sections: tuple[Section, ...]) -> Counter[str]:
     """Return the visible letters and digits of a content root that are in no heading and no block."""
     return characters(Seen(html).text) - characters(words_of(sections))
+
+
+def ink(text: str) -> str:
+    """Return a text without white space."""
+    return "".join(text.split())
+
+
+def leaf_texts(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the head and text of every block without parts, and the heads of the others."""
+    for block in blocks:
+        yield block.head
+        if block.parts:
+            yield from leaf_texts(block.parts)
+        else:
+            yield block.text
+
+
+def is_within(needle: str, haystack: str) -> bool:
+    """Return whether `haystack` contains the letters of `needle` in order, possibly with others between."""
+    rest = iter(haystack)
+    return all(letter in rest for letter in needle)

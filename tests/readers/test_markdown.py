@@ -7,7 +7,7 @@ import pytest
 from chapterverse.errors import UnreadablePage
 from chapterverse.model import BlockKind
 from chapterverse.readers import SlugRule, read_fragment, read_markdown
-from chapterverse.readers.markdown import name_of
+from chapterverse.readers.addresses import name_of
 
 
 def test_the_same_blocks_as_from_html() -> None:

@@ -114,6 +114,11 @@ def test_headings_and_their_ids() -> None:
     assert not any(section.anchor_verified for section in page.sections)
 
 
+def test_the_brace_of_an_id_may_be_escaped_in_a_file_that_has_nothing_else_of_mdx() -> None:
+    page = read_markdown("# A \\{#a}\n\n## `b` \\{#b-1}\n\ntext", "a.md", None, SlugRule.DOCUSAURUS)
+    assert [(s.heading, s.anchor) for s in page.sections] == [("A", "a"), ("b", "b-1")]
+
+
 @pytest.mark.parametrize(
     "mdx",
     [

@@ -16,31 +16,16 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
-from chapterverse.model import FORMAT, EmbedderCard, Head, Scope
+from chapterverse.model import FORMAT, Head, Scope
 from chapterverse.store import files
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.heads import folder_name
 from chapterverse.store.shard import Terms, engine_at
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
+from store.publishing import NONE, names_in, publish
 
-NONE = EmbedderCard()
 TESTS = Path(__file__).parents[1]
-
-
-def publish(store: EdgeStore, *names: str, delete: tuple[str, ...] = ()) -> Head:
-    with store.publish(SCOPE, NONE) as publication:
-        publication.write([point(name, prose(name)) for name in names])
-        publication.delete([point(name, prose(name)).chunk.chunk_id for name in delete])
-        found = publication.preview().head
-        live = publication.previous.head.generation if publication.previous else 0
-        head = Head("docs", "", live + 1, found.pages, found.chunks, "test", languages=found.languages)
-        publication.commit(head)
-    return head
-
-
-def names_in(store: EdgeStore) -> list[str]:
-    return sorted(p.chunk.source_file_path.removesuffix(".md") for p in store.snapshot(SCOPE).points())
 
 
 def folder_of(store: EdgeStore) -> Path:

@@ -21,6 +21,7 @@ from chapterverse.store.edge import EdgeStore
 from chapterverse.store.shard import SHARD, Shard
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
+from fakes.narrowing import corpus
 
 CARDS = {0: EmbedderCard(), 8: EmbedderCard("test", 8, 512, "test")}
 MEMORY, DISK = Path("/dev/shm"), Path(tempfile.gettempdir())
@@ -144,21 +145,20 @@ def _large(number: int) -> Point:
 
 def test_what_is_restored_is_as_the_engine_made_it(tmp_path: Path) -> None:
     draft = ShardDraft.create(tmp_path / "one", 8)
-    draft.write([point("a", prose("a"), dense=[1.0] * 8)])
+    draft.write([replace(p, dense=(1.0,) * 8) for p in corpus(20)])
     draft.settle()
     draft.close()
     shard = tmp_path / "one" / SHARD
     before = files.sizes(shard)
     preallocation.trim(shard)
-    assert sum(files.sizes(shard).values()) < 28 << 20 < 180 << 20 < sum(before.values())
+    assert sum(files.sizes(shard).values()) < 28 << 20 < 170 << 20 < sum(before.values())
     preallocation.restore(shard)
     assert files.sizes(shard) == before
 
 
 def test_flags_are_released_under_whoever_has_them_open(tmp_path: Path) -> None:
     store = EdgeStore(tmp_path)
-    made = [point(f"p{i}", prose(i), tags=("a",)) for i in range(100)]
-    publish(store, made)
+    publish(store, corpus(100))
     (live,) = (tmp_path / "docs" / "@").glob("0*")
     flags = [path.relative_to(live).as_posix() for path in live.rglob("flags_a.dat")]
     contents = {name: (live / name).read_bytes() for name in flags}

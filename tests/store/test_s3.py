@@ -23,15 +23,15 @@ from chapterverse.errors import (
     IndexMismatch,
     IndexMissing,
 )
-from chapterverse.model import FORMAT, EmbedderCard, Head
+from chapterverse.model import FORMAT, Head
 from chapterverse.store.s3 import S3Store
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from fakes.docs import SCOPE, point, prose
 from fakes.s3_server import S3Server, refused, shared, torn, unanswered, well
 from faults.nursery import Nursery
+from store.publishing import NONE, names_in, publish
 
-NONE = EmbedderCard()
 PLACE = "docs/@"
 
 
@@ -49,21 +49,6 @@ def bucket(server: S3Server) -> Bucket:
 @pytest.fixture
 def store(bucket: Bucket) -> S3Store:
     return S3Store(bucket)
-
-
-def publish(store: S3Store, *names: str, delete: tuple[str, ...] = ()) -> Head:
-    with store.publish(SCOPE, NONE) as publication:
-        publication.write([point(name, prose(name)) for name in names])
-        publication.delete([point(name, prose(name)).chunk.chunk_id for name in delete])
-        found = publication.preview().head
-        live = publication.previous.head.generation if publication.previous else 0
-        head = Head("docs", "", live + 1, found.pages, found.chunks, "test", languages=found.languages)
-        publication.commit(head)
-    return head
-
-
-def names_in(store: S3Store) -> list[str]:
-    return sorted(p.chunk.source_file_path.removesuffix(".md") for p in store.snapshot(SCOPE).points())
 
 
 def objects(bucket: Bucket) -> list[str]:

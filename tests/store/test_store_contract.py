@@ -424,6 +424,33 @@ def test_a_publisher_may_say_at_any_time_that_it_is_at_work(store: Store) -> Non
     assert ids(list(store.snapshot(SCOPE).points())) == ids([A])
 
 
+# Unpublishing
+
+
+def test_an_unpublished_scope_is_gone_and_can_be_published_again(store: Store) -> None:
+    store.unpublish(SCOPE)
+    other = Scope("docs", "other")
+    publish(store, [A, B])
+    publish(store, [C])
+    kept = publish(store, [A], scope=other)
+    store.unpublish(SCOPE)
+    assert (store.heads(), store.head(SCOPE)) == ([kept], None)
+    with pytest.raises(IndexMissing):
+        store.snapshot(SCOPE)
+    assert store.sweep(SCOPE) == 0
+    assert ids(list(store.snapshot(other).points())) == ids([A])
+    assert publish(store, [D]).generation == 1
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([D])
+    assert store.intact(SCOPE)
+
+
+def test_nobody_unpublishes_under_a_publisher(store: Store) -> None:
+    publish(store, [A])
+    with store.publish(SCOPE, NONE), pytest.raises(IndexLocked, match="Another process is publishing docs"):
+        store.unpublish(SCOPE)
+    assert ids(list(store.snapshot(SCOPE).points())) == ids([A])
+
+
 # Sweeping
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +12,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import zip_longest
 from pathlib import Path, PurePath
 from threading import Event, Thread
+from time import sleep
 from typing import Any
 
 from chapterverse.widget import assets
 from widget import pages
+
+#: Seconds by which each module of the widget comes late, so that a test fails that doesn't wait for one.
+MODULE_DELAY = float(os.environ.get("CHAPTERVERSE_MODULE_DELAY", "0"))
 
 TYPES = {
     ".js": "text/javascript; charset=utf-8",
@@ -111,6 +116,8 @@ class Handler(BaseHTTPRequestHandler):
         if found is None:
             return self.send_error(404)
         content_type, headers, content = found
+        if self.path.startswith("/widget/"):
+            sleep(MODULE_DELAY)
         self._head(200, {"Content-Type": content_type, "Content-Length": str(len(content)), **headers})
         self.wfile.write(content)
         return None

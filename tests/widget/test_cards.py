@@ -60,6 +60,26 @@ def test_the_tools_stand_directly_below_the_answer(browse: Browse, site: Site) -
         expect(chip).not_to_contain_text("Paragraph")
 
 
+def test_sentences_below_a_path_are_in_its_card(browse: Browse, site: Site) -> None:
+    reply = of_segments(
+        framing("**Locking › Section 1**\n\n"),
+        segment("Run it. ", "1"),
+        segment("It is quick. ", "1", check="unconfirmed"),
+        segment("Then sync.\n\n", "1", "2"),
+        framing("**Locking › Section 2**\n\n"),
+        quote("The lock file names every version.\n\n", "2"),
+    )
+    site.replies.append(checked(reply))
+    turn = ask(browse())
+    turn.locator(".copy_answer").wait_for()
+    expect(turn.locator(".card")).to_have_count(2)
+    first = turn.locator(".card").first
+    expect(first.locator("a.crumb")).to_have_text("1Locking › Section 1")
+    # The head has the number: a sentence shows what else it rests on, and what is not sure.
+    expect(first.locator("sup .cite")).to_have_text(["?", "2"])
+    expect(turn.locator(".sources")).to_have_count(0)
+
+
 def test_citations_are_numbered_by_their_first_appearance(browse: Browse, site: Site) -> None:
     chunks = [source(n) for n in (1, 2, 3, 4)]
     reply = of_segments(

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from widget.firefox import Firefox, Tab
 from widget.pages import QUOTED, answer, page, source
 from widget.standin import Site, checked, stream
 from widget.test_hostile import HOSTILE, SEEN, batches, corpus
-from widget.test_isolation import HIT, SHEETS
+from widget.test_isolation import HIT, LATER, SHEETS
 from widget.test_session import CORRUPT, FULL, REFUSED, SIGNATURE, conversation, said
 
 pytestmark = pytest.mark.browser
@@ -189,8 +189,11 @@ def test_the_chat_works_without_storage(browse: Browse, site: Site, trouble: str
     assert site.asked[1]["conversation_history"][0]["content"] == "First?"
 
 
-def test_style_sheets_of_the_page_neither_hide_nor_move_the_chat(browse: Browse, standin_page: StandIn) -> None:
-    standin_page(page(head=f"<style>{SHEETS['all']}</style>").html)
+@pytest.mark.parametrize("sheets", [[SHEETS["all"]], LATER.values()], ids=["all", "later"])
+def test_style_sheets_of_the_page_neither_hide_nor_move_the_chat(
+    browse: Browse, standin_page: StandIn, sheets: Iterable[str]
+) -> None:
+    standin_page(page(head=f"<style>{''.join(sheets)}</style>").html)
     tab = browse("/tagged.html")
     open_chat(tab)
     ask(tab, "How?")

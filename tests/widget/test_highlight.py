@@ -74,3 +74,16 @@ def test_words_of_a_session_are_no_keywords(browse: Browse, site: Site, standin_
     page = code_of(browse, site, "```console\n$ cut 'a' # now\n3 texts of 512 tokens would be for in\n```\n")
     assert page.evaluate(PAINTED, "keyword") == []
     assert page.evaluate(PAINTED, "string") == ["'a'"]
+
+
+@pytest.mark.slow
+def test_forced_colors_leave_code_alone(browse: Browse, site: Site, standin_page: Callable[[str], None]) -> None:
+    standin_page(page_of(f"<style>{STYLES['pygments']}</style>").html)
+    site.replies.append(stream(answer(CODE)))
+    page = browse("/tagged.html", forced_colors="active")
+    with page.expect_response("**/highlight.js"):
+        ask(page)
+    expect(page.locator(".code .copy")).to_be_visible()
+    page.wait_for_timeout(300)
+    # Chromium paints each range as if it were selected.
+    assert page.evaluate("CSS.highlights.size") == 0

@@ -10,10 +10,12 @@ from playwright.sync_api import Page, expect
 
 from widget.chat import ask, open_chat, stored
 from widget.pages import answer, of_segments, segment
+from widget.pages import page as page_of
 from widget.standin import Site, checked, stream
 from widget.test_session import conversation, keep, said
 
 Browse = Callable[..., Page]
+StandIn = Callable[[str], None]
 
 FIELD = "Ask a question"
 TOP = "thread => Math.round(thread.scrollTop)"
@@ -31,6 +33,11 @@ def width(page: Page, selector: str) -> float:
     return box["width"]
 
 
+def wait_for_text(page: Page, width: float) -> None:
+    """Wait until the page's text is at most this wide: the module that makes room for a panel is loaded late."""
+    page.wait_for_function("width => document.querySelector('main').getBoundingClientRect().width <= width", arg=width)
+
+
 def test_the_panel_can_be_widened_and_docked_and_the_tab_remembers(browse: Browse) -> None:
     page = browse()
     open_chat(page)
@@ -39,19 +46,21 @@ def test_the_panel_can_be_widened_and_docked_and_the_tab_remembers(browse: Brows
     expect(page.get_by_role("button", name="Expand")).to_have_attribute("aria-pressed", "true")
     before = width(page, "main")
     page.get_by_role("button", name="Beside the page").click()
+    wait_for_text(page, before - 430)
     panel = page.get_by_role("dialog").bounding_box()
     text = page.locator("main").bounding_box()
     assert panel
     assert text
-    assert text["width"] <= before - 430
     assert text["x"] + text["width"] <= panel["x"]
     assert (panel["y"], panel["height"]) == (0, 800)
     page.reload()
     page.get_by_role("dialog").wait_for()
+    wait_for_text(page, before - 430)
     assert width(page, "main") == text["width"]
     page.get_by_role("button", name="Close").click()
     assert width(page, "main") == before
     open_chat(page)
+    wait_for_text(page, before - 430)
     assert width(page, "main") == text["width"]
     page.get_by_role("button", name="Beside the page").click()
     assert (width(page, "dialog"), width(page, "main")) == (430, before)
@@ -165,9 +174,67 @@ def test_a_citation_in_a_wide_panel_docks_it_so_that_the_passage_can_be_read(bro
     page = browse("/instant.html")
     turn = ask(page)
     page.get_by_role("button", name="Expand").click()
+    before = width(page, "main")
     turn.locator("sup a").click()
+    wait_for_text(page, before - 430)
     panel = page.get_by_role("dialog").bounding_box()
     text = page.locator("#p1").bounding_box()
     assert panel
     assert text
     assert text["x"] + text["width"] <= panel["x"]
+
+
+#: Three columns as the themes lay them out by the window, which does not shrink; the text has the class `text`.
+COLUMNS = {
+    "material": "<div class='text'>{}</div><div class='md-sidebar--secondary'>contents</div>",
+    "docusaurus": "<div class='col text' style='max-width:75%'>{}</div>"
+    "<div class='col'><div class='theme-doc-toc-desktop'>contents</div></div>",
+    "vitepress": "<div class='VPDoc'><div class='content text' style='min-width:640px'>{}</div></div>"
+    "<div class='VPDoc'><div class='aside'>contents</div></div>",
+    "starlight": "<div class='main-pane text' style='width:40%'>{}</div>"
+    "<div class='right-sidebar-container'>contents</div>",
+    "furo": "<div class='text'>{}</div><aside class='toc-drawer'>contents</aside>",
+    "unknown": "<div class='text'>{}</div><div class='other'>contents</div>",
+}
+STYLE = """<style>main{display:flex}main>*{min-width:0;flex:1 1 0}nav{flex:0 0 300px}
+main>:last-child:not(.VPDoc){flex:0 0 300px}.aside{width:200px}.VPDoc:last-child{flex:0}</style>"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", COLUMNS)
+def test_the_contents_of_a_page_give_way_to_a_docked_panel_or_it_floats(
+    browse: Browse, standin_page: StandIn, theme: str
+) -> None:
+    text = "<p>" + "Words of a paragraph that fill a column. " * 20 + "</p>"
+    html = f"<main><nav>menu</nav>{COLUMNS[theme].format(text)}</main>"
+    standin_page(page_of(STYLE).html.replace("<main><h1>", html + "<div hidden><h1>"))
+    page = browse("/tagged.html")
+    contents = page.get_by_text("contents")
+    expect(contents).to_be_visible()
+    open_chat(page)
+    dock = page.get_by_role("button", name="Beside the page")
+    dock.click()
+    if theme == "unknown":
+        # 850 pixels less 600 are too few for text.
+        expect(dock).to_have_count(0)
+        expect(page.get_by_role("button", name="Expand")).to_be_focused()
+        expect(contents).to_be_visible()
+        assert width(page, "dialog") == 430
+        assert page.evaluate("document.documentElement.clientWidth - document.body.clientWidth") < 100
+        return
+    expect(contents).to_be_hidden()
+    box = page.locator(".text").bounding_box()
+    panel = page.get_by_role("dialog").bounding_box()
+    assert box
+    assert panel
+    assert box["x"] >= 300
+    assert box["width"] >= 400
+    assert box["x"] + box["width"] <= panel["x"] + 1
+    page.get_by_role("button", name="Close").click()
+    expect(contents).to_be_visible()
+
+
+def test_the_button_of_a_phone_is_round(browse: Browse) -> None:
+    box = browse(viewport={"width": 375, "height": 667}).locator(".launcher").bounding_box()
+    assert box
+    assert box["width"] == box["height"] >= 44

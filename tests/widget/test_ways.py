@@ -241,6 +241,29 @@ def test_a_suggestion_that_is_a_page_is_there_to_be_read(browse: Browse, site: S
     expect(turn.get_by_role("button", name="Locking", exact=True)).to_have_count(0)
 
 
+def test_a_heading_is_the_subject_of_a_question(browse: Browse, site: Site) -> None:
+    site.replies.append(stream(answer("Yes.", citations=["1"], follow_ups=["Timeout", "How do I sync?"])))
+    turn = ask(browse())
+    expect(turn.locator(".next")).to_have_text("Ask nextHow do I sync?Ask aboutTimeout")
+    turn.get_by_role("button", name="Timeout").click()
+    expect(turn.page.locator(".turn").last).to_contain_text("You asked: Timeout")
+
+
+def test_nothing_follows_from_a_greeting(browse: Browse, site: Site) -> None:
+    site.config["contact"] = "mailto:help@example.com"
+    site.replies += [
+        stream(answer("Yes.", citations=["1"])),
+        stream(answer("Hi.", status="not_in_docs", retrieval_used=False, source_chunks=[])),
+    ]
+    page = browse()
+    ask(page, "What is a lock?").locator(".copy_answer").wait_for()
+    turn = ask(page, "thanks")
+    turn.locator(".copy_answer").wait_for()
+    page.wait_for_timeout(300)
+    expect(turn.locator("a")).to_have_count(0)
+    expect(page.get_by_role("button", name="Following up on")).to_have_text("Following up on What is a lock?")
+
+
 def test_the_button_shows_that_it_is_loading(browse: Browse) -> None:
     page = browse()
     page.route("**/panel.js", lambda route: (page.wait_for_timeout(400), route.continue_()))

@@ -18,7 +18,7 @@ LANGUAGES = sorted(path.stem for path in FOLDER.glob("lang/*.js"))
 CLOSED, ANSWERED = 2560, 14_336
 
 #: Loaded when a reader does what they are for, and where an operator wants work of readers who are near a limit.
-LATER = {"highlight.js", "menu.js", "page.js", "turns.js", "work.js"}
+LATER = {"highlight.js", "menu.js", "page.js", "room.js", "turns.js", "work.js"}
 
 
 def weight(files: Mapping[str, bytes]) -> int:

@@ -1,7 +1,7 @@
-"""Reads a model's text, as it is written, sentence by sentence, without what no reader is to see.
+"""Reads a model's text sentence by sentence, as it is written, and removes what readers must not see.
 
-Each sentence, list item, table row or block of code is taken whole: thoughts, the marks by which the model cites, the
-refusal word and foreign addresses are taken out of it.
+Each sentence, list item, table row or block of code is taken whole. Thoughts, citation marks, the refusal word and
+foreign addresses are removed from it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from chapterverse_api.generation import Passage, Span
 from chapterverse_api.generation.citation_marks import CitationMarks
 from chapterverse_api.generation.reasoning import MOST_CHARACTERS, Reasoning, mended, silent, too_long, visible
 from chapterverse_api.generation.refusals import in_plain_words, refuses
-from chapterverse_api.grounding import Claims
+from chapterverse_api.grounding import ClaimedIds
 from chapterverse_api.grounding.links import Links
 
-#: Characters of a sentence and of a block of code: where one does not end by then, the answer does.
+#: Characters of a sentence and of a block of code. A longer one ends the answer.
 LONGEST_SENTENCE, LONGEST_CODE = 2_000, 8_000
 
 
@@ -36,7 +36,7 @@ class DraftReader:
 
     Attributes:
         refused: the model said that the passages hold no answer.
-        restarts: how often thoughts ended whose beginning was not marked: all sentences before were none of the answer.
+        restarts: how often thoughts ended that had no mark at their start: no sentence before belongs to the answer.
         is_cut: a limit of length ended the draft.
         is_open: the last sentence is a block of code without its end.
     """
@@ -50,14 +50,14 @@ class DraftReader:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing that the model may still say belongs to the answer."""
+        """Whether the answer is complete, so that further text of the model is ignored."""
         return self.refused or self.is_cut
 
     def read(self, span: Span) -> Iterator[DraftSentence]:
-        """Yield the sentences that are whole now.
+        """Yield the sentences that this span completes.
 
         Raises:
-            ProviderError: the model says more than it was asked for.
+            ProviderError: the model writes more than its limit.
         """
         self._length += len(span.text)
         if self._length > MOST_CHARACTERS:
@@ -76,10 +76,10 @@ class DraftReader:
         self.is_cut = self.is_cut or span.cut
 
     def end(self) -> Iterator[DraftSentence]:
-        """Yield what is left.
+        """Yield the sentences that remain.
 
         Raises:
-            ProviderError: the model said nothing.
+            ProviderError: the model wrote nothing.
         """
         if not self.refused:
             yield from self._prose(self._reasoning.read("", last=True), (), last=True)
@@ -87,7 +87,7 @@ class DraftReader:
                 raise silent(self.is_cut)
 
     def _begin(self) -> None:
-        self._sentences, self._claims = SentenceReader(), Claims()
+        self._sentences, self._claims = SentenceReader(), ClaimedIds()
         self._said = False
         self._gap = ""
         # The ids of the sentence before, if it announces what follows.
@@ -101,11 +101,11 @@ class DraftReader:
                 return
         longest = LONGEST_CODE if self._sentences.is_code else LONGEST_SENTENCE
         if last:
-            self._sentences, self._claims = SentenceReader(), Claims()
+            self._sentences, self._claims = SentenceReader(), ClaimedIds()
         elif len(self._sentences.waiting) > longest:
             self.is_cut = True
             yield from self._clean(self._sentences.cut(longest))
-            self._sentences, self._claims = SentenceReader(), Claims()
+            self._sentences, self._claims = SentenceReader(), ClaimedIds()
 
     def _clean(self, sentence: Sentence) -> Iterator[DraftSentence]:
         text = mended(self._sentences.text[sentence.start : sentence.end])

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, get_args
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, Weights, about_selection, from_index, from_selection
+from chapterverse_api.answering.context import AnswerContext, Weights, from_index
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal, segment
 from chapterverse_api.answering.segments import Segments
+from chapterverse_api.answering.selection import about_selection, from_selection
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import ChatQuery, Delta, Event, Events, Meta, ToolUse
@@ -25,6 +26,7 @@ from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.prompts import estimate
 from chapterverse_api.grounding import Verified
 from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.passages import Omission
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ _THOUGHTS = (
 
 @dataclass(slots=True)
 class AnswerTrace:
-    """What an answer was made from, for its owner to understand it; filled as the answer comes.
+    """The parts of an answer, for the owner to understand it; filled while the answer is made.
 
     Attributes:
         verified: None where no sentence was checked, as in a refusal for want of evidence.
@@ -67,9 +69,9 @@ def answer_query(
     Args:
         deadline: until when, at the latest; 25 seconds from now where it is left out.
         origins: addresses that the reader's page may be of, besides the site's own.
-        turn_budget: what the models may cost; no limit where it is left out.
-        tools: what the model may call before it answers.
-        trace: takes what the answer was made from.
+        turn_budget: the most that the models may cost; no limit where it is left out.
+        tools: the tools that the model may call before it answers.
+        trace: filled with the parts of the answer.
 
     Raises:
         InputError: a filter names no known field, the page is of another site, or data can't be had in this form.
@@ -103,20 +105,14 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, too
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
     yield from calls
     trace.context = context
-    # First refusal: without evidence no generator is asked, whatever it would cost.
+    # First refusal: without evidence no generator runs, not even one that costs nothing.
     if not context.task.passages:
         yield from turn.ended(refusal(context, turn, missing))
         return
 
     weights = Weights(context.snapshot)
     if context.faq:
-        segments = _segments(context, weights)
-        yield from _shown(segments, CuratedAnswer(context.language), context)
-        trace.verified = segments.verified
-        turn.log("response_generated", generator=CuratedAnswer.name, dropped_citations=segments.verified.dropped)
-        degraded = _degraded(context, turn, weights)
-        response = answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False)
-        yield from turn.ended(response, context.faq.entry)
+        yield from _curated(context, context.faq, turn, trace, weights)
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     if schema and (writer := turn.models.data_writer):
@@ -124,8 +120,8 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, too
             return
         segments, failure = yield from _quoted(documents, weights)
     else:
-        # Second refusal: the generator was told to say so where the passages hold no answer. And last: what waits is
-        # shown only where a citation holds. What was shown stays.
+        # Second refusal: the generator says that the passages hold no answer. Third: none of the segments that wait has
+        # a citation that holds. A segment that was shown stays.
         segments, failure = yield from _drafted(context, documents, turn, weights)
     trace.verified = segments.verified
     degraded = _degraded(context, turn, weights, failure, missing, _THOUGHTS if segments.restarted else None)
@@ -145,11 +141,22 @@ def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, too
     yield from turn.ended(answer(context, segments.verified, degraded, turn, quoted=quoted, not_in_docs=not_in_docs))
 
 
+def _curated(context: AnswerContext, match: FaqMatch, turn: Turn, trace: AnswerTrace, weights: Weights) -> Events:
+    """Answer with a FAQ entry: no generator runs."""
+    segments = _segments(context, weights)
+    yield from _shown(segments, CuratedAnswer(context.language), context)
+    trace.verified = segments.verified
+    turn.log("response_generated", generator=CuratedAnswer.name, dropped_citations=segments.verified.dropped)
+    degraded = _degraded(context, turn, weights)
+    response = answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False)
+    yield from turn.ended(response, match.entry)
+
+
 def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
-    """Log what was found by which parts, and what was left out; a part that failed leaves an error alone."""
+    """Log the results of each part, and the omitted candidates. A part that failed logs only its error."""
     turn.stages |= context.timings
-    found = context.found
-    failures = found.failures if found else {}
+    retrieval = context.retrieval
+    failures = retrieval.failures if retrieval else {}
     for part, error in failures.items():
         turn.log_failure(part, error)
     if "embed" in context.timings and "embedder" not in failures:
@@ -159,12 +166,12 @@ def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
         "results_ranked",
         passages=len(context.task.passages),
         evidence=round(context.evidence, 4),
-        algorithm=found.algorithm if found else None,
+        algorithm=retrieval.algorithm if retrieval else None,
     )
-    if found:
+    if retrieval:
         reasons = Counter(context.omissions.values())
         omitted = {f"omitted_{stage}": reasons[stage] for stage in get_args(Omission)}
-        turn.log("results_filtered", candidates=len(found.candidates), floor=found.calibration.floor, **omitted)
+        turn.log("results_filtered", candidates=len(retrieval.candidates), floor=retrieval.calibration.floor, **omitted)
     task = context.task
     turn.log(
         "context_prepared",
@@ -181,7 +188,7 @@ def _drafted(
 ) -> Steps[Delta, None, tuple[Segments, str | None]]:
     """Show the draft and return it, with what failed.
 
-    Quoting the documents stands in for a generator that fails before anything of it was shown.
+    If the generator fails before its first segment is shown, quotes of the documents replace its draft.
     """
     models, voting = turn.models, _voting(turn)
     with closing(voting) if voting else nullcontext():
@@ -199,7 +206,7 @@ def _drafted(
 
 
 def _quoted(context: AnswerContext, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
-    """Show quotes in place of what a model failed to write."""
+    """Show quotes in place of a draft that failed."""
     segments = _segments(context, weights)
     if context.task.passages:
         yield from _shown(segments, Extractive(), context)
@@ -210,7 +217,7 @@ def _schema(name: str, resources: Resources) -> ResponseSchema:
     """Return the schema that an answer is to fit.
 
     Raises:
-        InputError: there is none of this name, it can't be used, or nothing here could fill it.
+        InputError: there is no schema of this name, it can't be used, or the generator writes no data.
     """
     if not isinstance(resources.models.generator, DataWriter):
         raise InputError("output needs a language model: this site answers with quotes alone.", field="output")
@@ -241,13 +248,13 @@ def _with_data(
 
 
 def _segments(context: AnswerContext, weights: Weights, voting: SecondVotes | None = None) -> Segments:
-    """Return the segments of an answer, which say first what the reader must know of the passages."""
+    """Return the segments of an answer, which begin with a note about the passages where one is needed."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
     return Segments(context.task, weights, note=note, voting=voting)
 
 
 def _voting(turn: Turn) -> SecondVotes | None:
-    """Return what asks for second votes; None where no checker may be asked."""
+    """Return the requests for second votes; None where no checker may be used."""
     checker = turn.models.checker
     if checker is None:
         return None

@@ -1,49 +1,39 @@
-"""Makes a plan from what the documentation says, and leads a reader through it.
+"""Leads a reader through a plan: the first step for a question, then the next one for each answer.
 
-A model plans from the sections found. Without one, the numbered steps of the best section are the plan. Each step that
-is shown cites a source that carries it, by the check of answers. The plan and the reader's place in it travel with each
-reply, signed, so that no instance keeps anything.
+The plan and the reader's place in it travel with each reply, signed, so that the service stores nothing.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
-from chapterverse.errors import InputError, ProviderError
-from chapterverse.text import lexical
+from chapterverse.errors import InputError
 from chapterverse_api import validation
-from chapterverse_api.answering.context import AnswerContext, Weights, from_index
-from chapterverse_api.answering.models import DATA_TRIES
-from chapterverse_api.answering.plans import Call, Called, Plan, PlanProblem, PlanStep, Position, advance, begin, check
+from chapterverse_api.answering.context import from_index
+from chapterverse_api.answering.plan_draft import draft_plan
+from chapterverse_api.answering.plans import Call, Called, Plan, PlanStep, Position, advance, begin
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.structured import asked_again
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import Nearest, Question, RequestModel, ResponseModel, SourceChunk
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import DataWriter, Passage, ResponseSchema, ToolCall
-from chapterverse_api.generation.prompts import PLAN_TOKENS, conversation, new_nonce, plan_instructions
+from chapterverse_api.generation import ToolCall
 from chapterverse_api.grounding.links import Links
-from chapterverse_api.structured_output.data import DataProblem, Leaf, LeafCheck, read_data
 
 #: Seconds for which a reader may go on with a plan.
 LIFETIME = 24 * 60 * 60
 #: Characters of a state: a plan of twenty long steps with its sources.
 _STATE = 60_000
 _PURPOSE = b"chapterverse/plan/1"
-
-_FENCE = re.compile(r" {0,3}(```|~~~)")
-_ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
 
 
 class PlanRequest(RequestModel):
@@ -131,7 +121,7 @@ def respond(
     turn = Turn(query, resources, deadline, origins, turn_budget)
     turn.log_query()
     context = from_index(turn)
-    plan, planned_by, degraded = _planned(context, turn, tools)
+    plan, planned_by, degraded = draft_plan(context, turn, tools)
     turn.progress.enter("completed")
     turn.log("response_sent", status="planned" if plan else "not_in_docs", cost_usd=turn.models.turn_budget.usd)
     reasons = " ".join(filter(None, (degraded, turn.models.turn_budget.reason, context.degraded))) or None
@@ -229,176 +219,3 @@ def _typed(value: str | float, schema: Mapping[str, Any]) -> str | float:
         return int(number) if number.is_integer() else number
     except (ValueError, OverflowError):
         return value
-
-
-def _planned(
-    context: AnswerContext, turn: Turn, tools: TurnTools | None
-) -> tuple[Plan | None, Literal["model", "page"] | None, str | None]:
-    """Return a plan, who made it, and what failed."""
-    if not context.task.passages:
-        return None, None, None
-    failure = None
-    if writer := turn.models.data_writer:
-        try:
-            with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
-                return _by_model(context, turn, writer, tools), "model", None
-        except ProviderError as error:
-            turn.log_failure("generator", error)
-            failure = "The plan is a page's own, since the model failed."
-    plan = _from_page(context.task.passages)
-    return plan, "page" if plan else None, failure
-
-
-def _by_model(context: AnswerContext, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
-    names = [spec.name for spec in tools.specs] if tools else []
-    nonce = new_nonce()
-    offered = json.dumps([asdict(spec) for spec in tools.specs]) if tools else ""
-    instructions = plan_instructions(context.task, nonce, SCHEMA, offered)
-    messages, reason = conversation(context.task, nonce), ""
-    for _ in range(DATA_TRIES):
-        text = writer.write_data(
-            instructions, asked_again(messages, reason), SCHEMA, tokens=PLAN_TOKENS, deadline=turn.deadline
-        )
-        try:
-            data = read_data(text, SCHEMA, Links(context.task.passages))
-            plan = Plan.model_validate(_read(data))
-            check(plan, names)
-            return _cited(plan, context)
-        except (DataProblem, PlanProblem) as error:
-            reason = str(error)
-        except ValidationError as error:
-            place = ".".join(str(part) for part in error.errors()[0]["loc"])
-            reason = f"{place} {error.errors()[0]['msg']}"
-    raise ProviderError("The model's plan could not be run, not even when it was asked once more.")
-
-
-def _read(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a model's plan in the form of `Plan`."""
-    document: dict[str, Any] = _without_nulls(data)
-    for step in document["steps"]:
-        if "arguments" in step:
-            step["arguments"] = {one["name"]: one["value"] for one in step["arguments"]}
-    return document
-
-
-def _without_nulls(value: Any) -> Any:
-    """Return a value without the members that are null, which a strict schema makes a model write."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
-
-
-def _cited(plan: Plan, context: AnswerContext) -> Plan:
-    """Return a plan in which each step that is shown cites what carries it.
-
-    Raises:
-        PlanProblem: no source says an action, or holds a word of a question.
-    """
-    task = context.task
-    carriers, steps = LeafCheck(task.passages, task.language, Weights(context.snapshot)), list[PlanStep]()
-    for step in plan.steps:
-        carrier = None
-        if step.kind == "action":
-            carrier = carriers.carrier(Leaf(("step",), step.text))
-        elif step.kind == "ask_user":
-            carrier = _related(step, task.passages, task.language)
-        elif step.citations or step.text:
-            step = step.model_copy(update={"citations": [], "text": ""})
-        if step.kind in ("action", "ask_user"):
-            if carrier is None:
-                raise PlanProblem(f"no source says what the step {step.id} says")
-            step = step.model_copy(update={"citations": [carrier]})
-        steps.append(step)
-    return plan.model_copy(update={"steps": steps})
-
-
-def _related(step: PlanStep, passages: Sequence[Passage], language: str) -> str | None:
-    """Return the source that a question is about: the one it names, if that holds a word of it, or the closest."""
-    text = " ".join([step.text, *(option.label for option in step.options)])
-    terms = {term for word in lexical.words(text, language) for term in word.terms}
-    shared = {p.id: len(terms & p.terms) for p in passages}
-    named = [i for i in step.citations if shared.get(i)]
-    best = max(shared, key=lambda i: shared[i])
-    return named[0] if named else best if shared[best] else None
-
-
-def _from_page(passages: Sequence[Passage]) -> Plan | None:
-    """Return the numbered steps of the best section that has any."""
-    for passage in passages:
-        texts = list(_numbered(passage.section))
-        if len(texts) > 1:
-            kept = texts[:20]
-            steps = [
-                PlanStep(
-                    id=f"step-{n}",
-                    kind="action",
-                    text=text[:600],
-                    citations=[passage.id],
-                    next=f"step-{n + 1}" if n < len(kept) else None,
-                )
-                for n, text in enumerate(kept, 1)
-            ]
-            return Plan(title=" › ".join(passage.path)[:200], steps=steps)
-    return None
-
-
-def _numbered(markdown: str) -> Iterator[str]:
-    """Yield the items of the first numbered list, each with the paragraphs and code that belong to it."""
-    item, fenced, number = list[str](), False, 0
-    for text in markdown.splitlines():
-        found = None if fenced else _ITEM.match(text)
-        if found and int(found[1]) == number + 1:
-            if item:
-                yield "\n".join(item).strip()
-            item, number = [text[found.end() :]], number + 1
-        elif item and not fenced and text.strip() and not text.startswith(" ") and not _FENCE.match(text):
-            # What stands at the margin is no part of an item any more, unless it goes on with its paragraph.
-            if not item[-1].strip():
-                break
-            item.append(text)
-        elif item:
-            item.append(text.removeprefix("   "))
-        fenced ^= bool(_FENCE.match(text.strip()))
-    if item:
-        yield "\n".join(item).strip()
-
-
-def _nullable(kind: str, **more: Any) -> dict[str, Any]:
-    return {"type": [kind, "null"], **more}
-
-
-def _object(**members: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": members, "required": [*members], "additionalProperties": False}
-
-
-_TEXT = {"type": "string"}
-_STEP = _object(
-    id=_TEXT,
-    kind={"type": "string", "enum": ["ask_user", "call_tool", "decide", "action", "compute"]},
-    text=_nullable("string"),
-    citations=_nullable("array", items=_TEXT),
-    next=_nullable("string"),
-    options=_nullable("array", items=_object(label=_TEXT, next=_nullable("string"))),
-    variable=_nullable("string"),
-    tool=_nullable("string"),
-    arguments=_nullable("array", items=_object(name=_TEXT, value=_TEXT)),
-    conditions=_nullable(
-        "array",
-        items=_object(
-            variable=_TEXT,
-            operator={"type": "string", "enum": ["eq", "ne", "lt", "le", "gt", "ge", "contains"]},
-            value=_TEXT,
-            next=_nullable("string"),
-        ),
-    ),
-    operation={
-        "anyOf": [
-            _object(
-                left=_TEXT, operator={"type": "string", "enum": ["add", "subtract", "multiply", "divide"]}, right=_TEXT
-            ),
-            {"type": "null"},
-        ]
-    },
-)
-#: What a model fills in. Services reject a free set of names, so a tool's arguments are a list.
-SCHEMA = ResponseSchema("plan", _object(title=_TEXT, steps={"type": "array", "items": _STEP, "maxItems": 20}))

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from chapterverse.errors import InputError
 
-#: Steps of a plan, and characters of what a reader says or a tool returns.
+#: Steps of a plan, and characters of a reader's answer or a tool's result.
 MOST_STEPS, MOST_VALUE = 20, 500
 #: Farther from zero no number is exact.
 _LARGEST = 1e15
@@ -63,7 +63,7 @@ class PlanStep(_Part):
     """One step. What its kind does not use is left out.
 
     Attributes:
-        text: what is said to the reader, of `ask_user` and `action`.
+        text: the words for the reader, of `ask_user` and `action`.
         citations: ids of the sources that say it.
         next: the step behind it, null at the end.
         options: answers to `ask_user`; without any, the reader writes.
@@ -133,7 +133,7 @@ def check(plan: Plan, tools: Collection[str]) -> None:
 
 
 def _incomplete(step: PlanStep, tools: Collection[str], variables: Collection[str]) -> str:
-    """Return what a step lacks for its kind."""
+    """Return the problem of a step that lacks a field of its kind."""
     if step.kind in SHOWN and not step.text.strip():
         return "says nothing"
     if step.kind != "ask_user" and step.options:
@@ -289,7 +289,7 @@ def _holds(condition: Condition, values: Values) -> bool:
     a, b = _number(value), _number(other)
     if a is None or b is None:
         same = str(value).strip().casefold() == other.strip().casefold()
-        # What is no number is neither less nor more.
+        # A text that is not a number is neither less nor more.
         return same if condition.operator == "eq" else condition.operator == "ne" and not same
     compared = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}
     return compared[condition.operator]

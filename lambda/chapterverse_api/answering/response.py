@@ -12,7 +12,7 @@ from chapterverse_api.contract import ChatResponse, Segment, Status
 from chapterverse_api.generation import Span
 from chapterverse_api.grounding import Verified
 
-#: Of these the reader is told where to look on.
+#: Statuses whose response names places to look on.
 _POINTED = ("partial", "not_in_docs")
 
 
@@ -26,7 +26,7 @@ def answer(
     not_in_docs: bool,
     **data: Any,
 ) -> ChatResponse:
-    """Return what the segments that were shown amount to.
+    """Return the response that the shown segments make.
 
     Args:
         quoted: whether they are quotes, by no model.
@@ -85,7 +85,7 @@ def segment(span: Span) -> Segment:
 
 
 def _cited_urls(verified: Verified, context: AnswerContext) -> list[str]:
-    """Return the addresses of what is cited, in the order of the citations."""
+    """Return the addresses of the cited sources, in the order of the citations."""
     urls = {s.id: s.url for s in context.sources}
     cited = (urls[i] for span in verified.spans for i in span.citations)
     return list(dict.fromkeys(url for url in cited if url))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from threading import Thread
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.answering.models import MOST_CHECKED, MOST_CHECKED_BYTES
+from chapterverse_api.answering.turn_cost import MOST_CHECKED, MOST_CHECKED_BYTES
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.grounding.checkers import Checker, CheckRequest
 
@@ -38,7 +38,7 @@ class SecondVotes:
         self._failed = False
 
     def ask(self, document: str, claim: str) -> _Vote | None:
-        """Ask about a claim; None where none is asked: after a failure, above a bound, or for a text too long."""
+        """Request a vote on a claim; None after a failure, above the number of votes, or for a text too long."""
         size = sum(len(text.encode(errors="replace")) for text in (document, claim, self._question))
         if self._failed or len(self._votes) == MOST_CHECKED or size > MOST_CHECKED_BYTES or not self._deadline.left:
             return None
@@ -47,7 +47,7 @@ class SecondVotes:
         return vote
 
     def close(self) -> None:
-        """Wait for what is open: its price is a part of the turn's."""
+        """Wait for the open votes, because their price is a part of the turn's."""
         for vote in self._votes:
             vote.wait()
 
@@ -89,5 +89,5 @@ class _Vote:
         except ProviderError as error:
             self._error = error
         except Exception:
-            # In a thread of its own an error has no other way to the caller, and its text may quote what was sent.
+            # Logged here, because an error of this thread never reaches the caller. Its text may quote the request.
             self._error = ProviderError("The checker failed.")

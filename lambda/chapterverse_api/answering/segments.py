@@ -1,8 +1,8 @@
-"""Checks a draft sentence by sentence and shows each at once, with the citations that hold. What was shown stays.
+"""Checks a draft sentence by sentence and shows each at once, with the citations that hold. A shown segment stays.
 
-Up to three segments wait for the first one that is confirmed: an answer of which nothing holds by then can still be
-refused, or given by quotes, as if nothing had been written. A sentence on which a second vote is asked is held until
-the verdict or its deadline, and so is what follows it: no segment overtakes another.
+Up to three segments wait for the first one that is confirmed. If none of them is confirmed, the answer can still be
+refused or given by quotes, because the reader has seen nothing of it. A sentence that needs a second vote waits until
+the verdict or its deadline. The segments behind it wait too, so that none overtakes another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_WAITING = 3
 
 
 class Vote(Protocol):
-    """A second vote that was asked for."""
+    """A second vote on a citation, which a checker may still be working on."""
 
     @property
     def is_over(self) -> bool:
@@ -56,8 +56,8 @@ class Segments:
         voting: asks for second votes; None where the words decide alone.
 
     Attributes:
-        shown: what was given to the reader.
-        draft: what it is read by.
+        shown: the segments that the reader has.
+        draft: reads the model's text.
         restarted: thoughts were shown before it was known that they were some.
     """
 
@@ -71,25 +71,25 @@ class Segments:
         self._restarts = 0
 
     def read(self, span: Span) -> Iterator[Span]:
-        """Yield what can be shown now that a span has come.
+        """Yield the segments that can be shown after this span.
 
         Raises:
-            ProviderError: the model says more than it was asked for.
+            ProviderError: the model writes more than its limit.
         """
         yield from self._checked(self.draft.read(span))
         yield from self._settled()
 
     def end(self) -> Iterator[Span]:
-        """Yield what is left to show.
+        """Yield the segments that remain.
 
         Raises:
-            ProviderError: the model said nothing.
+            ProviderError: the model wrote nothing.
         """
         yield from self._checked(self.draft.end())
         yield from self.settle()
 
     def settle(self) -> Iterator[Span]:
-        """Wait for the votes that are open, and yield what can be shown then."""
+        """Wait for the open votes, and yield the segments that can be shown then."""
         for one in self._waiting:
             self._count(one)
         yield from self._settled()
@@ -102,7 +102,7 @@ class Segments:
 
     @property
     def verified(self) -> Verified:
-        """What the check amounts to, of what was shown."""
+        """The result of the check for the shown segments."""
         verified = self._verifier.verified(self.shown)
         if not (self.draft.is_cut and self.shown):
             return verified
@@ -136,12 +136,12 @@ class Segments:
             one.span = replace(one.span, citations=one.sentence.citations, check=one.sentence.check)
 
     def _new_verifier(self) -> Verifier:
-        # What only the reader or a memory says is no claim of the documentation.
+        # A sentence that repeats only the reader or a memory claims nothing of the documentation.
         own = "\n\n".join((self._task.context, *self._task.memories))
         return Verifier(self._task.passages, self._task.language, self._weigh, context=own)
 
     def _restart(self) -> None:
-        """Forget what were thoughts, as far as nobody saw it."""
+        """Drop the segments that turned out to be thoughts, unless they were shown."""
         self._restarts = self.draft.restarts
         self._waiting = [one for one in self._waiting if one.span.kind == "framing"]
         self.restarted = bool(self.shown)
@@ -149,7 +149,7 @@ class Segments:
             self._verifier = self._new_verifier()
 
     def _settled(self) -> Iterator[Span]:
-        """Yield what stands before the first open vote, unless it is better to wait for a confirmed one."""
+        """Yield the segments before the first open vote, unless they still wait for a confirmed one."""
         ready = 0
         for one in self._waiting:
             if one.vote and not one.vote.is_over:

@@ -1,4 +1,4 @@
-"""Recognizes what is said to the chat and not asked of the documentation: "thanks", "are you human", "tell me a joke".
+"""Recognizes messages to the chat that ask the documentation nothing: "thanks", "are you human", "tell me a joke".
 
 Utterances of each language are data, in `small_talk.json`. A message is one of them if it has nearly the same words.
 """

@@ -7,9 +7,9 @@ from typing import Any
 
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.context import AnswerContext
-from chapterverse_api.answering.models import DATA_TRIES
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.generation import ChatMessage, Check, DataWriter, ResponseSchema, Span
+from chapterverse_api.answering.turn_cost import DATA_TRIES
+from chapterverse_api.generation import ChatMessage, Check, DataWriter, ModelRequest, ResponseSchema, Span
 from chapterverse_api.generation.prompts import DATA_TOKENS, conversation, data_instructions, new_nonce
 from chapterverse_api.grounding import Verified, Weigh
 from chapterverse_api.grounding.links import Links
@@ -66,9 +66,8 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
     instructions, messages = data_instructions(context.task, nonce, schema), conversation(context.task, nonce)
     problem = ""
     for _ in range(DATA_TRIES):
-        text = writer.write_data(
-            instructions, asked_again(messages, problem), schema, tokens=DATA_TOKENS, deadline=turn.deadline
-        )
+        request = ModelRequest(instructions, asked_again(messages, problem), DATA_TOKENS, turn.deadline)
+        text = writer.write_data(request, schema)
         try:
             data: dict[str, Any] = read_data(text, schema, Links(context.task.passages))
         except DataProblem as error:
@@ -79,7 +78,7 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
 
 
 def asked_again(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
-    """Return the conversation, with what was wrong with the reply before."""
+    """Return the conversation, with the problem of the model's last reply."""
     if not problem:
         return messages
     *earlier, last = messages

@@ -1,12 +1,12 @@
-"""Suggests what to ask next: sections that were found and not cited, by their headings.
+"""Suggests further questions: the headings of sections that the search returned and the answer does not cite.
 
-Nothing is made up. A suggestion is a heading, behind the title of its page where it says too little alone, and it is
-made only if a search for it finds that very section first, with evidence enough to answer from. Sections are tried in
-the order of the search, then those around what is cited.
+No text is generated. A suggestion is a heading, behind the title of its page if it says too little alone. It is made
+only if a search for it returns that section first, with enough evidence for an answer. Sections are tried in the order
+of the search, then those around the cited ones.
 
 Measured on 388 questions on six sites, by words alone, before the whole result decided what is answered: of 552
-suggestions beside 287 answers none was refused when it was asked, and 549 were answered from that section first (52 of
-52 on two of the sites with an embedder).
+suggestions beside 287 answers, none was refused as a question, and 549 were answered from that section first (52 of 52
+on two of the sites with an embedder).
 """
 
 from __future__ import annotations
@@ -41,33 +41,33 @@ if TYPE_CHECKING:
 MOST, LONGEST = 3, 80
 #: Searches after which no other section is tried: all of it takes 1.3 ms with 10,000 chunks.
 SEARCHES = 4
-#: Seconds after which it is enough, too: no reader waits for suggestions of a store that is far away.
+#: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
 PATIENCE = 0.1
 #: Share of the best result's rank that makes a section worth naming.
 RELATED = 0.65
-#: Chunks of a page on either side of what is cited that are worth reading on.
+#: Chunks of a page on either side of a citation that may be suggested.
 NEAR = 6
-#: Sections that are looked at: as many as a request may have an answer rest on.
+#: Sections that are considered: as many as the sources that a request may ask for.
 _SECTIONS = 20
-#: Characters of a heading that are read: of a longer one nothing is offered.
+#: Characters of a heading: a longer one is never suggested.
 _READ = 4 * LONGEST
-#: Headings of which it is remembered how they are asked for, and what each generation finds first for one.
+#: Size of the cache of wordings by heading, and of the cache of first results by wording, one for each generation.
 _REMEMBERED = 4096
 _FIRST: WeakKeyDictionary[Snapshot, dict[tuple[str, str], Section | None]] = WeakKeyDictionary()
 #: Letters of a heading that may say something: a version has fewer.
 _LEAST_LETTERS = 3
-#: From here on in Unicode stand the scripts of East Asia, of which two letters are a word.
+#: The scripts of East Asia begin here in Unicode; two of their letters are a word.
 _UNSPACED, _UNSPACED_LETTER = "\u2e80", 2
 
 # Code and emphasis, where they begin and end a word: not the asterisk of "no-unsafe-*".
 _MARKS = re.compile(r"(?<![\w*`~])(`+|\*{1,3}|~~)(?=\S)([^`*~]++)(?<=\S)\1(?![\w*`~])")
-#: What Persian, Indic languages and emoji are written with.
+#: Joiners inside words of Persian and Indic languages, and inside emoji.
 _JOINERS = "\u200c\u200d"
 _WORD = re.compile(r"[^\W\d_]+")
-#: A step is no question: what stands before it has to be done.
+#: A numbered step is never suggested: the steps before it have to be done first.
 _STEP = re.compile(r"(?:step\s*+)?\d++\s*+[.:)]", re.IGNORECASE)
 
-#: Headings that say nothing of what stands below them, as their words in lower case.
+#: Headings that say nothing about their sections, as their words in lower case.
 _LISTED = """
     about|added|appendix|background|basics|before you begin|before you start|bug fixes|changed|changelog|changes
     conclusion|contents|deprecated|description|details|example|examples|faq|fixed|further reading|general|getting help
@@ -103,27 +103,27 @@ class Suggestion:
 
 
 def suggestions(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[Suggestion]:
-    """Return what may be asked next, best first; nothing beside a selection, nor where the turn has taken all its time.
+    """Return further questions, best first; none beside a selection, or where the turn has used up its time.
 
     Args:
         cited: ids of the passages that the answer cites.
     """
-    found, snapshot = context.found, context.snapshot
-    # Where a tool alone has answered, nothing was found.
-    if found is None or not found.candidates or snapshot is None or turn.query.selected_text:
+    retrieval, snapshot = context.retrieval, context.snapshot
+    # An answer from a tool alone has no search results.
+    if retrieval is None or not retrieval.candidates or snapshot is None or turn.query.selected_text:
         return []
     asked = (*turn.conversation.questions, *filter(None, (turn.query.query,)))
-    trial = _Trial(snapshot, found.calibration, asked)
+    trial = _Trial(snapshot, retrieval.calibration, asked)
     made: list[Suggestion] = []
     try:
-        for chunk in _uncited(context, found, cited):
+        for chunk in _uncited(context, retrieval, cited):
             if len(made) == MOST or trial.spent or not turn.deadline.left:
                 break
             text = trial.wording(chunk)
             if text and trial.passes(text, chunk):
                 made.append(Suggestion(text, chunk))
     except IndexFault:
-        # The answer stands; a generation may be gone by now.
+        # The answer is complete; its generation may be gone by now.
         return made
     return made
 
@@ -135,7 +135,7 @@ def shown(heading: str) -> str:
 
 
 def telling(heading: str) -> bool:
-    """Whether a heading says what stands below it: more than "Overview" or "1.2.0", and no address."""
+    """Whether a heading describes its section: more than "Overview" or "1.2.0", and no address."""
     words = _WORD.findall(heading.lower())
     letters = sum(_UNSPACED_LETTER if c >= _UNSPACED else 1 for word in words for c in word)
     return (
@@ -146,11 +146,11 @@ def telling(heading: str) -> bool:
     )
 
 
-def _uncited(context: AnswerContext, found: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
-    """Yield a chunk of each section that may be named: first what was found, then what is around what is cited."""
+def _uncited(context: AnswerContext, retrieval: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
+    """Yield a chunk of each section that may be suggested: first search results, then neighbors of the citations."""
     ours = {p.chunk_id for p in context.task.passages if p.id in cited}
-    related = found.candidates[0].rank * RELATED
-    strong = [c.chunk for c in chosen(found.strong, _SECTIONS) if c.rank >= related or c.chunk.chunk_id in ours]
+    related = retrieval.candidates[0].rank * RELATED
+    strong = [c.chunk for c in chosen(retrieval.strong, _SECTIONS) if c.rank >= related or c.chunk.chunk_id in ours]
     quoted = [chunk for chunk in strong if chunk.chunk_id in ours]
     around = chain.from_iterable(_around(chunk, context.pages[chunk.source_file_path]) for chunk in quoted)
     seen = set(map(section, quoted))
@@ -164,14 +164,14 @@ def _around(chunk: Chunk, page: Sequence[Chunk]) -> list[Chunk]:
     """Return the chunks near a chunk on its page, nearest first and those behind it before those above."""
     offsets = ((c.chunk_index - chunk.chunk_index, c) for c in page)
     near = [(abs(offset), offset < 0, c) for offset, c in offsets if 0 < abs(offset) <= NEAR]
-    return [c for _, _, c in sorted(near, key=lambda found: found[:2])]
+    return [c for _, _, c in sorted(near, key=lambda ranked: ranked[:2])]
 
 
 class _Trial:
-    """Asks the index what it would find first.
+    """Tries suggestions by searches in the index.
 
     Args:
-        asked: the reader's questions, the one that was just answered last.
+        asked: the reader's questions, oldest first.
     """
 
     def __init__(self, snapshot: Snapshot, calibration: Calibration, asked: Sequence[str]) -> None:
@@ -184,15 +184,15 @@ class _Trial:
 
     @property
     def spent(self) -> bool:
-        """Whether it has searched often enough, or long."""
+        """Whether the number of searches or the time is used up."""
         return self._left <= 0 or time.perf_counter() - self._started > PATIENCE
 
     def wording(self, chunk: Chunk) -> str:
-        """Return how a section is asked for; empty where its heading says nothing, or nothing new."""
+        """Return the suggestion of a section; empty where its heading says nothing, or nothing new."""
         text, terms = _wording(
             chunk.heading_path[-1] if chunk.heading_path else "", chunk.chapter_title, self._languages
         )
-        # What holds no other word than the question is the question again.
+        # A suggestion without a word beyond the question's repeats the question.
         if not text or terms <= self._known[-1] or terms in self._known:
             return ""
         self._known.insert(0, terms)
@@ -204,7 +204,7 @@ class _Trial:
         return self._remembered(text, chunk.language if len(self._languages) > 1 else "") == section(chunk)
 
     def _remembered(self, text: str, language: str) -> Section | None:
-        """Return what `_first` does, which is asked once a generation: the text is the docs' own, and no reader's."""
+        """Return `_first` from a cache of the generation; its keys are headings of the docs, never readers' words."""
         firsts = _FIRST.setdefault(self._snapshot, {})
         if (text, language) in firsts:
             return firsts[text, language]
@@ -220,7 +220,7 @@ class _Trial:
         return next((section(hit.chunk) for hit in hits if self._answers(question, hit)), None)
 
     def _answers(self, question: str, hit: Hit) -> bool:
-        """Whether a hit is evidence enough, by words alone; all weigh the same, which spares a look at the index."""
+        """Whether a hit has enough evidence, by words alone. All words weigh the same, which saves an index look-up."""
         words = tuple(dict.fromkeys((word.terms,) for word in lexical.words(question, hit.chunk.language)))
         weights = dict.fromkeys((t for (terms,) in words for t in terms), 1.0)
         title = float(shown(hit.chunk.chapter_title) in question)
@@ -232,7 +232,7 @@ class _Trial:
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple[str, frozenset[int]]:
-    """Return how a section is asked for, and the terms of that; empty where its heading says nothing."""
+    """Return the suggestion of a section, and its terms; empty where its heading says nothing."""
     heading, title = shown(heading), shown(title)
     if not telling(heading):
         return "", frozenset()

@@ -1,4 +1,4 @@
-"""Lets a model call the site's tools before it answers. What a tool returns is a source, and is checked like one."""
+"""Lets a model call the site's tools before it answers. A tool's result is a source, and is checked like one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Protocol
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api.answering.context import AnswerContext, snippet
-from chapterverse_api.answering.models import TOOL_CALLS, TOOL_ROUNDS
 from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
 from chapterverse_api.contract import SourceChunk, ToolUse
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import Passage, ToolCall, ToolCaller, ToolSpec
+from chapterverse_api.generation import ModelRequest, Passage, ToolCall, ToolCaller, ToolSpec
 from chapterverse_api.generation.prompts import (
     BYTES_OF_TOKEN,
     RESULT_TOKENS,
@@ -37,7 +37,7 @@ _LATE = "The tool took longer than this answer may wait."
 
 @dataclass(frozen=True, slots=True)
 class ToolSource:
-    """What a tool says.
+    """The result of a tool.
 
     Attributes:
         title: of the tool, or of the section that it read.
@@ -123,20 +123,15 @@ def with_results(
 
 def _chosen(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
     nonce = new_nonce()
-    calls = caller.choose_tools(
-        tool_instructions(nonce),
-        conversation(context.task, nonce),
-        tools.specs,
-        tokens=TOOL_TOKENS,
-        deadline=end,
-    )
+    request = ModelRequest(tool_instructions(nonce), conversation(context.task, nonce), TOOL_TOKENS, end)
+    calls = caller.choose_tools(request, tools.specs)
     if calls is None:
         log.event("error", turn_id=None, code="tools_not_offered", message="The generator's model takes no tools.")
     return calls or ()
 
 
 def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_Called]:
-    """Make calls at once and return them in order; what takes too long is left behind."""
+    """Make all calls at once and return them in order, without those that take too long."""
 
     def timed(call: ToolCall) -> _Called:
         started = time.perf_counter()
@@ -160,7 +155,7 @@ def _next_number(context: AnswerContext) -> int:
 
 
 def _with_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
-    """Return a context with further sources; a section that it has already is none."""
+    """Return a context with further sources, without the sections that it has already."""
     task, sources, left = context.task, list(context.sources), int(RESULT_TOKENS * BYTES_OF_TOKEN)
     held, passages = {passage.url for passage in task.passages if passage.url}, list(task.passages)
     number = _next_number(context)

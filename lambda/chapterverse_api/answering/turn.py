@@ -27,7 +27,7 @@ from chapterverse_api.observability import log, metrics
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.records import new_thread_id
 
-#: Seconds after which a turn must be over with all that keeping it takes: API Gateway gives up after 29.
+#: Seconds in which a turn must end, its storage included: API Gateway ends a request after 29.
 WHOLE_SECONDS = 28.0
 
 
@@ -38,7 +38,7 @@ class Turn:
     Attributes:
         origins: addresses that the reader's page may be of, besides the site's own.
         models: the models that it may use.
-        conversation: what was said before, as far as it is known to have been.
+        conversation: the messages before, as far as their signatures or our records prove them.
         stages: seconds that each part took.
         thread_id: under which it is kept; None where the reader names none and nothing is kept.
         progress: the question's states.
@@ -77,7 +77,7 @@ class Turn:
         return self.resources.threads.degraded if self.resources.threads else None
 
     def snapshot(self) -> Snapshot:
-        """Return what to answer from: the docs version that is asked about, or that of the reader's page.
+        """Return the index to answer from: in the docs version of the query, or that of the reader's page.
 
         Raises:
             InputError: there is no such version, or the page is of another site.
@@ -96,7 +96,7 @@ class Turn:
         log.event(name, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, **fields)
 
     def log_query(self) -> None:
-        """Log how much was asked, and what was asked only where the operator wants to read it."""
+        """Log the length of the question, and its words only if the operator has enabled that."""
         question, selection = self.query.query or "", self.query.selected_text or ""
         words = {"question": question} if self.resources.settings.log_questions else {}
         self.log("query_received", characters=len(question), selected=len(selection), **words)
@@ -112,7 +112,7 @@ class Turn:
             self.stages[stage] = time.perf_counter() - started
 
     def _log_answer(self, response: ChatResponse) -> None:
-        """Log what the answer amounts to, and its words only where the operator wants to read them."""
+        """Log the figures of an answer, and its words only if the operator has enabled that."""
         checks = Counter(segment.check for segment in response.segments if segment.kind != "framing")
         words = {"answer": response.response} if self.resources.settings.log_answers else {}
         self.log(

@@ -1,4 +1,4 @@
-"""The day's budget for models, and what it leaves to one turn.
+"""The day's budget for models, and the share of one turn.
 
 The most that a turn can cost is set aside in one atomic step before anything is paid for, and replaced by what it did
 cost afterwards. So no race overspends, and a process that is killed in between has counted too much.
@@ -31,7 +31,7 @@ ECONOMY = 0.8
 #: A cap that nothing reaches.
 _ALL = 2**62
 
-#: Seconds for which a limiter that failed is left alone: else each answer would wait for it.
+#: Seconds without requests to a limiter that failed: else each answer would wait for it.
 _REST_SECONDS = 10.0
 
 _SPENT = "The day's budget for models is used up, so none was asked."
@@ -40,13 +40,13 @@ _UNCOUNTED = "What models cost can't be counted right now, so none was asked."
 
 @dataclass(slots=True)
 class TurnBudget:
-    """What one turn may use, and what it has cost so far. Safe to add to from several threads.
+    """The models that one turn may use, and their cost so far. Safe to add to from several threads.
 
     Attributes:
         level: see `Level`.
-        reason: what the reader is told of it; None where nothing is missing.
+        reason: a sentence for the reader; None where nothing is missing.
         share: of the day's budget that was gone when the turn began, 0 to 1; None without a budget.
-        micros: what was spent, in microdollars.
+        micros: the cost so far, in microdollars.
         input_tokens: sent to generators, about.
         output_tokens: written by them, about.
     """
@@ -61,11 +61,11 @@ class TurnBudget:
 
     @property
     def usd(self) -> float:
-        """What was spent, in US dollars."""
+        """The cost so far, in US dollars."""
         return round(self.micros / 1_000_000, 6)
 
     def add(self, price: Price, *, read: float = 0.0, written: float = 0.0, searches: int = 0) -> None:
-        """Add what a model was sent and wrote, in tokens, or how often a reranker was asked."""
+        """Add the tokens that a model read and wrote, or the searches of a reranker."""
         with self._lock:
             self.micros += price.of(read=read, written=written, searches=searches)
 
@@ -86,7 +86,7 @@ class CostCeiling:
 
 
 class DailyBudget:
-    """What a site may spend on models in a day (UTC). Safe to use from several threads.
+    """The most that a site may spend on models in a day (UTC). Safe to use from several threads.
 
     Args:
         cap: microdollars a day; None for no limit.
@@ -108,13 +108,13 @@ class DailyBudget:
         """Return the budget that the settings name; nothing is read or sent yet.
 
         Raises:
-            ConfigurationError: the amount is none, or there is no such limiter.
+            ConfigurationError: the amount is no number, or there is no such limiter.
         """
         return cls(open_limiter(settings), _cap(settings.daily_budget_usd), settings.site)
 
     @contextmanager
     def setting_aside(self, worst: CostCeiling) -> Iterator[TurnBudget]:
-        """Set aside what a turn can cost, give what that allows, and settle what it did cost."""
+        """Reserve the most that a turn can cost, give its budget, and settle its actual cost."""
         reservation, turn_budget = None, TurnBudget()
         if self._cap is not None and worst.full > 0:
             reservation, turn_budget = self._reserve(worst, self._cap)
@@ -133,7 +133,7 @@ class DailyBudget:
             return None, TurnBudget("free", _UNCOUNTED)
         account = f"{self._site}#{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
         try:
-            # With less than its price left, no question gets the dear answer; a cheap one may still be had.
+            # A budget below the price of the best models may still be enough for the cheaper ones.
             for micros in sorted({math.ceil(worst.full), math.ceil(worst.economy)} if cap else (), reverse=True):
                 if reservation := self._limiter.reserve(account, micros, cap, now):
                     short = reservation.spent >= ECONOMY * cap or micros < worst.full
@@ -146,10 +146,10 @@ class DailyBudget:
 
     def _settle(self, reservation: Reservation, micros: float) -> None:
         spent, most = math.ceil(micros), reservation.micros
-        # What is not settled stays counted as the worst: too much, and never too little.
+        # A reservation that is not settled counts as spent in full: too much, and never too little.
         try:
             self._limiter.settle(reservation, min(spent, most))
-            # A model that did more than it was asked for is counted too, whatever the cap says by then.
+            # A model that did more than its limits is counted too, even above the cap.
             if spent > most and (more := self._limiter.reserve(reservation.account, spent - most, _ALL, self._clock())):
                 self._limiter.settle(more, more.micros)
         except LimiterFault as error:

@@ -75,7 +75,7 @@ _UNKNOWN_EMBEDDER = Price(read=0.2)
 #: No model costs as much, in US dollars for a million tokens.
 _MOST = 1e6
 
-#: Before the name of a model on Bedrock: through which regions it is asked.
+#: Prefixes of models on Bedrock: the regions that a request may go to.
 _GEOGRAPHY = re.compile(r"(us|eu|apac|global)\.")
 
 #: The model that answers in place of a provider's others when money gets short.
@@ -84,7 +84,7 @@ _CHEAPER = {"cohere": "cohere:command-r7b-12-2024"}
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What the parts of one service cost.
+    """The prices of the parts of one service.
 
     Attributes:
         economy: of the generator that answers when most of the budget is gone.
@@ -101,7 +101,7 @@ class Prices:
 
     @classmethod
     def of(cls, settings: Settings, embedder: float | None = None) -> Prices:
-        """Return what the models that `settings` name cost.
+        """Return the prices of the models that `settings` name.
 
         Args:
             embedder: the embedder's own listed price, in US dollars for a million tokens; 0 where none is known.
@@ -119,7 +119,7 @@ class Prices:
             overrides.get("reranker", _reranker(settings.reranker)),
             generator,
             overrides.get("economy", economy),
-            # Those of Cohere are told not to think.
+            # Requests to Cohere turn thinking off.
             THOUGHT_TOKENS if "openai:" in f"{settings.generator} {cheaper}" else 0,
             overrides.get("checker", _checker(settings.checker, private=private)),
         )
@@ -178,7 +178,7 @@ def _overrides(text: str, by_search: Collection[str]) -> dict[str, Price]:
             read, written = (float(n) for n in (amounts.split("/") if "/" in amounts else (amounts, amounts)))
         except ValueError:
             raise _unreadable() from None
-        # Each by itself: NaN is neither less nor more than anything, so the least of two may hide it.
+        # Each number is checked alone: NaN is neither less nor more than another, so a minimum of two may hide it.
         if name.strip() not in {"embedder", "reranker", "generator", "economy", "checker"} or not all(
             0 <= price < _MOST for price in (read, written)
         ):

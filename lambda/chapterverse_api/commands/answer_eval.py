@@ -31,7 +31,7 @@ from chapterverse_api.validation import checked
 
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
-#: What a segment is.
+#: Kinds of segments.
 Kind: TypeAlias = Literal["quote", "prose", "framing"]
 #: Answers a question, as `answer_query` does.
 Answer: TypeAlias = Callable[[ChatQuery, Resources], Events]
@@ -185,7 +185,7 @@ class _Reading:
 
 
 def _sentences(segment: Segment) -> Iterator[str]:
-    """Yield sentences with a claim, without code, headings and announcements of what follows."""
+    """Yield sentences with a claim, without code, headings and announcements."""
     for sentence in split(segment.text):
         words = list(lexical.words(sentence.said))
         if sentence.said.startswith(CUT):

@@ -14,12 +14,12 @@ from chapterverse.errors import ConfigurationError
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.prices import Price
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, DataWriter, Passage, ResponseSchema
+from chapterverse_api.generation import ChatMessage, DataWriter, ModelRequest, Passage, ResponseSchema
 from chapterverse_api.grounding.model import trained
 from chapterverse_api.grounding.reading import Claim, Source
 from chapterverse_api.grounding.verdict import judge
 
-#: Seconds for one page: nobody waits for an answer.
+#: Seconds for one page: no reader waits for it.
 _SECONDS = 180.0
 _END = re.compile(r"[\s?？؟¿;]+\Z|\A[\s¿]+")
 
@@ -45,8 +45,8 @@ class ServiceEnricher:
 
     def write(self, instructions: str, text: str, schema: Mapping[str, Any], tokens: int) -> str:
         form = ResponseSchema("page_enrichment", dict(schema))
-        messages = [ChatMessage("user", text)]
-        return self.writer.write_data(instructions, messages, form, tokens=tokens, deadline=Deadline(_SECONDS))
+        request = ModelRequest(instructions, (ChatMessage("user", text),), tokens, Deadline(_SECONDS))
+        return self.writer.write_data(request, form)
 
     def cost(self, read: int, written: int) -> float:
         return self.price.of(read=read, written=written) / 1_000_000

@@ -1,7 +1,7 @@
 """Serves the Model Context Protocol on standard input and output: a message a line, for `chapterverse mcp`.
 
-Requests are answered at the same time, and in any order. A line that is none gets an error of the protocol. At the end
-of the input what was asked is answered, which takes no longer than an answer does.
+Requests are answered in parallel, and in any order. A line that is no request gets an error of the protocol. At the end
+of the input the requests that are open are still answered, which takes no longer than an answer does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _skip_line(read: BinaryIO) -> None:
 
 
 class _Client:
-    """The program at the other end, and what it waits for."""
+    """The program at the other end, and its open requests."""
 
     def __init__(self, service: Service, write: BinaryIO, submit: Callable[[Callable[[], None]], Any]) -> None:
         self._service, self._write, self._submit = service, write, submit

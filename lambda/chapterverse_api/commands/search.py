@@ -25,7 +25,7 @@ from chapterverse_api.validation import checked
 
 History = list[dict[str, str]] | None
 
-#: Documents that inform an answer and are not what it should find.
+#: Types of documents that inform an answer and are no results of a search.
 _UNCITED = frozenset({MEMORY})
 #: Results by which a fusion weight is judged.
 _WEIGHED = 10
@@ -116,7 +116,7 @@ def _search(resources: Resources, query: ChatQuery, but: AbstractSet[str] = froz
 
 
 def _filters(query: ChatQuery, snapshot: Snapshot, resources: Resources, but: AbstractSet[str]) -> Asked | None:
-    """Return the filter for what an answer may be made with, except documents of some types."""
+    """Return the filter for the sources of an answer, except documents of some types."""
     index = resources.index
     kinds = without_types({*but, *index.disabled_types}, snapshot)
     filters = all_of(query.filters, *kinds, *scope_filter(query, snapshot))

@@ -6,13 +6,16 @@ from dataclasses import asdict
 from typing import Any
 
 from chapterverse.model import Head
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical, thesaurus
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.pipeline import AnswerTrace, answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.faq import FaqMatch
+from chapterverse_api.retrieval.faq import FaqMatch, least_probability
 from chapterverse_api.retrieval.ranking import contributions
+from chapterverse_api.retrieval.scope import faq_in_scope
 from chapterverse_api.retrieval.search import Retrieval
 
 
@@ -39,10 +42,54 @@ def trace(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "model": progress.model,
         "generator": resources.models.generator.name,
         "faq": _faq(context.faq) if context and context.faq else None,
+        "nearest_faq": _nearest_faq(query, context, resources) if context and not context.faq else None,
+        "memories": _memories(context) if context else [],
         "retrieval": _retrieval(context, resources) if context else None,
         "sentences": [asdict(check) for check in traced.verified.checks] if traced.verified else [],
         "response": response.model_dump(mode="json"),
     }
+
+
+def _nearest_faq(query: ChatQuery, context: AnswerContext, resources: Resources) -> dict[str, Any] | None:
+    """Return the likeliest FAQ entry where none answered, and the probability that it lacks."""
+    if context.retrieval is None or context.snapshot is None:
+        return None
+    match = faq_in_scope(query, context.snapshot, resources.index, likely=False)
+    return _faq(match) | {"least": least_probability()} if match else None
+
+
+def _memories(context: AnswerContext) -> list[dict[str, Any]]:
+    sources = {source.chunk_id: source.id for source in context.sources}
+    return [
+        {
+            "source_file_path": memory.chunk.source_file_path,
+            "rank": round(memory.rank, 4),
+            "evidence": round(memory.evidence, 4),
+            "components": _rounded(memory),
+            "source": sources.get(memory.chunk.chunk_id),
+        }
+        for memory in context.memories
+    ]
+
+
+def _unknown_words(text: str, snapshot: Snapshot) -> list[str]:
+    """Return the words of a question that no chunk of the index holds, in order."""
+    terms: dict[str, set[int]] = {}
+    for word in lexical.question_words(text, snapshot.head.languages):
+        terms.setdefault(word.surface, set()).update(word.terms)
+    asked = sorted({term for of_word in terms.values() for term in of_word})
+    counts = dict(zip(asked, snapshot.document_frequencies(asked), strict=True)) if asked else {}
+    return [word for word, of_word in terms.items() if not any(counts[term] for term in of_word)]
+
+
+def _synonyms(retrieval: Retrieval) -> dict[str, list[str]]:
+    """Return the stems that were searched besides, by the words of the question that they stand for."""
+    searched = {synonym.term for synonym in retrieval.question.synonyms}
+    found = {
+        " ".join(entry.words): [stem for stem in entry.synonyms if lexical.hashed(stem) in searched]
+        for entry in thesaurus.entries(retrieval.subject)
+    }
+    return {words: stems for words, stems in found.items() if stems}
 
 
 def _faq(match: FaqMatch) -> dict[str, Any]:
@@ -56,25 +103,28 @@ def _faq(match: FaqMatch) -> dict[str, Any]:
 
 
 def _retrieval(context: AnswerContext, resources: Resources) -> dict[str, Any] | None:
-    """Return what was searched and what was found; None where nothing was searched."""
-    found, snapshot = context.found, context.snapshot
-    if found is None or snapshot is None:
+    """Return the query and the results; None without a search."""
+    retrieval, snapshot = context.retrieval, context.snapshot
+    if retrieval is None or snapshot is None:
         return None
     return {
-        "searched": found.searched,
-        "algorithm": found.algorithm,
-        "verdict": found.verdict,
-        "answerability": round(found.answerability, 4),
-        "evidence": round(found.evidence, 4),
-        "floor": found.calibration.floor,
-        "failures": {part: str(error) for part, error in found.failures.items()},
-        "timings": {stage: round(seconds, 6) for stage, seconds in found.timings.items()},
-        "total": found.total,
-        "candidates": _candidates(context, found, snapshot.head, resources),
+        "searched": retrieval.searched,
+        "subject": retrieval.subject,
+        "unknown_words": _unknown_words(retrieval.subject, snapshot),
+        "synonyms": _synonyms(retrieval),
+        "algorithm": retrieval.algorithm,
+        "verdict": retrieval.verdict,
+        "answerability": round(retrieval.answerability, 4),
+        "evidence": round(retrieval.evidence, 4),
+        "floor": retrieval.calibration.floor,
+        "failures": {part: str(error) for part, error in retrieval.failures.items()},
+        "timings": {stage: round(seconds, 6) for stage, seconds in retrieval.timings.items()},
+        "total": retrieval.total,
+        "candidates": _candidates(context, retrieval, snapshot.head, resources),
     }
 
 
-def _candidates(context: AnswerContext, found: Retrieval, head: Head, resources: Resources) -> list[dict[str, Any]]:
+def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resources: Resources) -> list[dict[str, Any]]:
     sources = {source.chunk_id: source.id for source in context.sources}
     return [
         {
@@ -90,7 +140,7 @@ def _candidates(context: AnswerContext, found: Retrieval, head: Head, resources:
             "source": sources.get(candidate.chunk.chunk_id),
             "omitted": context.omissions.get(candidate.chunk.chunk_id),
         }
-        for candidate in found.candidates
+        for candidate in retrieval.candidates
     ]
 
 

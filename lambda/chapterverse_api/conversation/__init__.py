@@ -1,1 +1,1 @@
-"""What was said before a question, and how it is kept and signed."""
+"""The conversation before a question: its history, its signatures, and its records."""

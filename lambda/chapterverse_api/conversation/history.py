@@ -1,4 +1,4 @@
-"""The conversation before a question: who said what, how much a prompt holds, what a follow-up means."""
+"""The conversation before a question: its messages, as many as a prompt holds, and the meaning of a follow-up."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from chapterverse_api.conversation.follow_ups import STANDS_ALONE, weight
 from chapterverse_api.conversation.recall import RECALLED, relevant
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, Writer
+from chapterverse_api.generation import ChatMessage, ModelRequest, Writer
 from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, RECALLED_TOKENS, estimate
 
 if TYPE_CHECKING:
     from chapterverse_api.records import StoredThread
 
-#: Stands before an answer that we are only told that we gave.
+#: Precedes an answer of the request that has no signature of ours.
 REPORTED = "(What the reader says was answered:)\n"
 
-#: Seconds that a model may take to say what a follow-up means, and what it may say.
+#: Seconds that a model may take to rewrite a follow-up; characters and tokens of the rewritten question.
 REWRITING_SECONDS = 1.5
 REWRITTEN_LENGTH = 400
 REWRITTEN_TOKENS = 200
 #: Characters of each question and answer that is recalled.
 _RECALLED_LENGTH = 400
-#: Characters that a rewriting is told of each message: it needs the subject, not the whole.
+#: Characters of each message in a request to rewrite: it needs the subject, not the whole.
 _GIST = 600
-#: Earlier questions that a follow-up is searched behind, at most, and characters of each: models are paid for them.
+#: Earlier questions that are put before a follow-up for the search, at most, and characters of each.
 _QUESTIONS, _QUESTION_LENGTH = 3, 300
 SUBJECT_MOST = _QUESTIONS * (_QUESTION_LENGTH + 1)
 
@@ -50,16 +50,16 @@ _REFUSALS = frozenset(phrases.of(tag).refused for tag in phrases.LANGUAGES)
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What was said before a question.
+    """The messages before a question.
 
     Attributes:
-        messages: oldest first, as many of the latest as a prompt holds; "assistant" is only what we are known to have
-            said, anything else is the reader's word.
-        questions: the reader's own, oldest first, as far as a follow-up may lean on them. Answers are not searched for:
-            the browser could make them up, and behind the questions alone more is found.
-        previous: what the next signature names, see `guard.transcript`.
-        summary: of what was said before, where the thread is kept.
-        recalled: earlier turns of a kept thread that speak of what is asked now, as text.
+        messages: oldest first, as many of the latest as a prompt holds; "assistant" marks only answers that are proven
+            to be ours, everything else counts as the reader's words.
+        questions: the reader's own, oldest first, that a follow-up may refer to. The search uses no answers: a browser
+            could invent them, and questions alone find more.
+        previous: the tag that the next signature names, see `conversation.transcript`.
+        summary: of the turns before, where the thread is kept.
+        recalled: earlier turns of a kept thread that are about the same subject, as text.
     """
 
     messages: tuple[ChatMessage, ...] = ()
@@ -72,56 +72,58 @@ class Conversation:
     def of(
         cls, query: ChatQuery, signer: Signer, thread: StoredThread | None = None, turn_top_k: int = RECALLED
     ) -> Self:
-        """Return the conversation that a question comes from, with at most so many earlier turns recalled.
+        """Return the conversation before a question.
 
-        What the reader sends counts where at least its last part bears our signatures: it is the conversation as they
-        see it. Else it is what we kept of the thread, if we kept any, for that is known to be true. Else it is what
-        the reader sends, as the reader's words.
+        If our signatures cover at least the last messages of the request, those messages are the conversation: the
+        reader sees them. Otherwise the stored turns of the thread are, because they are known to be true. Without
+        stored turns the messages of the request are, as the reader's words.
+
+        Args:
+            turn_top_k: the most earlier turns to recall.
         """
         sent = query.conversation_history
         transcript = signer.read(sent)
         summary = thread.summary if thread else ""
         if thread and thread.turns and not transcript.ours:
-            kept = [message for turn in thread.turns for message in turn.said]
+            stored = [message for turn in thread.turns for message in turn.messages]
             turns = [(turn.question, turn.answer) for turn in thread.turns]
-            messages = _latest(kept)
+            messages = _latest(stored)
             return cls(messages, _answered(turns), "", summary, _recalled(thread, query, messages, turn_top_k))
-        said = [_said(message, ours=at in transcript.ours) for at, message in enumerate(sent)]
-        messages = _latest(said)
+        messages = _latest([_chat_message(message, ours=at in transcript.ours) for at, message in enumerate(sent)])
         recalled = _recalled(thread, query, messages, turn_top_k)
         return cls(messages, _questions(sent), transcript.tag, summary, recalled)
 
 
 def _recalled(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], most: int) -> str:
-    """Return the turns of a thread that speak of a question, as text, without those that the prompt holds anyway.
+    """Return the turns of a thread that are about a question's subject, without those that the prompt holds anyway.
 
-    The best come first into the turns' share of the tokens, and stand in the order in which they were said.
+    The best ones fill the turns' share of the tokens. They are returned in the order of the conversation.
     """
     if thread is None or not query.query:
         return ""
     present = {message.content for message in messages}
     turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
-    kept, left = dict[int, str](), float(RECALLED_TOKENS)
+    recalled, left = dict[int, str](), float(RECALLED_TOKENS)
     for turn in relevant(turns, query.query, most):
         text = (
             f"Reader: {shortened(turn.question, _RECALLED_LENGTH)}\nAnswer: {shortened(turn.answer, _RECALLED_LENGTH)}"
         )
         left -= estimate(f"{text}\n\n")
         # A prompt takes as much of the best as it holds.
-        if kept and left < 0:
+        if recalled and left < 0:
             break
-        kept[turn.number] = text
-    return "\n\n".join(kept[number] for number in sorted(kept))
+        recalled[turn.number] = text
+    return "\n\n".join(recalled[number] for number in sorted(recalled))
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a question follows up on.
+    """The subject that a question follows up on.
 
     Attributes:
-        text: to be searched for with the question behind it; the whole question where a model wrote it in full.
-        whole: whether it is the whole question.
-        question: the reader's own, to which it goes back.
+        text: what to search for, before the question; or the whole question if a model wrote it in full.
+        question: the earlier question of the reader that it comes from.
+        whole: whether `text` is the whole question.
     """
 
     text: str
@@ -140,10 +142,10 @@ def subject(
     deadline: Deadline,
     languages: Sequence[str] = ("en",),
 ) -> Subject | None:
-    """Return what a question that can't stand alone follows up on; None where nothing was said, or nothing new.
+    """Return the subject of a question that can't stand alone; None without earlier questions, or with the same only.
 
     Args:
-        writer: is asked first, for a second and a half; None where there is no model.
+        writer: gets a second and a half to rewrite the question; None without a model.
         deadline: the turn's.
         languages: those of the docs, BCP 47.
     """
@@ -164,22 +166,23 @@ def subject(
 def _rewritten(
     question: str, conversation: Conversation, writer: Writer, deadline: Deadline, languages: Sequence[str]
 ) -> str | None:
-    """Return what the model makes of a follow-up; None where it fails, or says what it can't have been told."""
-    told = "\n\n".join(
-        f"{'Answer' if said.role == 'assistant' else 'Reader'}: {shortened(said.content, _GIST)}"
-        for said in conversation.messages
+    """Return the model's rewriting of a follow-up; None if it fails or is not plausible."""
+    dialogue = "\n\n".join(
+        f"{'Answer' if earlier.role == 'assistant' else 'Reader'}: {shortened(earlier.content, _GIST)}"
+        for earlier in conversation.messages
     )
-    request = ChatMessage("user", f"{told}\n\nThe last question:\n{question}")
+    message = ChatMessage("user", f"{dialogue}\n\nThe last question:\n{question}")
+    request = ModelRequest(_REWRITE, (message,), REWRITTEN_TOKENS, deadline.within(REWRITING_SECONDS))
     try:
-        reply = writer.write(_REWRITE, [request], tokens=REWRITTEN_TOKENS, deadline=deadline.within(REWRITING_SECONDS))
+        reply = writer.write(request)
     except ProviderError:
         return None
     text = reply.strip().strip(_QUOTES).strip()
-    return text if _plausible(text, f"{told}\n{question}", languages) else None
+    return text if _plausible(text, f"{dialogue}\n{question}", languages) else None
 
 
 def _plausible(text: str, known: str, languages: Sequence[str]) -> bool:
-    """Return whether a text may be a question about what is known: short, on one line, and of the same matter."""
+    """Return whether a text may be a rewritten follow-up: short, on one line, and with words of the conversation."""
     if not text.isprintable() or len(text) > REWRITTEN_LENGTH:
         return False
     if any(address not in known for address in _ADDRESS.findall(text)):
@@ -191,26 +194,26 @@ def _terms(text: str, languages: Sequence[str]) -> set[int]:
     return {term for word in lexical.question_words(text, languages) for term in word.terms}
 
 
-def _said(message: Message, *, ours: bool) -> ChatMessage:
+def _chat_message(message: Message, *, ours: bool) -> ChatMessage:
     if message.role == "user":
         return ChatMessage("user", message.content)
-    # What stands behind the cut nobody signed.
+    # The signature doesn't cover the text behind the cut.
     return (
         ChatMessage("assistant", cut(message.content)) if ours else ChatMessage("user", f"{REPORTED}{message.content}")
     )
 
 
-def _latest(said: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+def _latest(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return as many of the latest messages as a prompt holds, in order and without a gap."""
-    kept: list[ChatMessage] = []
+    latest: list[ChatMessage] = []
     left = float(HISTORY_TOKENS)
-    for message in reversed(said[-HISTORY_MESSAGES:]):
+    for message in reversed(messages[-HISTORY_MESSAGES:]):
         left -= estimate(message.content)
-        # The newest is kept whatever its length; a prompt takes as much of it as it holds.
-        if left < 0 and kept:
+        # The newest message is kept at any length; the prompt cuts it.
+        if left < 0 and latest:
             break
-        kept.insert(0, message)
-    return tuple(kept)
+        latest.insert(0, message)
+    return tuple(latest)
 
 
 def _questions(history: Sequence[Message]) -> tuple[str, ...]:
@@ -220,7 +223,7 @@ def _questions(history: Sequence[Message]) -> tuple[str, ...]:
 
 
 def _answered(turns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the questions that were not refused: those would lead astray, but are better than nothing to go by."""
+    """Return the questions that were answered, or all if none was: a refused one would mislead the search."""
     return tuple(q for q, answer in turns if answer not in _REFUSALS) or tuple(q for q, _ in turns)
 
 

@@ -30,14 +30,14 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-#: The field that names what a tool's message answers.
+#: The field of a tool's message that names its call.
 _TOOL = {"openai": "tool_call_id", "ollama": "tool_name"}
 _TEXT_PARTS = (None, "text", "input_text", "output_text")
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalMessage:
-    """A message as another program states it. Nobody vouches for its role.
+    """A message as another program states it. Its role is not proven.
 
     Attributes:
         tool: name or id of the call that a tool's message answers; else empty.

@@ -1,4 +1,4 @@
-"""Finds the turns of a kept conversation that speak of what is asked now, by words and recency."""
+"""Finds the turns of a kept conversation that are about the question's subject, by words and recency."""
 
 from __future__ import annotations
 

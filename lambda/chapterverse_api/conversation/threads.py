@@ -1,7 +1,7 @@
-"""Recalls and keeps conversations. A failing database never fails an answer.
+"""Recalls and stores conversations. A failing database never fails an answer.
 
-A thread has a running summary. It is made anew from the old one and the turns since, when there are six of them or more
-than a prompt holds: by a model if there is one, else of the questions and the titles of what was cited.
+A thread has a running summary. It is renewed after six turns, or earlier if they exceed a prompt. A model writes it
+from the old summary and the new turns. Without a model it lists the questions and the titles of the cited sections.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chapterverse_api.conversation.history import shortened
 from chapterverse_api.conversation.recall import READ
 from chapterverse_api.conversation.transcript import cut
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, Writer
+from chapterverse_api.generation import ChatMessage, ModelRequest, Writer
 from chapterverse_api.generation.prompts import BYTES_OF_TOKEN, HISTORY_TOKENS, SUMMARY_TOKENS, estimate
 from chapterverse_api.observability import log
 from chapterverse_api.records import (
@@ -33,16 +33,16 @@ from chapterverse_api.records import (
 
 #: Turns after which a summary is made.
 EVERY = 6
-#: Seconds that keeping a turn may take with the summary that is due, and that a database that failed is left alone.
+#: Seconds for storing a turn, with the summary that may be due; and the pause after a failure of the database.
 KEEPING_SECONDS = 5.0
 PAUSE_SECONDS = 30.0
 
-#: What a reader is told while the database fails.
+#: The reader's message while the database fails.
 _LOST = (
     "The database of the conversations can't be reached: the answer was made without what it holds, and is not kept."
 )
 
-#: Characters of each question and answer that the model is told: twelve turns are at most 14,000 tokens then.
+#: Characters of each question and answer in a request for a summary: twelve turns have at most 14,000 tokens then.
 _GIST = 2000
 
 _SUMMARIZE = (
@@ -54,7 +54,7 @@ _SUMMARIZE = (
 
 
 class Threads:
-    """Conversations in one database; where it fails, it is left alone for a while."""
+    """Conversations in one database. After a failure it is not used for a while."""
 
     def __init__(self, records: Records, pause: float = PAUSE_SECONDS, *, summarizes: bool = True) -> None:
         self._records = records
@@ -64,18 +64,18 @@ class Threads:
 
     @classmethod
     def unavailable(cls, error: RecordsFault) -> Threads:
-        """Return threads of a database that can't be opened, and tell the log: nothing is kept, and answers come."""
+        """Return threads of a database that can't be opened, and log the error. Questions are still answered."""
         threads = cls(UnavailableRecords(str(error)), math.inf)
         threads._failed(error, None)
         return threads
 
     @property
     def degraded(self) -> str | None:
-        """What a reader is told while the database fails; None while it works."""
+        """The reader's message while the database fails; None while it works."""
         return None if self.works else _LOST
 
     def recall(self, thread_id: str) -> StoredThread:
-        """Return what is kept of a thread; an empty one where the database fails, which the log is told."""
+        """Return a thread; an empty one where the database fails, which is logged."""
         try:
             return self._records.thread(thread_id, READ) if self.works else StoredThread()
         except RecordsFault as error:
@@ -91,12 +91,12 @@ class Threads:
         *,
         seconds: float = KEEPING_SECONDS,
     ) -> None:
-        """Keep a turn, and the thread's summary if one is due; where the database fails, the log is told.
+        """Store a turn, and the thread's summary if one is due. A failure of the database is logged.
 
-        An answer to a selection is made of it, so neither of them is kept.
+        An answer to a selection is made of the selection, so neither of them is stored.
 
         Args:
-            writer: makes the summary; None where there is no model, or none may be asked.
+            writer: makes the summary; None where there is no model, or none may be used.
         """
         if query.query is None or query.selected_text is not None or not self.works:
             return
@@ -112,36 +112,36 @@ class Threads:
             self._failed(error, thread_id)
 
     def match(self, entry_id: str, thread_id: str | None) -> None:
-        """Keep that a FAQ entry answered; where the database fails, the log is told."""
+        """Store the match of a FAQ entry. A failure of the database is logged."""
         try:
             if self.works:
                 self._records.match(entry_id)
         except RecordsFault as error:
             self._failed(error, thread_id)
 
-    def matched(self) -> frozenset[str]:
+    def matched_entries(self) -> frozenset[str]:
         """Return the ids of the FAQ entries that answered in the last 30 days.
 
         Raises:
             RecordsFault: the database can't be reached or used.
         """
-        return self._records.matched()
+        return self._records.matched_entries()
 
-    def rate(self, rated: StoredRating) -> None:
-        """Keep what a reader says of a turn.
-
-        Raises:
-            RecordsFault: the database can't be reached or used.
-        """
-        self._records.rate(rated)
-
-    def rated(self, limit: int) -> list[StoredRating]:
-        """Return what readers said of answers, newest first.
+    def rate(self, rating: StoredRating) -> None:
+        """Store a reader's rating of a turn.
 
         Raises:
             RecordsFault: the database can't be reached or used.
         """
-        return self._records.rated(limit)
+        self._records.rate(rating)
+
+    def ratings(self, limit: int) -> list[StoredRating]:
+        """Return readers' ratings of answers, newest first.
+
+        Raises:
+            RecordsFault: the database can't be reached or used.
+        """
+        return self._records.ratings(limit)
 
     def forget(self, thread_id: str) -> bool:
         """Remove a thread; return whether there was one.
@@ -152,7 +152,7 @@ class Threads:
         return self._records.forget(thread_id)
 
     def expire(self, days: int) -> int:
-        """Remove what is older in all threads; return how many turns, summaries and ratings it was.
+        """Remove everything that is older, in all threads; return how many turns, summaries and ratings that were.
 
         Raises:
             RecordsFault: the database can't be reached or used.
@@ -161,11 +161,11 @@ class Threads:
 
     @property
     def works(self) -> bool:
-        """Whether the database did not fail a moment ago."""
+        """Whether the database did not fail recently."""
         return time.monotonic() >= self._resumes
 
     def _failed(self, error: RecordsFault, thread_id: str | None) -> None:
-        """Tell the log, and leave the database alone for a while: else each answer would wait for it."""
+        """Log the error and skip the database for a while, so that answers don't wait for it."""
         self._resumes = time.monotonic() + self._pause
         log.event("error", turn_id=None, thread_id=thread_id, code="records_unavailable", message=str(error))
 
@@ -186,7 +186,7 @@ def open_threads(settings: Settings) -> Threads | None:
 
 
 def offline(turns: Sequence[StoredTurn]) -> str:
-    """Return a summary that needs no model: what was asked lately, and the titles of what was cited."""
+    """Return a summary that needs no model: the latest questions, and the titles of the cited sections."""
     titles = dict.fromkeys(place.title for turn in turns for place in turn.cited)
     lines = [f"Asked: {' '.join(turn.question.split())}" for turn in turns]
     return _within([*lines, *(["Cited: " + "; ".join(titles)] if titles else [])], newest=True)
@@ -196,14 +196,13 @@ def _summary(thread: StoredThread, writer: Writer | None, deadline: Deadline) ->
     """Return the next summary; empty where the model failed, and the old one stays."""
     if writer is None:
         return offline(thread.turns)
-    told = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
-    told += [
+    parts = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
+    parts += [
         f"Reader: {shortened(turn.question, _GIST)}\n\nAnswer: {shortened(turn.answer, _GIST)}" for turn in thread.news
     ]
+    request = ModelRequest(_SUMMARIZE, (ChatMessage("user", "\n\n".join(parts)),), SUMMARY_TOKENS, deadline)
     try:
-        text = writer.write(
-            _SUMMARIZE, [ChatMessage("user", "\n\n".join(told))], tokens=SUMMARY_TOKENS, deadline=deadline
-        )
+        text = writer.write(request)
     except ProviderError:
         return ""
     return _within(text.split("\n"))
@@ -217,16 +216,16 @@ def _turn(question: str, response: ChatResponse) -> StoredTurn:
 
 def _due(thread: StoredThread) -> bool:
     news = thread.news
-    tokens = sum(estimate(said.content) for turn in news for said in turn.said)
+    tokens = sum(estimate(message.content) for turn in news for message in turn.messages)
     return len(news) >= EVERY or (len(news) > 1 and tokens > HISTORY_TOKENS)
 
 
 def _within(lines: Sequence[str], *, newest: bool = False) -> str:
-    """Return as many lines as a summary holds, from the beginning or from the end; a longer one is cut."""
-    left, kept = int(SUMMARY_TOKENS * BYTES_OF_TOKEN), list[str]()
+    """Return as many lines as a summary may have, from the beginning or from the end. The last one may be cut."""
+    left, fitting = int(SUMMARY_TOKENS * BYTES_OF_TOKEN), list[str]()
     for line in reversed(lines) if newest else lines:
-        kept.append(line[: max(0, left)])
+        fitting.append(line[: max(0, left)])
         left -= len(line) + 1
         if left <= 0:
             break
-    return "\n".join(reversed(kept) if newest else kept).strip()
+    return "\n".join(reversed(fitting) if newest else fitting).strip()

@@ -2,15 +2,15 @@
 
     tag = HMAC-SHA256(key, version, key id, expiry, turn id, previous tag, question, answer)
 
-Each part stands behind its length in bytes (32 bits; the expiry is a number of 64), so that nothing can move from one
-part to the next and leave the whole as it was.
+Each part follows its length in bytes (32 bits; the expiry is a number of 64), so that no byte can move from one part to
+the next and leave the whole as it was.
 
-A signature proves that we gave this answer to this question, and which of our answers stood before it. So the signed
+A signature proves that we gave this answer to this question, and which of our answers came before it. So the signed
 turns at the end of a transcript, each naming the tag of the one before, are a stretch of one conversation as it took
-place: none was changed, moved, dropped, doubled or brought in from another conversation. Where one of ours is not what
-the next one names, it ends the stretch, with all before it. What can't be known is what was said before the stretch and
-after it: whoever sends less has the conversation as it once was. Messages without a signature of ours break nothing;
-they are the reader's own words wherever they stand.
+place: none was changed, moved, dropped, doubled or brought in from another conversation. A signed answer that isn't the
+one that the next answer names ends the stretch. Signatures don't prove what came before the stretch or after it: a
+browser that sends fewer messages sends the conversation as it was earlier. Messages without a signature are allowed
+anywhere; they count as the reader's own words.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from chapterverse_api.contract import ChatQuery, Message, Signature
 
 #: Seconds for which a signature counts.
 LIFETIME = 2 * 60 * 60
-#: UTF-16 code units up to which a text is signed: what the browser keeps of it in a history.
+#: UTF-16 code units up to which a text is signed: as many as the browser keeps of it in a history.
 LENGTH = 4000
 
 _VERSION = b"chapterverse/transcript/1"
@@ -38,11 +38,11 @@ _KEY_LENGTH, _KEY_VARIETY = 32, 8
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What is proven of a history.
+    """The part of a history that signatures prove.
 
     Attributes:
         ours: positions of the messages that are known to be our answers, as far as `cut` keeps them.
-        tag: that of the last of these; the next signature names it. Empty where there is none.
+        tag: that of the last of these; the next signature names it. Empty without one.
     """
 
     ours: frozenset[int] = frozenset()
@@ -50,11 +50,11 @@ class Transcript:
 
 
 class Signer:
-    """Signs with the first of its keys and knows the marks of all.
+    """Signs with the first of its keys and verifies with all of them.
 
     Args:
-        keys: secrets, newest first; none means one at random, whose marks no other process knows and that ends with
-            this one: after a restart, or on another instance, our earlier answers count as the reader's words.
+        keys: secrets, newest first. Without any, a random key is made, which ends with this process: after a restart,
+            or on another instance, our earlier answers count as the reader's words.
 
     Raises:
         ConfigurationError: a key is too short to be secret.
@@ -68,7 +68,7 @@ class Signer:
                     " and over: make one with `openssl rand -hex 32`."
                 )
         raw = [key.encode(errors="surrogateescape") for key in keys] or [secrets.token_bytes(32)]
-        # Ids are told to everybody; made by the key's own MAC, they tell nothing of it.
+        # Ids are public. A MAC by the key itself reveals nothing about the key.
         self._keys = {hmac.digest(key, b"chapterverse/key-id", "sha256").hex()[:16]: key for key in raw}
         self._newest = next(iter(self._keys))
 
@@ -144,7 +144,7 @@ class Signer:
 
 
 def signed_question(query: ChatQuery) -> str:
-    """Return what stands in the history as the reader's message: the question, or the selection where there is none."""
+    """Return the reader's message as the history holds it: the question, or the selection without one."""
     return cut(query.query if query.query is not None else query.selected_text or "")
 
 

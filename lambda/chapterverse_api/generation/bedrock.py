@@ -24,6 +24,7 @@ from chapterverse_api.generation.reasoning import written
 from chapterverse_api.generation.types import (
     ChatMessage,
     GenerationRequest,
+    ModelRequest,
     ResponseSchema,
     Span,
     ToolCall,
@@ -35,7 +36,7 @@ from chapterverse_api.generation.types import (
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _SECONDS = (1.5, TOTAL_SECONDS)
 
-#: Near to what is most likely, as an answer quotes.
+#: Low, because an answer stays close to its sources.
 _TEMPERATURE = 0.1
 
 _CUT = {"max_tokens", "model_context_window_exceeded"}
@@ -75,77 +76,61 @@ class BedrockGenerator:
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft as it is written; see `Generator`."""
         nonce = new_nonce()
-        request = self._request(instructions(task, nonce), conversation(task, nonce))
-        yield from spans(self._texts(request, task.deadline, task.usage))
+        body = self._body(instructions(task, nonce), conversation(task, nonce))
+        yield from spans(self._texts(body, task.deadline, task.usage))
 
-    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
+    def write(self, request: ModelRequest) -> str:
         """Return a short text; see `Writer`."""
-        request = self._request(instructions, messages)
+        body = self._body(request.instructions, request.messages)
         try:
-            reply = self._written(request, tokens, self._temperature, deadline)
+            reply = self._written(body, request, self._temperature)
         except TextRejected:
             if not self._temperature:
                 raise
-            reply = self._written(request, tokens, {}, deadline)
+            reply = self._written(body, request, {})
             self._temperature = {}
         return written(_whole(reply))
 
-    def write_data(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        schema: ResponseSchema,
-        *,
-        tokens: int,
-        deadline: Deadline,
-    ) -> str:
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
         named = {"name": schema.name, "schema": json.dumps(schema.document)}
         structure = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": named}}}
-        request = self._request(instructions, messages)
+        body = {**self._body(request.instructions, request.messages), "outputConfig": structure}
         try:
-            reply = self._written({**request, "outputConfig": structure}, tokens, self._temperature, deadline)
+            reply = self._written(body, request, self._temperature)
         except TextRejected:
             # What Bedrock says of a malformed request is for people only.
-            return self.write(instructions, messages, tokens=tokens, deadline=deadline)
+            return self.write(request)
         return written(_whole(reply))
 
-    def choose_tools(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        *,
-        tokens: int,
-        deadline: Deadline,
-    ) -> tuple[ToolCall, ...] | None:
+    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
         listed = [
             {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": t.parameters}}}
             for t in tools
         ]
-        request = {**self._request(instructions, messages), "toolConfig": {"tools": listed}}
-        # What Bedrock says of a malformed request is for people only, so it is asked what this model leaves.
+        body = {**self._body(request.instructions, request.messages), "toolConfig": {"tools": listed}}
+        # Bedrock's error doesn't name the field that it rejects, so the request is repeated without a temperature.
         for temperature in (self._temperature, {}) if self._temperature else ({},):
             if not self._takes_tools:
                 break
             try:
-                return _calls(self._written(request, tokens, temperature, deadline))
+                return _calls(self._written(body, request, temperature))
             except TextRejected:
                 continue
         self._takes_tools = False
         return None
 
-    def _request(self, instructions: str, messages: Sequence[ChatMessage]) -> dict[str, Any]:
+    def _body(self, instructions: str, messages: Sequence[ChatMessage]) -> dict[str, Any]:
         return {
             "modelId": self._model,
             "system": [{"text": instructions}],
             "messages": [{"role": said.role, "content": [{"text": said.content}]} for said in messages],
         }
 
-    def _written(self, request: dict[str, Any], tokens: int, temperature: dict[str, float], deadline: Deadline) -> Any:
-        asked = {**request, "inferenceConfig": {"maxTokens": tokens, **temperature}}
-        return self._runtime.converse(self._client, asked, deadline.left, deadline.closing)
+    def _written(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
+        asked = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
+        return self._runtime.converse(self._client, asked, request.deadline.left, request.deadline.closing)
 
     def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Steps[str, None, bool]:
         """Yield the text as it comes; return whether the limit ended it."""
@@ -173,7 +158,7 @@ class BedrockGenerator:
                     said = _part(_part(event, "metadata"), "usage")
                     usage.take(said.get("inputTokens"), said.get("outputTokens"), said.get("totalTokens"))
         except TextRejected:
-            # What came before it can't be asked for once more.
+            # Events before it are shown, so the request can't be repeated.
             if begun:
                 raise _no_reply() from None
             raise
@@ -187,7 +172,7 @@ def _whole(reply: Any) -> Steps[str, None, bool]:
 
 
 def _calls(reply: Any) -> tuple[ToolCall, ...]:
-    """Return the calls of tools in a reply; what is none is left."""
+    """Return the calls of tools in a reply; malformed ones are left out."""
     _is_cut(reply.get("stopReason") if isinstance(reply, dict) else None)
     content = _part(_part(reply, "output"), "message").get("content")
     used = [_part(block, "toolUse") for block in content] if isinstance(content, list) else []
@@ -197,19 +182,19 @@ def _calls(reply: Any) -> tuple[ToolCall, ...]:
 
 
 def _part(value: Any, name: str) -> dict[str, Any]:
-    """Return an object inside another; an empty one where there is none, as events of all other kinds have none."""
+    """Return an object inside another; an empty one if it is missing, as in events of other kinds."""
     part = value.get(name) if isinstance(value, dict) else None
     return part if isinstance(part, dict) else {}
 
 
 def _text(block: Any) -> str:
-    """Return the text of a content block; thoughts are blocks of their own and are left."""
+    """Return the text of a content block; thoughts are blocks of their own and are left out."""
     text = block.get("text") if isinstance(block, dict) else None
     return text if isinstance(text, str) else ""
 
 
 def _is_cut(said: Any) -> bool:
-    # Anything may stand there, and a list is in no set.
+    # The value may have any type, and a list is not hashable.
     reason = said if isinstance(said, str) else ""
     if reason in _WITHHELD:
         raise AnswerWithheld("Bedrock withheld the answer by a guardrail or filter: ask in other words.")

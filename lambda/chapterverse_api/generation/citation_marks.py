@@ -1,11 +1,11 @@
 """Takes the marks by which a model cites, "Set `site_url` [1]." or "…【2】", out of a sentence.
 
-A mark cites the sentence that it stands in or behind. The sentence is shown without it, with the spaces right. Code
-keeps its brackets, and so do an array's element that the sources know, `argv[1]`, a link's text, and words of the
+A mark cites the sentence that it is in or follows. The sentence is shown without it, with the spaces corrected. Code
+keeps its brackets, and so do an array's element that the sources hold, `argv[1]`, a link's text, and words of the
 sources. Models also write "[Source 1]", "(doc 1)", "[1, Installation]", "[1](https://…)", "(1)", "<1>" and tags,
-"<co: 1>": at the end of a sentence or of a part of it these are marks; inside it they are its words. A number without
-a word, "(1)" or "<1>", must stand before the sentence's own stop and name a passage, as it is a list's sign, a
-callout's or a manual's section elsewhere.
+"<co: 1>". At the end of a sentence or of a clause these are marks; inside it they are its words. A number without a
+word, "(1)" or "<1>", must precede the sentence's full stop and name a passage, because elsewhere it numbers a list
+item, a callout or a section of a manual.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _GAP = re.compile(r"[ ,;]{0,2}")
 _LETTER = re.compile(r"[^\W\d_]")
 _ELEMENT = re.compile(r"(\w+)\[{1,2}(\d{1,3})\]")
 _WORD = re.compile(r"\w+\Z")
-# What may stand before the first word of a line.
+# Characters before the first word of a line.
 _ITEM = " \t>*+-"
 _LINE_START = re.compile(r"(?:\A|\n)[ \t>]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}\Z")
 # A sentence's end after a mark, and the end of a part of it; with what closes quotes and stress.
@@ -53,7 +53,7 @@ _PAUSE = re.compile(r"[)*_]{0,4}[ \t]{0,3}[,;:，；：|]")
 _LINE_END = re.compile(r"""[)*_"'”’»]{0,4}\s*(?:\n|\Z)""")
 _AFTER_STOP = re.compile(r"""[.!?…。！？]["'”’»)*_]{0,4}\s*\Z""")
 _BLANK = re.compile(r"\s\Z")
-# What stands without a space after a word.
+# Characters that follow a word without a space.
 _AFTER_WORDS = ".,;:!?)]}…。，、；：！？）"
 
 
@@ -104,7 +104,7 @@ class CitationMarks:
                 at = row.end
 
     def _marks(self, text: str, start: int) -> Iterator[re.Match[str]]:
-        """Yield the marks that stand in a row from there on."""
+        """Yield the marks in a row that begin there."""
         for _ in range(_ROW):
             form = _FORMS.get(text[start : start + 1])
             found = form.match(text, start) if form else None
@@ -175,7 +175,7 @@ def _is_bare(found: re.Match[str]) -> bool:
 
 
 def _ends(text: str, marks: Sequence[re.Match[str]]) -> bool:
-    """Whether words in brackets stand where marks stand."""
+    """Whether words in brackets are at the place of marks."""
     start, end = marks[0].start(), marks[-1].end()
     before = text[max(0, start - _BEFORE) : start]
     stops = _STOP.match(text, end) is not None
@@ -190,7 +190,7 @@ def _ends(text: str, marks: Sequence[re.Match[str]]) -> bool:
 
 
 def _between(text: str, before: int, start: int, end: int, after: int) -> str:
-    """Return the space between two words where marks stood."""
+    """Return the space between two words after the marks between them are removed."""
     following, gap = text[after : after + 1], text[before:start]
     if _LINE_START.search(text[:start]):
         return gap

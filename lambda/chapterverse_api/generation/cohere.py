@@ -21,8 +21,8 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.cohere_answer import CohereAnswer, called_tools, whole_text
 from chapterverse_api.generation.types import (
-    ChatMessage,
     GenerationRequest,
+    ModelRequest,
     Passage,
     ResponseSchema,
     Span,
@@ -38,7 +38,7 @@ _TEMPERATURE = 0.1
 _PATH = "/v2/chat"
 _CONNECT_SECONDS = 1.5
 
-#: A reader waits, tokens count, and thoughts are never shown. Two models think unless told not to.
+#: Readers wait for thoughts and never see them, and their tokens are billed. Two models think unless this is sent.
 _THINKING = {"type": "disabled"}
 
 _NO_ANSWER = "no_valid_response"
@@ -84,38 +84,22 @@ class CohereGenerator:
         task.usage.read, task.usage.written = answer.usage.read, answer.usage.written
         yield from answer.end()
 
-    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
+    def write(self, request: ModelRequest) -> str:
         """Return the model's whole text; see `Writer`."""
-        return self._written(self._body(instructions, messages, tokens), deadline)
+        return self._written(self._body(request), request.deadline)
 
-    def write_data(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        schema: ResponseSchema,
-        *,
-        tokens: int,
-        deadline: Deadline,
-    ) -> str:
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
         form = {"type": "json_object", "json_schema": schema.document}
-        return self._written({**self._body(instructions, messages, tokens), "response_format": form}, deadline)
+        return self._written({**self._body(request), "response_format": form}, request.deadline)
 
-    def choose_tools(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        *,
-        tokens: int,
-        deadline: Deadline,
-    ) -> tuple[ToolCall, ...] | None:
+    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
         if self._no_tools.is_set():
             return None
         functions = [{"type": "function", "function": asdict(tool)} for tool in tools]
-        body = {**self._body(instructions, messages, tokens), "tools": functions}
-        reply = self._posted(body, deadline)
+        body = {**self._body(request), "tools": functions}
+        reply = self._posted(body, request.deadline)
         if reply.status in _MALFORMED and "tool" in str(reply.body).lower():
             self._no_tools.set()
             return None
@@ -141,7 +125,7 @@ class CohereGenerator:
         return self._thought_of(reply, body, deadline)
 
     def _thought_of(self, reply: Reply, body: dict[str, Any], deadline: Deadline) -> Reply:
-        """Return the reply, or where that is about thinking, the one to the same request without a word of it."""
+        """Return the reply. If it rejects the field about thinking, send the request again without that field."""
         if not self._is_about_thinking(reply.status, reply.body, body):
             return reply
         reply = self.rest.post(_PATH, _unthinking(body), seconds=deadline.left, closing=deadline.closing)
@@ -149,8 +133,9 @@ class CohereGenerator:
         return reply
 
     def _question(self, task: GenerationRequest) -> dict[str, Any]:
+        instructions, messages = prompts.instructions(task), prompts.conversation(task)
         return {
-            **self._body(prompts.instructions(task), prompts.conversation(task), prompts.ANSWER_TOKENS),
+            **self._body(ModelRequest(instructions, messages, prompts.ANSWER_TOKENS, task.deadline)),
             "stream": True,
             "documents": [_document(passage) for passage in task.passages],
             # Citations among the text, each behind its words, so that a sentence can be checked when it is whole; the
@@ -158,13 +143,13 @@ class CohereGenerator:
             "citation_options": {"mode": "FAST"},
         }
 
-    def _body(self, instructions: str, messages: Sequence[ChatMessage], tokens: int) -> dict[str, Any]:
-        said = [{"role": m.role, "content": m.content} for m in messages]
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        messages = ({"role": m.role, "content": m.content} for m in request.messages)
         body = {
             "model": self.model,
-            "messages": [{"role": "system", "content": instructions}, *said],
+            "messages": [{"role": "system", "content": request.instructions}, *messages],
             "stream": False,
-            "max_tokens": tokens,
+            "max_tokens": request.max_tokens,
             "temperature": _TEMPERATURE,
             "thinking": _THINKING,
         }
@@ -185,7 +170,7 @@ class CohereGenerator:
             yield stream
 
     def _is_about_thinking(self, status: int, reply: Any, sent: Mapping[str, Any]) -> bool:
-        """Whether the model refuses to be told not to think, which is not documented of any, nor that all allow it."""
+        """Whether the model rejects the field that turns thinking off. Cohere doesn't document which models take it."""
         return status == 400 and "thinking" in sent and "thinking" in str(reply).lower()
 
     def _learn(self, status: int) -> None:

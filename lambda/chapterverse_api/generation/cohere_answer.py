@@ -5,8 +5,8 @@ In the mode FAST the event of a citation comes among the text, soon behind its l
 citation begins behind it, the next sentence is whole too, or the message ends; a citation that comes later than that
 is lost, and the check looks for a source by itself.
 
-Nothing of a reply is trusted. Offsets are code points of one content part; a citation whose text does not stand where
-it says moves to where it stands, if that is one place alone, or is dropped. The ids are judged by `grounding`.
+Nothing of a reply is trusted. Offsets are code points of one content part. A citation whose text is not at its offsets
+moves to the text's place, if there is exactly one, or is dropped. `grounding` checks the ids.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_SOURCES = 20
 #: More than any model reads.
 _MOST_TOKENS = 10_000_000
 
-#: Reasons to stop that leave a text which can stand.
+#: Reasons to stop after which the text is usable.
 _WHOLE = ("COMPLETE", "STOP_SEQUENCE")
 _CUT = "MAX_TOKENS"
 _TOOL_CALL = "TOOL_CALL"
@@ -43,7 +43,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class _CohereCitation:
-    """A stretch of the answer and the ids that it is said to rest on."""
+    """A stretch of the answer and the ids that Cohere cites for it."""
 
     start: int
     end: int
@@ -54,8 +54,8 @@ class CohereAnswer:
     """Reads one stream to its end.
 
     Attributes:
-        is_over: whether the answer is whole; what follows says nothing of it.
-        usage: what is billed for it, as far as that is told.
+        is_over: whether the answer is complete; later events don't matter.
+        usage: the billed tokens, if Cohere reports them.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class CohereAnswer:
         """Take an event and yield the text that no later event says anything of.
 
         Raises:
-            ProviderError: it is no event of Cohere's, or says that the answer failed.
+            ProviderError: it is no event of Cohere's, or reports that the answer failed.
         """
         if event.data in {"", "[DONE]"}:
             return
@@ -98,10 +98,10 @@ class CohereAnswer:
             self.is_over = True
 
     def end(self) -> Iterator[Span]:
-        """Yield what is left.
+        """Yield the spans that remain.
 
         Raises:
-            ProviderError: the stream ended before the answer did, or said nothing.
+            ProviderError: the stream ended before the answer did, or held no text.
         """
         if not self.is_over:
             raise ProviderError("Cohere broke off in the middle of its answer: try again later.", retryable=True)
@@ -177,7 +177,7 @@ def whole_text(body: Any) -> str:
     """Return the text of a reply that is no stream.
 
     Raises:
-        ProviderError: it is no reply of Cohere's, failed, or says nothing.
+        ProviderError: it is no reply of Cohere's, reports a failure, or holds no text.
     """
     if not isinstance(body, dict):
         raise no_reply()
@@ -194,7 +194,7 @@ def called_tools(body: Any) -> tuple[ToolCall, ...]:
     """Return the calls of tools that a reply asks for.
 
     Raises:
-        ProviderError: it is no reply of Cohere's, or failed.
+        ProviderError: it is no reply of Cohere's, or reports a failure.
     """
     if not isinstance(body, dict):
         raise no_reply()
@@ -242,7 +242,7 @@ def _mapping(said: Any) -> Mapping[str, Any]:
 
 
 def _count(said: Any) -> float:
-    """Return a number of tokens; 0 for what can't be one."""
+    """Return a number of tokens; 0 for an invalid one."""
     return said if isinstance(said, int | float) and 0 <= said < _MOST_TOKENS else 0.0
 
 
@@ -251,7 +251,7 @@ def _key(index: Any) -> int | None:
 
 
 def _ids(sources: Any) -> tuple[str, ...]:
-    """Return the ids of the documents that a citation names; a tool's results are none of ours."""
+    """Return the ids of the documents that a citation names, without those of tools' results."""
     found = []
     for source in sources[:_MOST_SOURCES] if isinstance(sources, list) else []:
         named = _mapping(source)

@@ -9,7 +9,7 @@ from chapterverse_api.generation.types import GenerationRequest, Span
 
 
 class CuratedAnswer:
-    """Gives the one passage of a request as it stands. Implements `chapterverse_api.generation.Generator`.
+    """Quotes the one passage of a request unchanged. Implements `chapterverse_api.generation.Generator`.
 
     Args:
         language: BCP 47 tag of the words around it.

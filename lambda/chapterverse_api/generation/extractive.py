@@ -69,7 +69,8 @@ def quotes(task: GenerationRequest) -> Draft:
 def _chosen(task: GenerationRequest) -> list[Quote]:
     """Return the quotes: first the block that answers, then what speaks nearly as clearly, while there is room."""
     waiting: dict[tuple[str, int], ScoredPart] = {}
-    for part in score(task):
+    scored = score(task)
+    for part in scored:
         best_of_block = waiting.setdefault(part.place, part)
         if part.score > best_of_block.score:
             waiting[part.place] = part
@@ -79,8 +80,12 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
     weakest = best.score - WEAKEST
     if task.context:
         best, waiting = _of_named_tab(best, waiting, task.context)
-    chosen = [Quote.around(best, task)]
-    room = ROOM - chosen[0].words
+    # A comparison is answered by the opening of each side's section.
+    openings = [part for part in scored if part.features.opening]
+    sides = [[part for part in openings if part.section.passage.id == side] for side in task.sides]
+    first = [max(parts, key=lambda part: part.score) for parts in sides if parts and not task.unsure]
+    chosen = [Quote.around(part, task) for part in first or [best]]
+    room = ROOM - sum(quote.words for quote in chosen)
     waiting = {part.place: part for part in nlargest(_CANDIDATES, waiting.values(), key=lambda part: part.score)}
     while waiting:
         values = {place: _value(part, chosen) for place, part in waiting.items()}
@@ -89,7 +94,7 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
         if values[place] < weakest or room <= 0:
             break
         quote = next((quote for quote in chosen if quote.section is part.section), None)
-        if quote is None and len(chosen) == (1 if task.unsure else SECTIONS):
+        if quote is None and len(chosen) >= (1 if task.unsure else SECTIONS):
             continue
         added = Quote.around(part, task)
         if quote:
@@ -237,7 +242,7 @@ class Quote:
         if any(block.parts[i].end - block.parts[i].start > LONGEST_PART for i in shown):
             return 0
         # What it introduces is further down than is shown.
-        if block.announces and at == max(self.shown) != last:
+        if block.announces and at == max(self.shown) and (at != last or not self.section.passage.whole):
             return 0
         if block.kind == "paragraph":
             # Of what only introduces, the end is enough.

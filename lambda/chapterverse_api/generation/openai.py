@@ -3,8 +3,8 @@
     openai:gpt-4.1-mini    OpenAI itself, which needs a key
     openai:qwen3:8b        with CHAPTERVERSE_OPENAI_URL=http://localhost:11434, which needs none
 
-The address stands without `/v1`. These models know no documents, so they get numbered sources (`prompts`) and cite by
-marks (`citation_marks`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
+The address has no `/v1`. These models take no documents, so they get numbered sources (`prompts`) and cite by marks
+(`citation_marks`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import written
 from chapterverse_api.generation.types import (
-    ChatMessage,
     GenerationRequest,
+    ModelRequest,
     ResponseSchema,
     Span,
     ToolCall,
@@ -39,10 +39,10 @@ from chapterverse_api.generation.types import (
 
 _PATH = "/v1/chat/completions"
 
-#: Near to what is most likely, as an answer quotes.
+#: Low, because an answer stays close to its sources.
 _TEMPERATURE = 0.1
 
-#: Seconds for what a stream says behind the answer of the tokens it took.
+#: Seconds for the token counts that a stream sends after the answer.
 _USAGE_SECONDS = 1.0
 
 _PROVIDER = "The model service"
@@ -64,15 +64,15 @@ _PASSING = {408, 409, 429}
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """How a server wants to be asked, as far as it has told.
+    """The fields that a server takes, as far as its replies have shown.
 
     Attributes:
-        limit: its name for the most tokens of an answer.
-        renamed: whether that is the second name tried.
-        temperature: whether it may be told one; the models that may not are those that reason.
-        counts: whether it may be asked for the tokens that a stream took: thoughts are billed, and nobody sees them.
-        schema: whether it takes a `response_format`; else the instructions alone say what data is wanted.
-        tools: whether it takes `tools`; some models call none.
+        limit: its name for the length limit of an answer.
+        renamed: whether that is the second name that was tried.
+        temperature: whether it takes one; reasoning models don't.
+        counts: whether a stream may report its tokens: thoughts are billed, and not in the text.
+        schema: whether it takes a `response_format`; else only the instructions describe the data.
+        tools: whether it takes `tools`; some models don't.
     """
 
     limit: str
@@ -122,7 +122,7 @@ class OpenAIGenerator:
         """Return the generator for a model; nothing is sent yet.
 
         Args:
-            part: what the model is for, for the messages.
+            part: the model's purpose, for error messages.
 
         Raises:
             ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
@@ -139,7 +139,7 @@ class OpenAIGenerator:
                 f"The {part} openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL "
                 "to a server that needs none."
             )
-        # OpenAI's newer models refuse the old name, and Ollama overlooks the new one without a word.
+        # OpenAI's newer models reject the old name, and Ollama silently ignores the new one.
         return cls(model, rest, "max_completion_tokens" if is_openai else "max_tokens")
 
     @property
@@ -149,53 +149,30 @@ class OpenAIGenerator:
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft as it is written; see `Generator`."""
         nonce = new_nonce()
-        said = conversation(task, nonce)
-        yield from spans(self._texts(instructions(task, nonce), said, ANSWER_TOKENS, task.deadline, task.usage))
+        messages = conversation(task, nonce)
+        request = ModelRequest(instructions(task, nonce), messages, ANSWER_TOKENS, task.deadline, task.usage)
+        yield from spans(self._texts(request))
 
-    def write(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        *,
-        tokens: int,
-        deadline: Deadline,
-        usage: Usage | None = None,
-    ) -> str:
-        """Return a short text, and fill in what it took; see `Writer`."""
-        return written(self._texts(instructions, messages, tokens, deadline, usage))
+    def write(self, request: ModelRequest) -> str:
+        """Return a short text, and fill in its usage; see `Writer`."""
+        return written(self._texts(request))
 
-    def write_data(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        schema: ResponseSchema,
-        *,
-        tokens: int,
-        deadline: Deadline,
-    ) -> str:
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A server that takes no schema has it in its instructions."""
-        return written(self._texts(instructions, messages, tokens, deadline, schema=schema))
+        return written(self._texts(request, schema))
 
-    def choose_tools(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        *,
-        tokens: int,
-        deadline: Deadline,
-    ) -> tuple[ToolCall, ...] | None:
+    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
         manner = self._manner
         while manner.tools:
             asked = {
                 "model": self._model,
-                "messages": _messages(instructions, messages),
+                "messages": _messages(request),
                 "stream": False,
                 "tools": [{"type": "function", "function": asdict(tool)} for tool in tools],
-                **manner.fields(tokens, streams=False),
+                **manner.fields(request.max_tokens, streams=False),
             }
-            reply = self._rest.post(_PATH, asked, seconds=deadline.left, closing=deadline.closing)
+            reply = self._posted(asked, request.deadline)
             if reply.status == 200:
                 self._manner = manner
                 return _calls(_first(reply.body).get("message"))
@@ -206,23 +183,15 @@ class OpenAIGenerator:
         self._manner = manner
         return None
 
-    def _texts(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        tokens: int,
-        deadline: Deadline,
-        usage: Usage | None = None,
-        schema: ResponseSchema | None = None,
-    ) -> Steps[str, None, bool]:
+    def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Steps[str, None, bool]:
         """Yield the text, as it comes where its usage is to be filled in; return whether the limit ended it."""
-        said = _messages(instructions, messages)
+        messages, usage, deadline = _messages(request), request.usage, request.deadline
         manner, streams = self._manner, usage is not None
         while True:
-            fields = manner.fields(tokens, streams=streams)
+            fields = manner.fields(request.max_tokens, streams=streams)
             if schema and manner.schema:
                 fields["response_format"] = _response_format(schema)
-            asked = {"model": self._model, "messages": said, "stream": streams, **fields}
+            asked = {"model": self._model, "messages": messages, "stream": streams, **fields}
             reply: Stream | Reply
             if usage is not None:
                 with self._rest.stream(_PATH, asked, seconds=deadline.left, closing=deadline.closing) as reply:
@@ -230,7 +199,7 @@ class OpenAIGenerator:
                         self._manner = manner
                         return (yield from _text_stream(reply, usage))
             else:
-                reply = self._rest.post(_PATH, asked, seconds=deadline.left, closing=deadline.closing)
+                reply = self._posted(asked, deadline)
                 if reply.status == 200:
                     # It may take another schema.
                     self._manner = replace(manner, schema=True)
@@ -240,14 +209,17 @@ class OpenAIGenerator:
                 raise _failure(reply)
             manner = changed
 
+    def _posted(self, body: dict[str, Any], deadline: Deadline) -> Reply:
+        return self._rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
 
-def _messages(instructions: str, messages: Sequence[ChatMessage]) -> list[dict[str, str]]:
-    said = ({"role": m.role, "content": m.content} for m in messages)
-    return [{"role": "system", "content": instructions}, *said]
+
+def _messages(request: ModelRequest) -> list[dict[str, str]]:
+    messages = ({"role": m.role, "content": m.content} for m in request.messages)
+    return [{"role": "system", "content": request.instructions}, *messages]
 
 
 def _calls(message: Any) -> tuple[ToolCall, ...]:
-    """Return the calls of tools in a message; what is none is left."""
+    """Return the calls of tools in a message; malformed ones are left out."""
     _text(message)
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     return function_calls(calls)
@@ -300,7 +272,7 @@ def _streamed(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
 
 
 def _count_rest(stream: Stream, events: Iterator[Event], usage: Usage) -> None:
-    """Read what follows the answer: it counts tokens, and where it breaks off the answer is whole all the same."""
+    """Read the token counts behind the answer. If they break off, the answer is complete nevertheless."""
     stream.hurry(_USAGE_SECONDS)
     with suppress(ProviderError):
         for event in events:
@@ -310,7 +282,7 @@ def _count_rest(stream: Stream, events: Iterator[Event], usage: Usage) -> None:
 
 
 def _count(reply: Any, usage: Usage) -> None:
-    """Fill in what a reply, or a piece of one, says of its tokens."""
+    """Fill in the token counts of a reply, or of a piece of one."""
     said = reply.get("usage") if isinstance(reply, dict) else None
     if isinstance(said, dict):
         usage.take(said.get("prompt_tokens"), said.get("completion_tokens"), said.get("total_tokens"))
@@ -342,7 +314,7 @@ def _first(chunk: Any) -> dict[str, Any]:
 
 
 def _text(message: Any) -> str:
-    """Return the text of a message; thoughts stand in fields and parts of their own and are left."""
+    """Return the text of a message; thoughts have fields and parts of their own and are left out."""
     if message is None:
         return ""
     if not isinstance(message, dict):
@@ -369,7 +341,7 @@ def _broken() -> ProviderError:
 
 
 def _failure(reply: Stream | Reply) -> ProviderError:
-    # The service's own message is left out: it may quote what was sent, or a part of the key.
+    # The service's own message is left out, because it may quote the request, or a part of the key.
     status = reply.status
     error = reply.body.get("error") if isinstance(reply.body, dict) else None
     if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":

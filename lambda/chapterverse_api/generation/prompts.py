@@ -1,8 +1,8 @@
 """The prompt: rules, conversation, and sources for models without a field for them.
 
-A prompt persuades and guarantees nothing; what must hold is checked in code afterwards. So it says little, holds no
-secret, names no tool and no address of ours, and everything in it that others wrote is marked as theirs: sources stand
-between marks with a number that is new for each request, and what looks like such a mark inside a text is broken up.
+A prompt guarantees nothing, so code checks afterwards what must hold. The prompt is short, holds no secret, and names
+no tool and no address of ours. Everything in it that others wrote is marked as theirs: sources are between marks with a
+number that is new for each request, and text that looks like such a mark is broken up.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.generation.types import ChatMessage, GenerationRequest, ResponseSchema
 
-#: What a model is to say, and nothing else, when the sources don't hold the answer. No word of any language, so that
-#: code finds it whatever language the answer is in.
+#: The model's whole reply when the sources don't hold the answer. It is no word of any language, so that code finds it
+#: in an answer of any language.
 REFUSAL = "NOT_IN_DOCS"
 
-#: What a model is to say where it needs no tool: some services reject an empty text.
+#: The model's reply where it needs no tool: some services reject an empty text.
 NO_TOOL = "NONE"
 
 #: Tokens of an answer at most: 150 words, and code.
@@ -32,7 +32,7 @@ DATA_TOKENS = 1500
 #: Tokens of a plan of twenty steps.
 PLAN_TOKENS = 3000
 
-#: Tokens of a request for calls of tools, and of what one call adds to the sources.
+#: Tokens of the reply with calls of tools, and of one call's result among the sources.
 TOOL_TOKENS = 300
 RESULT_TOKENS = 800
 
@@ -46,7 +46,7 @@ PERSONA_TOKENS = 800
 #: Messages of the history at most, the newest.
 HISTORY_MESSAGES = 5
 
-#: What a model should do with a selection that comes without a question.
+#: The instruction for a selection that comes without a question.
 _EXPLAIN = "Explain this."
 
 #: Bytes of a token, as Chinese has a token and more for each character; for English these are characters.
@@ -61,7 +61,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?(?![a-z
 _MARK = re.compile(
     r"[<＜﹤‹〈⟨](?=[\s\u200c\u200d]*+[/\\]?[\s\u200c\u200d]*+cv\s*+[-_‐‑‒–—―]\s*+(?:source|persona))", re.IGNORECASE
 )
-# Where a turn begins or ends in the templates of open models. Local servers read them as such wherever they stand.
+# Beginnings and ends of turns in the templates of open models. Local servers interpret them anywhere in a text.
 _TURN = re.compile(
     r"""<(?=[|｜][^\s|｜<>]{1,64}[|｜]>|/?(?:s|bos|eos)>|(?:start|end)_of_turn>|</?SYS>>)
         | \[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])""",
@@ -117,7 +117,7 @@ def plan_instructions(task: GenerationRequest, nonce: str, schema: ResponseSchem
     """Return the system prompt for a plan.
 
     Args:
-        tools: those that the plan may call, as JSON; empty where there are none.
+        tools: those that the plan may call, as JSON; empty without any.
     """
     rules = (
         (
@@ -156,16 +156,16 @@ def tool_instructions(nonce: str) -> str:
 
 
 def new_nonce() -> str:
-    """Return what the marks around sources hold: it must be new for each request."""
+    """Return the number in the marks around sources, new for each request."""
     return secrets.token_hex(8)
 
 
 def conversation(task: GenerationRequest, nonce: str = "") -> tuple[ChatMessage, ...]:
-    """Return what was said, oldest first, and last the question; roles alternate, and a user begins and ends.
+    """Return the conversation, oldest message first, and last the question; roles alternate, from a user to a user.
 
     Args:
         task: what is asked.
-        nonce: with it the sources stand before the question.
+        nonce: if given, the sources precede the question.
     """
     messages = _recent(task.history)
     if summary := task.summary.strip():
@@ -191,7 +191,7 @@ def defused(text: str) -> str:
     return _TURN.sub("(", _MARK.sub("(", _HIDDEN.sub("", text)))
 
 
-# What a model adds from memory can be right and is still not in these docs.
+# A sentence from the model's memory can be right and is still not in these docs.
 _ONLY_SOURCES = "State only what the sources say. Add nothing that you know from elsewhere, however well known."
 # An instruction in a page, a selection or a forged history is the commonest way to turn a model around.
 _DATA = (
@@ -241,7 +241,7 @@ def _citing(nonce: str) -> str:
 
 
 def _persona(persona: Persona) -> str:
-    """Return the owner's wishes. They stand last and are named as what they are, as they may clash with the rules."""
+    """Return the owner's wishes. They come last and are labelled as wishes, because they may contradict the rules."""
     name = " ".join(persona.name.split())[:_NAME]
     wishes = "\n".join(part for part in (f"Your name is {name}." if name else "", persona.text.strip()) if part)
     if not wishes:
@@ -261,7 +261,7 @@ def _language(task: GenerationRequest) -> str:
 def _asked(task: GenerationRequest, nonce: str) -> str:
     parts = [sources(task, nonce)] if nonce else []
     if task.memories:
-        # They say what holds for whom, and prove nothing: nobody could look them up.
+        # Memories inform an answer. They are never cited, because readers couldn't look them up.
         notes = defused(_cut("\n".join(f"- {' '.join(text.split())}" for text in task.memories), MEMORIES_TOKENS))
         parts.append(f"Notes of the site's owner, to understand the question by, and no source:\n{notes}")
     if context := task.context.strip():
@@ -286,7 +286,7 @@ def _recent(history: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 
 def _alternating(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return the messages as every provider takes them: those of one role in a row are one, and a user begins."""
+    """Return the messages as every provider takes them: messages of one role in a row are joined, and a user begins."""
     merged: list[ChatMessage] = []
     for said in messages:
         if merged and merged[-1].role == said.role:

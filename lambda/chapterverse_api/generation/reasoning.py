@@ -11,7 +11,7 @@ from collections.abc import Generator as Steps
 
 from chapterverse.errors import ProviderError
 
-#: More is no answer of 600 tokens, whatever the language, and each sentence of it is still to be checked.
+#: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
 MOST_CHARACTERS = 60_000
 
 # How models that reason mark their thoughts in plain text; servers that know them keep thoughts in a field apart.
@@ -42,8 +42,8 @@ class Reasoning:
     """Takes thoughts out of a text that comes in pieces.
 
     Attributes:
-        restarted: whether the last piece ended thoughts whose beginning was not marked: what came before it is none
-            of the answer.
+        restarted: whether the last piece ended thoughts that had no mark at their beginning: no text before it belongs
+            to the answer.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Reasoning:
         self._opened = 0
 
     def read(self, text: str, *, last: bool = False) -> str:
-        """Return what of the answer has come."""
+        """Return the answer's text in the next piece."""
         self.restarted = False
         if self._lead is None:
             return self._unopened(text, last=last)
@@ -74,7 +74,7 @@ class Reasoning:
         return self._unopened(begun, last=last)
 
     def _unopened(self, text: str, *, last: bool) -> str:
-        """Return a text, or what is behind the last end of thoughts that nothing opened."""
+        """Return a text from the last end of thoughts on that has no beginning; all of it without such an end."""
         text, known, start = self._tail + text, len(self._tail), 0
         for tag in _TAG.finditer(text):
             if tag.end() <= known or text[max(0, tag.start() - 1) : tag.start()] in _QUOTES:
@@ -97,7 +97,7 @@ class Reasoning:
 
 
 def written(texts: Steps[str, None, bool]) -> str:
-    """Return all that a model says.
+    """Return the whole text of a model.
 
     Raises:
         ProviderError: it was nothing, or more than any answer; and as `texts` does.
@@ -121,7 +121,7 @@ def too_long() -> ProviderError:
 
 
 def silent(cut: bool) -> ProviderError:
-    """Return the failure of a model that said nothing, perhaps as its limit ended its thoughts."""
+    """Return the error for a model that wrote nothing, perhaps because its limit ended its thoughts."""
     if cut:
         return ProviderError(
             "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off."

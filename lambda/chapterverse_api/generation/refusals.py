@@ -1,8 +1,8 @@
 """Recognizes the refusal word that the prompt asks for where the sources hold no answer.
 
-A sentence that is this word, or begins with it as a remark of its own, is a refusal, whatever follows. In a sentence it
-is a mention, "NOT_IN_DOCS is what the model says", and the sentence stands; but the word is between the model and us,
-and a reader gets it in plain words.
+A sentence that is this word, or begins with it as a remark of its own, is a refusal, and the text behind it is ignored.
+Inside a sentence the word is a mention, "the model replies NOT_IN_DOCS". Such a sentence is shown, with plain words in
+place of the word, because readers don't know it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 from chapterverse_api.generation.prompts import REFUSAL
 
-#: What a mention of the word becomes.
+#: The plain words for a mention of the word.
 IN_PLAIN_WORDS = "not in these docs"
 
 # Markdown's writers put a backslash before "_", and some models say the word with blanks or in small letters.
@@ -20,7 +20,7 @@ _EXACT = REFUSAL.replace("_", r"\\?_")
 _MENTION = re.compile(rf"(?<!\w){_EXACT}(?!\w)")
 _SOURCES = r"[\[【][\d,\s]{1,9}[\]】]"
 
-# Quotes, stress, headings, items and marks of sources: what a model may dress the word in.
+# Quotes, stress, headings, items and marks of sources, which models put around the word.
 _BEFORE = re.compile(rf"""(?>(?:[\s*_"'`“”„‘’«»‹›()>#-]++|{_SOURCES})*)""")
 _AFTER = rf"""(?>(?:[ \t*_"'`“”‘’«»‹›)]++|{_SOURCES})*)"""
 _NOTHING_MORE = re.compile(rf"""(?>(?:[\s*_"'`“”‘’«»‹›)>.!?…。-]++|{_SOURCES})*)""")

@@ -1,4 +1,4 @@
-"""What a generator gets and returns: passages and a question in, a draft with claimed citations out."""
+"""The interface of generators: passages and a question in, a draft with claimed citations out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chapterverse_api.deadline import Deadline
 
 Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
-#: More is no number of tokens.
+#: A larger count of tokens is an error of the service.
 _MOST_TOKENS = 10_000_000
 
 
@@ -27,11 +27,11 @@ class Passage:
         id: the string that a segment cites.
         path: headings from the chapter down.
         text: Markdown, verbatim.
-        section: the text with what stands around it in its section; the text itself where nothing more is known.
-        terms: hashed terms of path and text, for what can be said without reading them again.
-        rank: its value in the order of the passages, 0 to 1; evidence saturates, and can't order what is all likely.
+        section: the text with its surroundings in its section; the text itself where no more is known.
+        terms: hashed terms of path and text, which saves reading them again.
+        rank: its value in the order of the passages, 0 to 1; evidence saturates, so it can't order the best ones.
         score: calibrated evidence, 0 to 1.
-        url: where it stands; None for a selection from a page that the index does not hold.
+        url: its address; None for a selection from a page that the index does not hold.
         whole: whether `section` is all of its section.
     """
 
@@ -49,7 +49,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """An earlier message of the conversation; "assistant" is only what we are known to have said."""
+    """An earlier message of the conversation; "assistant" marks only answers that are proven to be ours."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -68,7 +68,7 @@ class Usage:
     written: float = 0.0
 
     def take(self, read: object, written: object, total: object) -> None:
-        """Take what a service says, where it can be so; some leave billed thoughts out of all but the total."""
+        """Take a service's counts if they are plausible. Some count billed thoughts in the total only."""
         asked, said, both = (n if type(n) is int and 0 < n < _MOST_TOKENS else 0 for n in (read, written, total))
         # One of them alone may count anything.
         if asked and said:
@@ -77,7 +77,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What to answer, and from what.
+    """The question to answer, and the passages to answer it from.
 
     Attributes:
         question: as the reader asked; empty for "explain this".
@@ -85,15 +85,16 @@ class GenerationRequest:
         passages: best first.
         language: BCP 47 tag of the answer.
         unsure: whether the passages are only perhaps an answer.
-        selected: whether the passage is what the reader selected, and not what was found.
-        selection: what the reader selected, where the passages were found for it; its own words are no answer.
-        history: what was said before, oldest first, cut to what a prompt may hold.
-        summary: of what was said before that.
-        recalled: earlier turns that speak of the question, as text.
-        context: what the reader tells of themselves: their words, never a source.
+        sides: ids of the passages that say what the sides of a comparison are; none where it is not known.
+        selected: whether the passage is the reader's selection, and no search result.
+        selection: the reader's selection, if the passages were found for it; its own words are no answer.
+        history: the conversation, oldest message first, cut to the size of a prompt.
+        summary: of the conversation before `history`.
+        recalled: earlier turns that are about the question's subject, as text.
+        context: the reader's words about themselves, never a source.
         memories: the owner's notes on the subject, best first; never a source.
-        persona: how the owner wants it said.
-        deadline: until when, at the latest.
+        persona: the owner's settings of tone and language.
+        deadline: when the answer must be complete.
         usage: filled in by the generator.
     """
 
@@ -102,6 +103,7 @@ class GenerationRequest:
     passages: tuple[Passage, ...]
     language: str
     unsure: bool = False
+    sides: tuple[str, ...] = ()
     selected: bool = False
     selection: str = ""
     history: tuple[ChatMessage, ...] = ()
@@ -115,6 +117,25 @@ class GenerationRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A request to a language model for another text than an answer: a summary, data, calls of tools, a verdict.
+
+    Attributes:
+        instructions: the system message.
+        messages: oldest first; the last is the reader's.
+        max_tokens: length limit of the model's text.
+        deadline: when the request ends.
+        usage: filled in by a model that reports it.
+    """
+
+    instructions: str
+    messages: tuple[ChatMessage, ...]
+    max_tokens: int
+    deadline: Deadline
+    usage: Usage | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of a draft and the ids that it claims to rest on.
 
@@ -123,7 +144,7 @@ class Span:
             `prose` a model's.
         mark: the part of the text that answers, where it is known.
         cut: the model's limit of length ended the draft here.
-        check: what was found out of it: citations hold, or it claims something that no source carries, or nothing.
+        check: the result of the check: its citations hold, or no source carries its claim, or it claims nothing.
     """
 
     text: str
@@ -179,7 +200,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that a model asks for; nothing of it was checked.
+    """A call that a model asks for, unchecked.
 
     Attributes:
         arguments: JSON as the model wrote it.
@@ -190,7 +211,7 @@ class ToolCall:
 
 
 def function_calls(listed: Any) -> tuple[ToolCall, ...]:
-    """Return the calls in a reply's list of `{"function": {"name", "arguments"}}`; what is none is left."""
+    """Return the calls in a reply's list of `{"function": {"name", "arguments"}}`; malformed ones are left out."""
     functions = [one.get("function") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     pairs = [(one.get("name"), one.get("arguments")) for one in functions if isinstance(one, dict)]
     # Some local servers send the arguments as an object.
@@ -207,8 +228,8 @@ class Generator(Protocol):
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft with its claimed citations, as it comes.
 
-        Spans of prose are pieces of one text and may end anywhere; the marks by which a model cites, "[1]", may stand
-        in them. A quote or a framing is whole. Closing it ends the model's work.
+        Spans of prose are pieces of one text and may end anywhere. They may hold the marks by which a model cites,
+        "[1]". A quote or a framing is whole. Closing the generator ends the model's work.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.
@@ -218,10 +239,10 @@ class Generator(Protocol):
 
 @runtime_checkable
 class Writer(Protocol):
-    """What a generator with a language model can do besides: a short text without sources."""
+    """A generator whose language model also writes short texts without sources."""
 
-    def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
-        """Return the model's whole text, of at most so many tokens.
+    def write(self, request: ModelRequest) -> str:
+        """Return the model's whole text.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.
@@ -231,18 +252,10 @@ class Writer(Protocol):
 
 @runtime_checkable
 class DataWriter(Protocol):
-    """What a generator with a language model can do besides: data in the form of a schema."""
+    """A generator whose language model also writes data that fits a schema."""
 
-    def write_data(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        schema: ResponseSchema,
-        *,
-        tokens: int,
-        deadline: Deadline,
-    ) -> str:
-        """Return the model's whole text, which should be JSON that fits the schema; nobody guarantees that.
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
+        """Return the model's whole text, which should be JSON that fits the schema. The caller has to check that.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.
@@ -252,17 +265,9 @@ class DataWriter(Protocol):
 
 @runtime_checkable
 class ToolCaller(Protocol):
-    """What a generator with a language model can do besides: ask for calls of tools."""
+    """A generator whose language model also asks for calls of tools."""
 
-    def choose_tools(
-        self,
-        instructions: str,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        *,
-        tokens: int,
-        deadline: Deadline,
-    ) -> tuple[ToolCall, ...] | None:
+    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for, in order; None where this model takes no tools.
 
         Raises:

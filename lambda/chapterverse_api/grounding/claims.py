@@ -1,9 +1,9 @@
 """Decides whether a sentence claims something about the subject, and so needs a passage.
 
-Everything does but what is listed here: filler, a heading that is a title, a question, what announces with a colon, and
-what says no more than that the documentation doesn't say. Whoever hides a statement in one of these shapes makes it
-longer than the shape allows, so each is matched as a whole. Word lists, in English, German, French and Spanish; in
-another language filler and modesty are claims as well, which costs an honest answer the word "complete", not its text.
+Every sentence does, except the forms listed here: filler, a heading that is a title, a question, an announcement with a
+colon, and the statement that the documentation doesn't say. Each form is matched as a whole, because a sentence that
+also hides a claim is longer than the form. The word lists are in English, German, French and Spanish. In other
+languages filler counts as a claim, which costs an honest answer the status "answered" and not its text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from chapterverse_api.grounding.reading import Claim
 _TITLE = 8
 #: An announcement of more words must look like one.
 _BRIEF = 6
-#: Words that may stand before "the documentation doesn't say", and words of a list behind it.
+#: Words that may precede "the documentation doesn't say", and words of a list behind it.
 _LEAD, _ITEM = 4, 3
 #: Terms of the longest filler.
 _FILLER_TERMS = 6
@@ -140,7 +140,7 @@ def asserts(sentence: Sentence, claim: Claim) -> bool:
 
 
 def leaves_open(said: str) -> bool:
-    """Whether a sentence says that the documentation leaves something open, whatever else it says."""
+    """Whether a sentence states that the documentation leaves something open, among other things."""
     return _MODEST.search(said) is not None
 
 

@@ -1,7 +1,7 @@
-"""Small words that turn what a sentence says: negations, quantifiers, modals, opposites; and synonyms.
+"""Small words that change a sentence's meaning: negations, quantifiers, modals, opposites; and synonyms.
 
-A cue is told by its word alone; what it is about is decided by `features`, in the aligned place. English first:
-German, French and Spanish have their negations here, any other language has none.
+A cue is recognized by its word alone; `features` decides what it refers to, in the aligned place. English has all
+kinds, German, French and Spanish have their negations, and other languages have no cues.
 """
 
 from __future__ import annotations

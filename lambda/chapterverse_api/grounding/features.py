@@ -1,4 +1,4 @@
-"""What tells whether a sentence is said by its sources: numbers over the sentence and the places it is aligned with.
+"""Features by which the model decides whether sources support a sentence: numbers over the sentence and its alignment.
 
 All are shares or small counts. `GROUPS` names which belong together; the ablation in the documentation leaves out one
 group at a time.
@@ -19,13 +19,13 @@ from chapterverse_api.grounding.reading import Alignment, Claim, Source, Text, U
 #: How rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
 Rarity = Callable[[int], float]
 
-#: How like two clauses are of which one says no and the other yes, before that alone speaks against a sentence; and
-#: where the best place holds so many of its words.
+#: If one of two clauses is negated, the likeness from which that alone contradicts the sentence: in general, and where
+#: the best place contains at least `_SAME_WORDS` of the sentence's words.
 _SAME_CLAUSE, _LIKE_CLAUSE, _SAME_WORDS = 0.85, 0.75, 0.6
-#: What the sources hold at least of a sentence's words, by idf; and what share of the words of a brief one they lack.
-_COVERED, _MISSED, _BRIEF = 0.3, 0.5, math.log1p(6)
 #: Languages in which two negations are one: "ne … pas", "no … nadie".
 _CONCORD = ("es", "fr")
+#: The options and names in a piece of code.
+_NAMES = re.compile(r"--?[a-z][\w-]*|[^\W\d]\w*(?:-\w+)*")
 _T = TypeVar("_T")
 
 
@@ -38,50 +38,36 @@ def measure(claim: Claim, cited: Sequence[Source], others: Sequence[Source], rar
     values |= _opposites(claim, alignment)
     values |= _substitutions(claim, alignment, rarity)
     values |= _clauses(claim, alignment)
+    values["clause_missed"] = _clause_missed(claim, cited)
     values |= _edits(claim, alignment.best)
     values["clash"] = _clash(values)
     return values
 
 
 def _clash(values: Mapping[str, float]) -> float:
-    """Count what hardly ever stands in a sentence that its sources say."""
+    """Count the properties that a supported sentence hardly ever has."""
     lacks = ("digits_missing", "unit_missing", "name_missing", "capital_missing", "opposite")
-    brief = values["length"] <= _BRIEF and values["miss_share"] >= _MISSED
-    strange = brief or values["cover_source"] < _COVERED
     denied = values["parity"] >= (_SAME_CLAUSE if values["negation_odd"] < _SAME_WORDS else _LIKE_CLAUSE)
-    return float(sum(values[name] > 0 for name in lacks) + strange + denied)
+    return float(sum(values[name] > 0 for name in lacks) + denied)
 
 
 def _coverage(
-    claim: Claim, cited: Sequence[Source], others: Sequence[Source], found: Alignment, rarity: Rarity
+    claim: Claim, cited: Sequence[Source], others: Sequence[Source], alignment: Alignment, rarity: Rarity
 ) -> dict[str, float]:
     weights, total = claim.weights, claim.total or 1.0
     everywhere = _union([s.terms for s in cited])
-    aligned: frozenset[int] = _union([u.all for u in found.units])
-    best: frozenset[int] = found.best.all if found.best else frozenset()
-    # A name is held where its parts are.
-    whole = {t: _held(claim, t, everywhere) for t in weights}
+    aligned: frozenset[int] = _union([u.all for u in alignment.units])
+    best: frozenset[int] = alignment.best.all if alignment.best else frozenset()
+    # The sources contain a name if they contain its parts.
+    whole = {t: _has_term(claim, t, everywhere) for t in weights}
     missing = [t for t, h in whole.items() if not h]
     unaligned = [t for t in weights if t not in aligned]
     forms = {claim.sequence[i]: claim.surfaces[p] for i, p in enumerate(claim.content)}
     prefixes = _union([s.prefixes for s in cited])
     soft = [t for t in missing if forms[t][:5] in prefixes]
     strange = [t for t in missing if t not in soft]
-    starts = frozenset(x[:5] for u in found.units for x in u.surfaces if len(x) >= 5)
-    meanings = _union([u.meanings for u in found.units])
-    listed = cues.synonyms() if claim.code == "en" else {}
-    soft_cover = sum(
-        w * (1.0 if t in aligned else 0.7 if forms[t][:5] in starts or listed.get(forms[t]) in meanings else 0.0)
-        for t, w in weights.items()
-    )
     elsewhere = _union([s.terms for s in others])
     cover = sum(weights[t] for t in weights if t in aligned) / total
-    rival = 0.0
-    for other in others:
-        if other.terms & weights.keys():
-            units = claim.align([other]).units
-            terms = _union([u.all for u in units])
-            rival = max(rival, sum(weights[t] for t in weights if t in terms) / total)
     words = max(1, len(claim.sequence))
     window = max((_window(claim, s) for s in cited), default=0.0)
     apart = [t for t in claim.sequence if t not in aligned]
@@ -92,7 +78,7 @@ def _coverage(
         "miss_second": sorted((rarity(t) for t in unaligned), reverse=True)[1] if len(unaligned) > 1 else 0.0,
         "cover_source": sum(weights[t] for t, h in whole.items() if h) / total,
         "cover_aligned": cover,
-        "cover_soft": soft_cover / total,
+        "cover_soft": _soft_cover(claim, alignment, aligned, forms) / total,
         "cover_best": sum(weights[t] for t in weights if t in best) / total,
         "miss_most": max((weights[t] * rarity(t) for t in missing), default=0.0) * len(weights) / total,
         "miss_rare": sum(map(rarity, strange)),
@@ -101,25 +87,46 @@ def _coverage(
         "miss_run": float(_run(claim.sequence, everywhere)),
         "miss_run_aligned": float(_run(claim.sequence, aligned)),
         "miss_elsewhere": sum(rarity(t) for t in missing if t in elsewhere),
-        "rival": rival - cover,
+        "rival": _rival(claim, others, total) - cover,
         "length": math.log1p(len(claim.sequence)),
         "sources": float(len(cited)),
     }
 
 
+def _soft_cover(claim: Claim, alignment: Alignment, aligned: frozenset[int], forms: Mapping[int, str]) -> float:
+    """Return the weight of the aligned terms, with a part of it for a synonym or a word of the same beginning."""
+    starts = frozenset(x[:5] for u in alignment.units for x in u.surfaces if len(x) >= 5)
+    meanings = _union([u.meanings for u in alignment.units])
+    listed = cues.synonyms() if claim.code == "en" else {}
+    return sum(
+        w * (1.0 if t in aligned else 0.7 if forms[t][:5] in starts or listed.get(forms[t]) in meanings else 0.0)
+        for t, w in claim.weights.items()
+    )
+
+
+def _rival(claim: Claim, others: Sequence[Source], total: float) -> float:
+    """Return the greatest share of the sentence's weight that one of the other sources covers."""
+    rival, weights = 0.0, claim.weights
+    for other in others:
+        if other.terms & weights.keys():
+            terms = _union([u.all for u in claim.align([other]).units])
+            rival = max(rival, sum(weights[t] for t in weights if t in terms) / total)
+    return rival
+
+
 def _window(claim: Claim, source: Source) -> float:
-    """Return the greatest weight of the sentence's terms in three units in a row, with what stands above them."""
+    """Return the greatest weight of the sentence's terms in three units in a row, with the headings above them."""
     places: dict[int, set[int]] = {}
     for term in claim.weights:
         for n in source.index.get(term, ()):
             for at in (n - 2, n - 1, n):
                 places.setdefault(at, set()).add(term)
     above = {t for t in claim.weights if t in source.path.own}
-    return max((sum(claim.weights[t] for t in found | above) for found in places.values()), default=0.0)
+    return max((sum(claim.weights[t] for t in near | above) for near in places.values()), default=0.0)
 
 
 def _edits(claim: Claim, unit: Unit | None) -> dict[str, float]:
-    """Compare word by word with the best place: how much runs along, and what was replaced, put in and left out."""
+    """Compare word by word with the best place: the share in the same order, and words replaced, added and left out."""
     if unit is None:
         return {"along": 0.0, "edit_replaced": 0.0, "edit_added": 0.0, "edit_removed": 0.0, "edit_small": 0.0}
     own, theirs = claim.surfaces[:80], unit.surfaces[:160]
@@ -129,12 +136,12 @@ def _edits(claim: Claim, unit: Unit | None) -> dict[str, float]:
     along = sum(c[2] - c[1] for c in equal) / max(1, len(own))
     inner = codes[codes.index(equal[0]) : codes.index(equal[-1]) + 1] if equal else []
     replaced = added = removed = small = 0.0
-    held, mine = unit.forms, claim.forms
+    their_forms, own_forms = unit.forms, claim.forms
     for kind, a, b, c, d in inner:
         if kind == "equal":
             continue
-        fresh = sum(1 for i in range(a, b) if claim.terms[i] and own[i] not in held)
-        gone = sum(1 for i in range(c, d) if unit.terms[i] and theirs[i] not in mine)
+        fresh = sum(1 for i in range(a, b) if claim.terms[i] and own[i] not in their_forms)
+        gone = sum(1 for i in range(c, d) if unit.terms[i] and theirs[i] not in own_forms)
         replaced += min(fresh, gone)
         added += max(0, fresh - gone)
         removed += max(0, gone - fresh)
@@ -154,46 +161,46 @@ def _union(sets: Sequence[frozenset[_T]]) -> frozenset[_T]:
     return frozenset().union(*sets)
 
 
-def _held(claim: Claim, term: int, held: frozenset[int]) -> bool:
-    if term in held:
+def _has_term(claim: Claim, term: int, present: frozenset[int]) -> bool:
+    if term in present:
         return True
     for at in claim.content:
         terms = claim.terms[at]
         if terms[0] == term:
-            return len(terms) > 2 and all(t in held for t in terms[1:])
+            return len(terms) > 2 and all(t in present for t in terms[1:])
     return False
 
 
-def _run(sequence: Sequence[int], held: frozenset[int]) -> int:
+def _run(sequence: Sequence[int], terms: frozenset[int]) -> int:
     longest = run = 0
     for term in sequence:
-        run = 0 if term in held else run + 1
+        run = 0 if term in terms else run + 1
         longest = max(longest, run)
     return longest
 
 
-def _literals(claim: Claim, cited: Sequence[Source], found: Alignment) -> dict[str, float]:
+def _literals(claim: Claim, cited: Sequence[Source], alignment: Alignment) -> dict[str, float]:
     numbers = [t for t in claim.literals if t.number]
     names = [t for t in claim.literals if not t.number]
     flats = [s.flat for s in cited]
-    units = [u.flat for u in found.units]
-    held: set[tuple[str, str]] = {n for s in cited for n in s.numbers}
-    otherwise = [t for t in numbers if t.unit and not _counts(t, held, flats)]
-    aligned: set[tuple[str, str]] = {n for u in found.units for n in u.numbers}
-    names_apart = [t for t in names if not any(_stands(t.form, f) for f in units)]
-    theirs = {t.form.lower() for u in found.units[:2] for t in u.literals if t.form.lower() not in claim.flat}
-    apart = [t for t in numbers if not _counts(t, aligned, units)]
+    units = [u.flat for u in alignment.units]
+    cited_numbers: set[tuple[str, str]] = {n for s in cited for n in s.numbers}
+    other_units = [t for t in numbers if t.unit and not _contains_number(t, cited_numbers, flats)]
+    aligned: set[tuple[str, str]] = {n for u in alignment.units for n in u.numbers}
+    names_apart = [t for t in names if not any(_contains_form(t.form, f) for f in units)]
+    theirs = {t.form.lower() for u in alignment.units[:2] for t in u.literals if t.form.lower() not in claim.flat}
+    apart = [t for t in numbers if not _contains_number(t, aligned, units)]
     capitals = [
         w
         for w in re.findall(r"(?<=[a-z,] )[A-Z][A-Za-z]{2,30}(?![\w-])", claim.plain[:2_000])
         if not any(w.lower() in f for f in flats)
     ]
-    names_missing = [t for t in names if not any(_stands(t.form, f) for f in flats)]
+    names_missing = [t for t in names if not any(_contains_literal(f, t.form) for f in flats)]
     digits = list(dict.fromkeys(claim.digits))
     present = _union([s.digits for s in cited])
     return {
         "digits_missing": float(sum(d not in present for d in digits)),
-        "unit_missing": float(len(otherwise)),
+        "unit_missing": float(len(other_units)),
         "name_missing": float(len(names_missing)),
         "name_apart": float(len(names_apart)),
         "name_swapped": float(min(len(names_apart) + len(apart), len(theirs))),
@@ -202,29 +209,41 @@ def _literals(claim: Claim, cited: Sequence[Source], found: Alignment) -> dict[s
     }
 
 
-def _stands(form: str, flat: str) -> bool:
+def _contains_form(form: str, flat: str) -> bool:
     form = " ".join(form.lower().replace("`", "").split())
     if form not in flat:
         return not form
-    return re.search(rf"(?<!\w)(?<!\w-){re.escape(form)}(?!\w|-\w)", flat) is not None
+    # A hyphen continues an option but ends a word: `x86_64-unknown-linux-gnu` contains `x86_64`.
+    before, after = ("(?<!\\w)(?<!\\w-)", "(?!\\w|-\\w)") if form[0] == "-" else ("(?<!\\w)", "(?!\\w)")
+    if not form[0].isalnum() and form[0] not in "_-":
+        before = ""
+    return re.search(before + re.escape(form) + after, flat) is not None
 
 
-def _counts(token: Token, held: set[tuple[str, str]], flats: Sequence[str]) -> bool:
-    if (token.form, token.unit) in held:
+def _contains_literal(flat: str, form: str) -> bool:
+    """Return whether a text contains an identifier, or each name in a longer piece of code such as `{ hash, path }`."""
+    if _contains_form(form, flat):
         return True
-    units = {unit for form, unit in held if form == token.form}
+    names = _NAMES.findall(form.lower())
+    return bool(names) and all(_contains_form(name, flat) for name in names)
+
+
+def _contains_number(token: Token, numbers: set[tuple[str, str]], flats: Sequence[str]) -> bool:
+    if (token.form, token.unit) in numbers:
+        return True
+    units = {unit for form, unit in numbers if form == token.form}
     if units:
         return not token.unit or "" in units
     return not token.unit and any(re.search(rf"(?<![\w.,-])v?{re.escape(token.form)}(?!\w|[.,]\d)", f) for f in flats)
 
 
-def _cues(claim: Claim, found: Alignment) -> dict[str, float]:
+def _cues(claim: Claim, alignment: Alignment) -> dict[str, float]:
     """For each kind of cue: those of the sentence that its place lacks (`more`), and the other way round (`less`)."""
     more = [0.0] * len(cues.KINDS)
     less = [0.0] * len(cues.KINDS)
     own = _located(claim)
-    theirs = [(u, _located(u)) for u in found.units]
-    every = _union([u.all for u in found.units])
+    theirs = [(u, _located(u)) for u in alignment.units]
+    every = _union([u.all for u in alignment.units])
     kinds_there = {kind for _, located in theirs for kind, _, _ in located}
     for kind, _, around in own:
         if not around:
@@ -236,7 +255,7 @@ def _cues(claim: Claim, found: Alignment) -> dict[str, float]:
     mine = {kind for kind, _, _ in own}
     terms = frozenset(claim.weights)
     for unit, located in theirs:
-        weight = 1.0 if unit is found.best else 0.7
+        weight = 1.0 if unit is alignment.best else 0.7
         for kind, _, context in located:
             if not context:
                 continue
@@ -246,10 +265,10 @@ def _cues(claim: Claim, found: Alignment) -> dict[str, float]:
                 less[kind] = max(less[kind], weight * share * (1.0 if kind not in mine else 0.6))
     values = {f"more_{name}": more[i] for i, name in enumerate(cues.KINDS)}
     values |= {f"less_{name}": less[i] for i, name in enumerate(cues.KINDS)}
-    ours, there = (sum(kind == 0 for kind, *_ in x) for x in (own, _located(found.best) if found.best else []))
+    ours, there = (sum(kind == 0 for kind, *_ in x) for x in (own, _located(alignment.best) if alignment.best else []))
     share = len(frozenset(claim.weights) & every) / max(1, len(claim.weights))
     values["negation_odd"] = float((ours + there) % 2) * share
-    values["parity"] = _parity(claim, found)
+    values["parity"] = _parity(claim, alignment)
     return values
 
 
@@ -257,10 +276,10 @@ def _located(text: Text) -> list[tuple[int, str, frozenset[int]]]:
     return [(kind, text.surfaces[at], frozenset(text.around(at))) for kind, at in text.cues[:60]]
 
 
-def _parity(claim: Claim, found: Alignment) -> float:
-    """Return how like a clause is that says no where the sentence says yes, or yes where it says no, at most."""
+def _parity(claim: Claim, alignment: Alignment) -> float:
+    """Return the greatest likeness of a clause and its counterpart of which only one is negated."""
     worst = 0.0
-    for (start, end), unit, _ in found.clauses:
+    for (start, end), unit, _ in alignment.clauses:
         if unit is None:
             continue
         terms = {claim.terms[i][0] for i in range(start, end) if claim.terms[i]}
@@ -273,41 +292,41 @@ def _parity(claim: Claim, found: Alignment) -> float:
             if like > best:
                 best, at = like, (first, last)
         ours = sum(1 for kind, i in claim.cues if kind == 0 and start <= i < end)
-        held = sum(1 for kind, i in unit.cues if kind == 0 and at[0] <= i < at[1])
+        theirs = sum(1 for kind, i in unit.cues if kind == 0 and at[0] <= i < at[1])
         if claim.code in _CONCORD:
-            ours, held = min(ours, 1), min(held, 1)
-        if best and (ours + held) % 2:
+            ours, theirs = min(ours, 1), min(theirs, 1)
+        if best and (ours + theirs) % 2:
             worst = max(worst, best)
     return worst
 
 
-def _opposites(claim: Claim, found: Alignment) -> dict[str, float]:
+def _opposites(claim: Claim, alignment: Alignment) -> dict[str, float]:
     if claim.code != "en":
         return {"opposite": 0.0, "opposite_near": 0.0}
     listed, apart, near = cues.opposites(), 0.0, 0.0
-    forms = _union([u.forms for u in found.units])
+    forms = _union([u.forms for u in alignment.units])
     for at, surface in enumerate(claim.surfaces):
         turned = listed.get(surface)
         if not turned or surface in forms or not turned & forms:
             continue
         apart += 1
         around = set(claim.around(at))
-        for unit in found.units:
+        for unit in alignment.units:
             for i, other in enumerate(unit.surfaces):
                 if other in turned and around and around & set(unit.around(i)):
                     near = max(near, len(around & set(unit.around(i))) / len(around))
     return {"opposite": apart, "opposite_near": near}
 
 
-def _substitutions(claim: Claim, found: Alignment, rarity: Rarity) -> dict[str, float]:
-    """Count the words that stand where their place has others, between the same neighbors or beside one of them."""
+def _substitutions(claim: Claim, alignment: Alignment, rarity: Rarity) -> dict[str, float]:
+    """Count the words that replace others of the aligned place, between the same neighbors or beside one of them."""
     both, side = 0.0, 0.0
-    held = _union([u.all for u in found.units])
+    aligned = _union([u.all for u in alignment.units])
     terms, sequence = frozenset(claim.sequence), claim.sequence[:120]
     at = 0
     while at < len(sequence):
         end = at
-        while end < len(sequence) and sequence[end] not in held:
+        while end < len(sequence) and sequence[end] not in aligned:
             end += 1
         if end == at:
             at += 1
@@ -315,20 +334,20 @@ def _substitutions(claim: Claim, found: Alignment, rarity: Rarity) -> dict[str, 
         left = sequence[at - 1] if at else None
         right = sequence[end] if end < len(sequence) else None
         weight = sum(map(rarity, sequence[at:end]))
-        two, one = _stands_for(left, right, terms, found.units, end - at)
+        two, one = _replacements(left, right, terms, alignment.units, end - at)
         both += two * weight
         side += (one and not two) * weight
         at = end + 1
     # The words of the best place that the sentence leaves out.
-    own = found.best.sequence if found.best else []
+    own = alignment.best.sequence if alignment.best else []
     left_out = sum(rarity(t) for t in dict.fromkeys(own) if t not in terms)
     return {"replaced": both, "replaced_side": side, "left_out": left_out, "left_share": left_out / max(1, len(own))}
 
 
-def _stands_for(
+def _replacements(
     left: int | None, right: int | None, terms: frozenset[int], units: Sequence[Unit], length: int
 ) -> tuple[bool, bool]:
-    """Return whether units have other words between two words, and whether they have some beside one of them."""
+    """Return whether a unit has other words between two neighbors, and whether it has others beside one of them."""
     two = one = False
     for unit in units:
         own = unit.sequence
@@ -344,29 +363,40 @@ def _stands_for(
     return two, one
 
 
-def _clauses(claim: Claim, found: Alignment) -> dict[str, float]:
+def _clauses(claim: Claim, alignment: Alignment) -> dict[str, float]:
     """Return how well the weakest clause is covered, and how far apart the places of the clauses are."""
     shares, rows = [], 0
-    for (start, end), unit, _ in found.clauses:
+    for (start, end), unit, _ in alignment.clauses:
         terms = {claim.terms[i][0] for i in range(start, end) if claim.terms[i]}
         total = sum(claim.weights.get(t, 1.0) for t in terms)
         if total:
             shares.append(sum(claim.weights.get(t, 1.0) for t in terms if unit and t in unit.all) / total)
-    kinds = {u.kind for u in found.units}
-    where = {id(source) for _, _, source in found.clauses if source is not None}
-    rows = sum(1 for u in found.units if u.kind == "row")
+    kinds = {u.kind for u in alignment.units}
+    where = {id(source) for _, _, source in alignment.clauses if source is not None}
+    rows = sum(1 for u in alignment.units if u.kind == "row")
     return {
         "clause_least": min(shares, default=0.0),
         "clause_mean": sum(shares) / len(shares) if shares else 0.0,
         "clauses": float(len(shares)),
-        "places": float(len(found.units)),
+        "places": float(len(alignment.units)),
         "spread": float(len(where)),
         "rows": float(min(rows, 3)),
         "in_code": float("code" in kinds),
     }
 
 
-#: What goes into the model; what else is measured, `clash` and the verdict are made of.
+def _clause_missed(claim: Claim, cited: Sequence[Source]) -> float:
+    """Return the largest share of a clause's words that the sources lack, of clauses of at least three such words."""
+    cited_terms = _union([s.terms for s in cited])
+    shares = []
+    for start, end in claim.clauses:
+        terms = [claim.terms[i][0] for i in range(start, end) if claim.terms[i]]
+        if len(terms) >= 3:
+            shares.append(sum(t not in cited_terms for t in terms) / len(terms))
+    return max(shares, default=0.0)
+
+
+#: The features of the model. `clash` and the verdict use the others.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coverage": (
         "cover_window", "cover_soft", "cover_source", "cover_aligned", "cover_best", "clause_least", "clause_mean",

@@ -43,7 +43,7 @@ _VALUES = {
 
 _SPELLED = re.compile(r"[^\W\d]{2,20}(?:-[^\W\d]{2,20})?")
 
-#: What a number may count or measure, each form to its name; a number with another one is another number.
+#: Units of numbers, each form with its name; numbers with different units are different.
 _UNITS = {
     form: name
     for name, forms in {
@@ -75,11 +75,11 @@ _NEXT = re.compile(r"[\s-]{0,3}([^\W\d]{1,20}|%)")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What must stand in a source.
+    """A piece of a sentence that a source must hold.
 
     Attributes:
         form: a number without its separators, or an identifier as it is written.
-        unit: what a number measures; empty for other numbers and identifiers.
+        unit: of a number; empty for numbers without one, and for identifiers.
         at: its place in the sentence.
     """
 
@@ -90,7 +90,7 @@ class Token:
 
 
 def tokens(text: str, language: str) -> Iterator[Token]:
-    """Yield the numbers and identifiers of a sentence; those of a code span are the span as a whole."""
+    """Yield the numbers and identifiers of a sentence; a code span counts as one identifier."""
     blank = list(text)
     for span in _CODE.finditer(text):
         blank[span.start() : span.end()] = " " * (span.end() - span.start())

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 #: `[feature, threshold, below, above]`, or a leaf's value.
 Tree: TypeAlias = Any
 
-#: What a clash costs besides what was learned.
+#: Subtracted from the score for a clash, beside the trained weights.
 CLASH = 3.0
 #: A term that is rarer in documentation of any kind than this share of its sections is not listed.
 RAREST = 0.004
@@ -24,15 +24,15 @@ RAREST = 0.004
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What was learned.
+    """The trained weights.
 
     Attributes:
         names: of the features, in the order of the weights.
         weights, intercept: of the regression.
-        trees, start: of the boosted trees, and what they start from.
-        threshold: the score from which a sentence counts as said by its sources.
-        derived: the same where nobody claimed that it is.
-        decided: the score from which the words alone are sure; a second vote is asked below it.
+        trees, start: the boosted trees, and the score that they start from.
+        threshold: the score from which a sentence counts as supported.
+        derived: the same for a sentence without a claimed citation.
+        decided: the score below which a second vote is requested.
         slope, shift: turn a score into a probability.
         common: the share of sections, over sites of any kind, that hold each common term.
     """
@@ -52,7 +52,7 @@ class Model:
     def score(self, values: Mapping[str, float]) -> float:
         """Return the log odds that the sources say the sentence, before calibration.
 
-        A clash costs a fixed amount besides what was learned: there are too few of each kind to learn how much.
+        A clash subtracts a fixed amount beside the trained weights, because there are too few of each kind to train on.
         """
         row = [values[name] for name in self.names]
         linear = self.intercept + sum(w * v for w, v in zip(self.weights, row, strict=True))

@@ -1,4 +1,4 @@
-"""Checks that a quote stands to the letter in the section that it cites."""
+"""Checks that the section that a quote cites holds it verbatim."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 from chapterverse_api.generation import Passage, Span
 
-#: Begins the lines in which a quote states what it leaves out.
+#: Begins the lines in which a quote states its omissions.
 CUT = "…"
 _FENCE = ("```", "~~~")
 
 
 def verbatim(span: Span, passages: Iterable[Passage]) -> bool:
-    """Whether each line of a quote stands in the section of the one passage that it cites, in order.
+    """Whether the section of the one passage that a quote cites holds each of its lines, in order.
 
-    The lines that state what is left out, and the closing fence of code that was cut, are the quote's own.
+    The lines that state omissions, and the closing fence of code that was cut, are the quote's own.
     """
     section = next((p.section for p in passages if (p.id,) == span.citations), None)
     if section is None:

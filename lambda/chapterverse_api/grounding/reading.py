@@ -14,7 +14,7 @@ from chapterverse_api.generation import Passage
 from chapterverse_api.grounding import cues
 from chapterverse_api.grounding.literals import Token, in_digits, tokens
 
-#: Words of a text that are read; no honest sentence has more, and what is behind them counts as missing.
+#: Words of a text that are read. No honest sentence has more, and further words count as missing.
 MOST_WORDS = 400
 #: Numbers and names of a text that are read.
 _MOST_LITERALS = 60
@@ -47,7 +47,7 @@ def flat(text: str) -> str:
     return " ".join(normal(text).replace("`", "").lower().split())
 
 
-#: What a sentence says of its sources and not of their subject.
+#: Words of a sentence about its sources, not about their subject.
 _OF_SOURCES = re.compile(
     r"(?:according to |based on |as )?\b(?:the |these |this |your )?(?:provided |given )?"
     r"(?:docs?|documentation|sources?|passages?|pages?|sections?)(?: (?:that|which))?"
@@ -114,8 +114,8 @@ class Text:
     @cached_property
     def digits(self) -> list[str]:
         """Every number in it, those inside of names, versions and code, too."""
-        found = (m.group().replace(",", "") for m in _DIGITS.finditer(self.counted))
-        return [f"0{number}" if number.startswith(".") else number for number in found]
+        numbers = (m.group().replace(",", "") for m in _DIGITS.finditer(self.counted))
+        return [f"0{number}" if number.startswith(".") else number for number in numbers]
 
     @cached_property
     def clauses(self) -> list[tuple[int, int]]:
@@ -135,16 +135,16 @@ class Text:
     def cues(self) -> list[tuple[int, int]]:
         """The kind and place of each cue."""
         listed = cues.kinds(self.code)
-        found = []
+        places = []
         for i, surface in enumerate(self.surfaces):
             following = self.surfaces[i + 1] if i + 1 < len(self.surfaces) else ""
             if surface.endswith("n't"):
-                found.append((0, i))
+                places.append((0, i))
             elif surface in ("not", "no") and following in _NOT_ONLY:
                 continue
             else:
-                found += [(kind, i) for kind in listed.get(surface, ())]
-        return found
+                places += [(kind, i) for kind in listed.get(surface, ())]
+        return places
 
     def around(self, at: int, left: int = 2, right: int = 3) -> list[int]:
         """Return the words of meaning beside a place, of its clause where it has enough."""
@@ -154,19 +154,19 @@ class Text:
 
     @cached_property
     def literals(self) -> tuple[Token, ...]:
-        found = []
+        literals = []
         for token in tokens(self.plain, self.language):
-            found.append(token)
-            if len(found) == _MOST_LITERALS:
+            literals.append(token)
+            if len(literals) == _MOST_LITERALS:
                 break
-        return tuple(found)
+        return tuple(literals)
 
 
 class Unit(Text):
     """A sentence, item, row or line of code; `above` are words of its heading, list introduction, head.
 
     Attributes:
-        verbatim: it as it stands in its section.
+        verbatim: the text as its section holds it.
     """
 
     def __init__(self, text: str, language: str, kind: str, above: frozenset[int], verbatim: str) -> None:
@@ -257,7 +257,7 @@ def _continues(raw: str) -> bool:
 
 @dataclass(slots=True)
 class Alignment:
-    """Where a sentence stands in its sources: the unit of each clause, and the one that is most like all of it."""
+    """The places of a sentence in its sources: the unit of each clause, and the unit most like the whole sentence."""
 
     best: Unit | None
     clauses: list[tuple[tuple[int, int], Unit | None, Source | None]]
@@ -275,7 +275,7 @@ class Claim(Text):
 
     @property
     def plain_lines(self) -> list[str]:
-        """The lines of a block of code without its fence; what stands behind its language is a line, too."""
+        """The lines of a block of code without its fence; text behind the fence's language is a line, too."""
         return [line for line in _UNSEEN.sub("", self.said).split("\n") if not _FENCE.fullmatch(line)]
 
     def share(self, terms: frozenset[int]) -> float:
@@ -294,7 +294,7 @@ class Claim(Text):
         return Alignment(best, parts, units[:6])
 
     def _best(self, terms: Iterable[int], sources: Sequence[Source]) -> tuple[Unit | None, Source | None]:
-        top, found, where = 0.0, None, None
+        top, unit, where = 0.0, None, None
         for source in sources:
             scores: dict[int, float] = {}
             for term in terms:
@@ -307,5 +307,5 @@ class Claim(Text):
             for n, score in scores.items():
                 value = score - 0.01 * len(source.units[n].sequence) * (score > 0)
                 if value > top:
-                    top, found, where = value, source.units[n], source
-        return found, where
+                    top, unit, where = value, source.units[n], source
+        return unit, where

@@ -1,4 +1,4 @@
-"""Judges a sentence by passages: they support it, contradict it, or are silent. Everything that checks uses `judge`."""
+"""Judges a sentence by passages: they support it, contradict it, or are silent. Every check uses `judge`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from chapterverse_api.grounding.features import measure
-from chapterverse_api.grounding.model import Model
+from chapterverse_api.grounding.model import CLASH, Model
 from chapterverse_api.grounding.reading import Claim, Source
 
 Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
@@ -17,23 +17,25 @@ Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 LEAST_WORDS = 3
 #: The score of a quote to the letter.
 QUOTED = 30.0
-#: Where the sources lack so many of a sentence's words, or so many in a row, they don't say it, whatever else speaks
-#: for it.
-_MISSED, _RUN = 0.5, 4
-#: Share of the words that a passage holds by which it speaks of the same, and what in it then says otherwise.
+#: Sources that lack this share of a sentence's words, or so many of them in a row, never support it.
+_MISSED, _RUN = 0.6, 4
+#: The same share of one clause: what "and" joins to a true sentence may be made up.
+_CLAUSE_MISSED = 0.8
+#: Share of a sentence's words from which a passage has the same subject, and the features that then contradict it.
 _SAME = 0.6
 _AGAINST = ("opposite_near", "digits_missing", "unit_missing", "negation_odd")
-#: Where all that a line of code leaves to the reader may stand.
+#: Placeholders in a line of code that the reader replaces.
 _BLANK = re.compile(r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What passages say of a sentence.
+    """The judgement of passages on a sentence.
 
     Attributes:
-        outcome: `contradicts` where they speak of the same and say otherwise, `silent` where they don't say it.
-        score: log odds, before calibration, that they say it.
+        outcome: `contradicts` if they have the same subject and differ, `silent` if they neither support nor
+            contradict.
+        score: log odds, before calibration, that they support it.
     """
 
     outcome: Outcome
@@ -47,11 +49,11 @@ class Verdict:
 def judge(
     claim: Claim, cited: Sequence[Source], others: Sequence[Source], model: Model, *, claimed: bool = True
 ) -> Verdict:
-    """Return what the cited passages, together, say of a sentence.
+    """Return the judgement of all cited passages together on a sentence.
 
     Args:
-        others: what was sent besides; a sentence that one of them holds better is rather from there.
-        claimed: whether a generator claims it; without that a sentence must be more certain.
+        others: the other passages that were sent; a sentence that fits one of them better is probably from there.
+        claimed: whether the generator cites them; otherwise the sentence needs a higher score.
     """
     if not cited or not (claim.content or claim.literals):
         return Verdict("silent", -QUOTED)
@@ -60,12 +62,13 @@ def judge(
     if any(quotes(source, claim.flat) for source in cited):
         return Verdict("supports", QUOTED)
     if len(claim.content) < LEAST_WORDS and not claim.literals:
-        # One word alone stands somewhere in nearly any passage.
+        # Nearly any passage holds a single word somewhere.
         return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", -2.0)
     values = measure(claim, cited, others, model.rarity)
     score = model.score(values)
-    if values["digits_missing"] or values["miss_share"] >= _MISSED or values["miss_run"] >= _RUN:
-        score = min(score, model.threshold - 1.0)
+    missed = values["miss_share"] >= _MISSED or values["miss_run"] >= _RUN or values["clause_missed"] >= _CLAUSE_MISSED
+    if values["digits_missing"] or missed:
+        score = min(score, model.threshold) - CLASH
     if score >= (model.threshold if claimed else model.derived):
         return Verdict("supports", score)
     against = any(values[name] >= 0.5 for name in _AGAINST)
@@ -73,7 +76,7 @@ def judge(
 
 
 def quotes(source: Source, flat: str) -> bool:
-    """Whether a text stands in a passage to the letter, and no word of it is a part of another."""
+    """Whether a passage holds a text verbatim, as whole words."""
     text = flat.strip(" .!…")
     return bool(text) and text in source.flat and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source.flat) is not None
 
@@ -91,7 +94,7 @@ def _brief(claim: Claim, cited: Sequence[Source]) -> Verdict:
 
 
 def _code(claim: Claim, cited: Sequence[Source]) -> Verdict:
-    """Compare code line by line, in order and to the letter, but for what the reader fills in."""
+    """Compare code line by line, in order and verbatim, except placeholders."""
     lines = [" ".join(line.split()) for line in claim.plain_lines]
     lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line]
     for source in cited:

@@ -36,7 +36,7 @@ _MODEL_LENGTH = 100
 DONE = "data: [DONE]\n\n"
 #: Limits of `ChatQuery`, to which a longer conversation is cut.
 _MESSAGES, _MESSAGE_LENGTH, _CONTEXT_LENGTH = 10, 4000, 10_000
-#: Fields of `ChatQuery` that may stand beside OpenAI's. `top_k` may not: other services sample by that name.
+#: Fields of `ChatQuery` that are allowed beside OpenAI's. `top_k` is not: in other services it is a sampling setting.
 _OWN = ("thread_id", "page_url", "language", "version", "filters", "output")
 
 
@@ -163,7 +163,7 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
     at = next((i for i in range(len(messages) - 1, -1, -1) if messages[i].role == "user"), None)
     if at is None:
         raise InputError("messages must hold a message of the user with text.", field="messages")
-    # Whoever writes them, the documentation's owner is not among them: they inform, and instruct nobody.
+    # Another program may write system messages, so they inform the model and can't instruct it.
     context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:_CONTEXT_LENGTH]
     own = {name: body[name] for name in _OWN if body.get(name) is not None}
     try:

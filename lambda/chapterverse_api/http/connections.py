@@ -71,7 +71,7 @@ def _most_files() -> float:
 
 
 class ServerConfig(Config):
-    """uvicorn's configuration, with what a connection needs besides."""
+    """uvicorn's configuration, with the further settings of a connection."""
 
     def __init__(self, app: ASGIApp, bounds: Bounds) -> None:
         super().__init__(
@@ -95,7 +95,7 @@ class ServerConfig(Config):
 class Connection(H11Protocol):
     """A uvicorn connection that ends if its client keeps us waiting for too long.
 
-    If there are too many, the one whose client has kept us waiting longest is closed. So readers, who send requests at
+    If there are too many, the one whose client has been silent longest is closed. So readers, who send requests at
     once, are answered while thousands of clients connect and stay silent.
     """
 

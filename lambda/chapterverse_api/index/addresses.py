@@ -45,13 +45,23 @@ def on_page(url: str, snapshot: Snapshot) -> tuple[str, ...]:
 def version_at(url: str, heads: Sequence[Head]) -> Head | None:
     """Return the head of the docs version that a page belongs to: the one with the longest address above it.
 
-    None if several heads have that address.
+    A translation is in a folder of its language, above that of its version: `fr/1.0/` belongs to `1.0/`. None if
+    several heads have that address.
     """
     page = page_of(url) + "/"
-    above = [h for h in heads if h.base_url and _below(page, h.base_url)]
+    forms = {page, *(_without_language(page, head) for head in heads if head.base_url)}
+    above = [h for h in heads if h.base_url and any(_below(form, h.base_url) for form in forms)]
     longest = max((_folder(h.base_url) for h in above), key=len, default="")
     nearest = [h for h in above if _folder(h.base_url) == longest]
     return nearest[0] if len(nearest) == 1 else None
+
+
+def _without_language(page: str, head: Head) -> str:
+    """Return a page's address without the folder of a language of a version, if it is in one."""
+    folder = _folder(head.base_url)
+    language, _, rest = page.removeprefix(folder).partition("/")
+    known = page.startswith(folder) and language.lower() in (tag.lower() for tag in head.languages)
+    return folder + rest if known else page
 
 
 def check_page(url: str | None, homes: Collection[str]) -> None:

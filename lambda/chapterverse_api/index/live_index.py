@@ -1,7 +1,7 @@
 """Opens each generation once and serves it until a newer one is ready.
 
-An embedded store is asked for its heads at every question. A remote store is asked every ten seconds at most, in the
-background; the open generation answers until a newer one is fetched, checked and opened. If a head or its generation is
+The heads of an embedded store are read at every question, those of a remote store every ten seconds at most, in the
+background. The open generation answers until a newer one is fetched, checked and opened. If a head or its generation is
 damaged, missing or unreachable, the last good generation continues to serve, if need be the one that an earlier process
 left in the cache. A version that is missing while the store has others of its site was removed on purpose: no new
 process serves it.
@@ -53,7 +53,7 @@ class LiveIndex:
 
     Attributes:
         trouble: the error that keeps the store's generation from serving, else None.
-        circuit: whether the store may be asked.
+        circuit: whether the store may be read.
     """
 
     def __init__(
@@ -145,8 +145,7 @@ class LiveIndex:
     def intact(self, heads: Sequence[Head]) -> bool:
         """Return whether the store is known to hold these generations undamaged.
 
-        A remote store is asked every ten seconds at most, by one thread. Only callers before its first answer wait for
-        it.
+        One thread reads a remote store, every ten seconds at most. Only callers before its first answer wait for it.
         """
         if not self._store.max_age or not heads:
             return all(self._store.intact(head.scope) for head in heads)
@@ -166,7 +165,7 @@ class LiveIndex:
         whole = False
         try:
             whole = all(self._store.intact(head.scope) for head in heads)
-        # `_refresh` reports why a store can't be asked.
+        # `_refresh` reports why a store can't be read.
         except Exception as error:
             if not isinstance(error, ChapterVerseError):
                 rejections.report(error)
@@ -320,7 +319,7 @@ def _gone(scope: Scope) -> IndexMissing:
 
 
 def _describe(trouble: Exception | None) -> str:
-    """Return the key of a trouble in the log: our own message, else only the type, which quotes nothing."""
+    """Return the key of an error in the log: our own message, or only the type of a foreign error."""
     return str(trouble) if isinstance(trouble, ChapterVerseError) else type(trouble).__name__
 
 

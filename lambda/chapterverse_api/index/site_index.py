@@ -22,7 +22,7 @@ class SiteIndex:
 
     Args:
         store: holds the generations of this site, and possibly of others.
-        settings: `site`, `docs_version` and `base_url` select what is served, and at which address.
+        settings: `site`, `docs_version` and `base_url` select the index that is served, and its address.
         check: raises `IndexMismatch` for a head whose vectors are of another embedder.
     """
 

@@ -46,7 +46,7 @@ Item = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class _Update:
-    """One step: what to write under which condition, and the names and values that both speak of."""
+    """One step of a transaction: a write, its condition, and the names and values that both use."""
 
     key: str
     write: str
@@ -113,7 +113,7 @@ class DynamoLimiter:
         )
         is_written, item = self._apply(step)
         is_reserved, spent = _OPEN + ours in item, _number(item, "spent")
-        # Money is set aside where the table shows it, whatever the status of the reply.
+        # The table decides whether money is reserved, because a reply with an error may follow a write.
         if (is_written and not is_reserved) or (
             is_reserved and (_number(item, _OPEN + ours) != micros or spent < micros)
         ):
@@ -152,7 +152,7 @@ class DynamoLimiter:
         step = _Update(
             f"token#{token}",
             "SET #owner = :id, #expires = :expires",
-            # DynamoDB removes what has expired within days, not at once.
+            # DynamoDB removes expired items within days, not at once.
             "attribute_not_exists(#expires) OR #expires <= :now OR #owner = :id",
             {"#owner": "owner", "#expires": "expires"},
             {":id": ours, ":expires": math.ceil(until), ":now": int(now)},
@@ -184,7 +184,7 @@ class DynamoLimiter:
         names = {f"#{i}": name for i, name in enumerate(stale_names)}
         # Without the condition it would bring back an item that has expired, and that one would never expire.
         step = _Update(key, f"REMOVE {', '.join(names)}", "attribute_exists(#expires)", names | {"#expires": "expires"})
-        # What is left over goes with the next request, or with the item.
+        # The rest is removed with the next request, or with the item.
         with suppress(LimiterFault):
             self._apply(step)
 
@@ -230,7 +230,7 @@ def _is_past(name: str, now: float) -> bool:
 
 
 def _is_abandoned(name: str, now: float) -> bool:
-    """Return whether this is what a process set aside that was killed; its money stays spent."""
+    """Return whether a process that was killed made this reservation; its money stays spent."""
     began = name.removeprefix(_OPEN).partition("-")[0]
     return name.startswith(_OPEN) and began.isdecimal() and int(began) + ABANDONED <= now
 
@@ -239,7 +239,7 @@ def _item(reply: Mapping[str, object], name: str) -> Item:
     """Return the item of a reply; an empty one where it holds none.
 
     Raises:
-        LimiterFault: what it holds is none.
+        LimiterFault: it holds no such value.
     """
     item = reply.get(name, {})
     if not isinstance(item, dict) or not all(isinstance(value, dict) for value in item.values()):
@@ -251,7 +251,7 @@ def _number(item: Item, name: str) -> int:
     """Return a whole number of an item, 0 where it has none of that name.
 
     Raises:
-        LimiterFault: something else stands there.
+        LimiterFault: the item holds something else.
     """
     if name not in item:
         return 0

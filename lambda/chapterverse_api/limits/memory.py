@@ -22,10 +22,10 @@ class _Account:
 
 
 class MemoryLimiter:
-    """Dictionaries behind one lock. What they hold ends with the process, the day's spending included.
+    """Dictionaries behind one lock. Their content ends with the process, the day's spending included.
 
     Args:
-        clients: how many are remembered, those that asked last.
+        clients: how many are remembered, the latest ones.
     """
 
     def __init__(self, clients: int = CLIENTS) -> None:

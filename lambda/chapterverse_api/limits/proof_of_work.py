@@ -3,10 +3,10 @@
     challenge = v1 . expiry . nonce . mac       mac = HMAC-SHA256(key, purpose, site, client, difficulty, expiry, nonce)
     answer    = challenge : number              PBKDF2-HMAC-SHA256(number, challenge) begins with a zero byte
 
-Each part of the MAC stands behind its length, so that nothing can move from one to the next (CVE-2025-68113 was that).
-Nothing is kept of a challenge until it is answered; its nonce is then spent. A browser needs 256 tries in the mean, of
-0.7 ms each in Chromium; to look at an answer costs this side 1 ms, and only where the MAC is ours. It is friction, some
-dollars of computing for a million questions, and no wall: that is the budget.
+Each part of the MAC follows its length, so that no byte can move from one to the next (as in CVE-2025-68113). A
+challenge is not stored until its answer comes; its nonce is spent then. A browser needs 256 tries in the mean, of 0.7
+ms each in Chromium. Checking an answer costs the service 1 ms, and only if the MAC is ours. The work slows an attacker
+down, by some dollars of computing for a million questions. The budget is what stops one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ProofOfWork:
     """Wants work of a client that has used half of one of its windows.
 
     Args:
-        site: its name; challenges of one site are worth nothing at another.
+        site: its name; challenges of one site are not valid at another.
         windows: in which the client's requests are counted.
     """
 
@@ -66,11 +66,11 @@ class ProofOfWork:
         self._halves = tuple(replace(window, limit=max(1, window.limit // 2)) for window in windows)
 
     def check(self, limiter: Limiter, key: bytes, client: str, answer: str, now: float) -> None:
-        """Return if the client may be counted; it was asked for no work, or has done it.
+        """Return if the client may be counted: it needs no work, or has done it.
 
         Args:
-            key: what challenges are signed with.
-            said: the header of its request; empty where it has none.
+            key: signs the challenges.
+            said: the header of its request; empty without one.
 
         Raises:
             WorkRequired: with a challenge. Nothing is counted then.
@@ -104,7 +104,7 @@ def challenge(key: bytes, site: str, client: str, now: float) -> str:
 
 
 def solved(key: bytes, site: str, client: str, answer: str, now: float) -> Solved | None:
-    """Return what was answered if it is right: for this site and client, in time, and with the work done."""
+    """Return the challenge of a valid answer: for this site and client, in time, and with the work done."""
     match = _ANSWER.fullmatch(answer)
     if match is None:
         return None

@@ -14,7 +14,7 @@ ACCOUNT_SECONDS = 32 * 24 * 60 * 60
 
 
 class LimiterFault(ChapterVerseError):
-    """The counters can't be reached: nothing that costs money may happen, what is free may."""
+    """The counters can't be reached: only answers without a cost may be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RateWindow:
         return int(now // self.seconds) * self.seconds
 
     def left(self, now: float) -> float:
-        """Return the seconds until it ends: never more than it is long, whatever the clock says."""
+        """Return the seconds until it ends, at most its length, even by a wrong clock."""
         return self.start(now) + self.seconds - now
 
 
@@ -44,9 +44,9 @@ class Reservation:
 
     Attributes:
         id: by which it is settled.
-        account: what it was reserved from.
+        account: that it was reserved from.
         micros: how much.
-        spent: what was spent or set aside of the account before it.
+        spent: the sum that was spent or reserved of the account before it.
     """
 
     id: str
@@ -81,11 +81,11 @@ class Limiter(Protocol):
         ...
 
     def settle(self, reservation: Reservation, micros: int) -> None:
-        """Replace what was set aside by what was spent, at most the same; a second time changes nothing."""
+        """Replace the reserved sum by the actual cost, at most the same; a second call changes nothing."""
         ...
 
     def spent(self, account: str) -> int:
-        """Return what was spent and set aside of an account, in microdollars."""
+        """Return the sum that was spent and reserved of an account, in microdollars."""
         ...
 
     def first(self, token: str, until: float, now: float) -> bool:

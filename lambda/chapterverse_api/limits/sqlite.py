@@ -65,7 +65,7 @@ class SqliteLimiter:
 
     def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
         ours, ends = secrets.token_hex(16), now + ACCOUNT_SECONDS
-        # What was set aside must outlast a power cut too; for the rest it is enough to outlast the process.
+        # A reservation must survive a power cut; the other rows need only survive the process.
         with self._transaction(durable=True) as db:
             spent = _spent(db, account)
             if spent + micros > cap:
@@ -113,7 +113,7 @@ class SqliteLimiter:
 
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """Run the block alone among all threads and processes; what it wrote counts when it ends without an error."""
+        """Run the block alone among all threads and processes; its writes count if it ends without an error."""
         # Also the threads of one process must not wait for each other for ever.
         if not self._lock.acquire(timeout=self._patience):
             raise fault(_FAULTS, "busy", place=self._path)
@@ -178,10 +178,10 @@ def _spent(db: sqlite3.Connection, account: str) -> int:
 
 
 def _whole(value: object) -> int:
-    """Return a count; whatever else stands in its place, as SQLite lets it, says that others wrote the file.
+    """Return a count. SQLite allows a value of any type; another type means that another program wrote the file.
 
     Raises:
-        sqlite3.DatabaseError: it is none.
+        sqlite3.DatabaseError: the value is no count.
     """
     if type(value) is not int or value < 0:
         raise sqlite3.DatabaseError
@@ -189,7 +189,7 @@ def _whole(value: object) -> int:
 
 
 def _sweep(db: sqlite3.Connection, now: float, *tables: str) -> None:
-    """Remove a few rows that nobody asks for any more."""
+    """Remove a few rows that are out of date."""
     for table in tables:
         db.execute(
             f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE ends <= ? LIMIT {SWEEP})",  # noqa: S608

@@ -1,7 +1,7 @@
 """Reads a JSON-RPC message of the Model Context Protocol, of both eras, and writes its replies.
 
-Since revision 2026-07-28 each request says in `_meta` which revision it speaks, and over HTTP some headers repeat what
-the body says. Before, a client said so once, by `initialize`; such a client is served without a session.
+Since revision 2026-07-28 each request states its revision in `_meta`, and over HTTP some headers repeat the body's
+values. Clients of earlier revisions state it once, by `initialize`; they are served without a session.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VERSION_KEY, CAPABILITIES_KEY, SERVER_KEY = (
     f"{_META}serverInfo",
 )
 _VERSION, _METHOD, _NAME = "mcp-protocol-version", "mcp-method", "mcp-name"
-#: Headers that browsers may send besides.
+#: Further headers that browsers may send.
 HEADERS = (_VERSION, _METHOD, _NAME)
 #: The parameter that the header `Mcp-Name` repeats.
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -112,7 +112,7 @@ class Call:
 
 
 def id_of(message: object) -> Id:
-    """Return the id by which an error can be told, None where there is none that could be one."""
+    """Return the id for an error's reply, None where the message holds no valid one."""
     given = message.get("id") if isinstance(message, Mapping) else None
     if isinstance(given, str) and len(given) <= _LONGEST_ID:
         return given
@@ -123,10 +123,10 @@ def read_call(message: object, headers: Headers | None) -> Call:
     """Return the call that a parsed message is.
 
     Args:
-        headers: of the HTTP request; None where there are none, as on standard input.
+        headers: of the HTTP request; None on standard input.
 
     Raises:
-        McpError: it is none, or contradicts its headers, or speaks another revision.
+        McpError: it is no message of the protocol, contradicts its headers, or has another revision.
     """
     if not isinstance(message, Mapping):
         raise McpError(INVALID_REQUEST, "Send one JSON-RPC request, and no batch.")
@@ -151,7 +151,7 @@ class _Headers:
         self._values: dict[str, str] = {}
         for name, value in headers:
             if name in HEADERS and name in self._values:
-                # Whoever reads the first one and whoever reads the last would disagree.
+                # A proxy may read the first value and a server the last.
                 raise McpError(HEADER_MISMATCH, f"The header {name} stands twice.")
             self._values[name] = value
 
@@ -202,7 +202,7 @@ def _mismatch(header: str) -> McpError:
 
 
 def _unsupported(requested: object) -> McpError:
-    # The client's own word comes back to it alone, as the protocol asks for, and as data.
+    # The client's own value returns to that client only, as data, because the protocol requires it.
     asked = requested[:_LONGEST_ID] if isinstance(requested, str) else ""
     data = {"supported": [*MODERN, *LEGACY], "requested": asked}
     return McpError(UNSUPPORTED_VERSION, "Unsupported protocol version.", data)

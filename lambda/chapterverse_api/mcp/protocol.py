@@ -56,7 +56,7 @@ class McpServer:
 
         Raises:
             McpError: the request gets an error.
-            ClientDisconnected: nobody waits for the answer any more.
+            ClientDisconnected: the client has left.
         """
         own: Mapping[str, _Handler] = {"server/discover": _discover} if call.modern else _LEGACY_METHODS
         handler = self._methods.get(call.method) or own.get(call.method)

@@ -22,7 +22,7 @@ def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
         cursor: that of the list before, None for the first.
 
     Raises:
-        InputError: the cursor is none of ours.
+        InputError: the cursor is not one that a list has returned.
         IndexFault: no index can be read.
     """
     snapshot = index.snapshot()

@@ -43,10 +43,10 @@ class QueryProgress:
         created_at: ISO 8601, UTC, milliseconds.
         processed_at: the same; None until the question is completed or failed for good.
         model: the model that embedded the question; None where words alone were searched.
-        attempts: how often it was tried to embed the question: 1 where nothing failed, 0 where nothing was searched.
+        attempts: number of tries to embed the question: 1 if none failed, 0 without a search.
         history: every state with the seconds since the creation.
         started: when the question came, by `time.perf_counter`.
-        logged: whether the log is told; a search of the owner's own is not a reader's question.
+        logged: whether the states are logged; searches by the owner are not.
     """
 
     id: str
@@ -101,7 +101,7 @@ class QueryProgress:
 
 @contextmanager
 def search_progress() -> Iterator[QueryProgress]:
-    """Log the states of a search that is no part of an answer: it is completed at the end, and failed by an error."""
+    """Log the states of a search outside an answer: it is completed at the end, and failed by an error."""
     progress = QueryProgress(uuid4().hex)
     progress.log_created()
     try:

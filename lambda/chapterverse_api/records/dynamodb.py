@@ -58,8 +58,8 @@ class DynamoRecords:
     """Safe to share between threads.
 
     Args:
-        days: after which an item is too old.
-        clock: says what time it is, in UTC.
+        days: after which an item expires.
+        clock: returns the time in UTC.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class DynamoRecords:
         raise RecordsFault("Too many tabs write to one conversation at once: try again later.")
 
     def _put_turn(self, thread_id: str, turn: StoredTurn, number: int, now: datetime) -> bool:
-        """Write a turn at a number; return False where that is taken. A turn that is kept already stays as it is."""
+        """Write a turn at a number; return False if the number is taken. A stored turn stays as it is."""
         head = self._head(now, now)
         messages = [
             {"M": {"role": _s(record.role), "turn_index": _n(record.turn_index), "text": _s(sound(record.text))}}
@@ -124,44 +124,51 @@ class DynamoRecords:
         return not failed or failed[-1] == _FAILED
 
     def thread(self, thread_id: str, turns: int = TURNS) -> StoredThread:
-        found = [item for item in self._query(_thread(thread_id), newest=True, most=turns + 1) if self._is_fresh(item)]
-        summary = next((item for item in found if _text(item, "type") == "summary"), None)
-        kept = [item for item in found if _text(item, "type") == "turn"][:turns]
+        items = [item for item in self._query(_thread(thread_id), newest=True, most=turns + 1) if self._is_fresh(item)]
+        summary = next((item for item in items if _text(item, "type") == "summary"), None)
+        latest = [item for item in items if _text(item, "type") == "turn"][:turns]
         return StoredThread(
-            tuple(_turn(item) for item in reversed(kept)),
+            tuple(_turn(item) for item in reversed(latest)),
             _text(summary, "text") if summary else "",
             _number(summary, "through") if summary else 0,
             _number(summary, "summary_index") if summary else 0,
         )
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
-        now, oldest, key = self._clock(), self._oldest(), _key(_thread(thread_id), _SUMMARY)
-        names = {"#text": "text", "#range": "turn_range", "#timestamp": "timestamp"}
         if read.through:
-            return self._update(
-                {
-                    "Key": key,
-                    "UpdateExpression": "SET #text = :text, through = :through, #range = :range, #timestamp = :now"
-                    " ADD summary_index :one",
-                    "ConditionExpression": "through = :read AND created_at >= :oldest",
-                    "ExpressionAttributeNames": names,
-                    "ExpressionAttributeValues": {
-                        ":text": _s(sound(summary)),
-                        ":through": _n(through),
-                        ":range": _turn_range(through),
-                        ":now": _s(time_text(now)),
-                        ":one": _n(1),
-                        ":read": _n(read.through),
-                        ":oldest": _s(oldest),
-                    },
-                }
-            )
+            return self._replace_summary(thread_id, summary, through, read.through)
+        return self._put_summary(thread_id, summary, through)
+
+    def _replace_summary(self, thread_id: str, summary: str, through: int, read: int) -> bool:
+        """Replace the summary through the turn `read`; return False where that is not there any more."""
+        return self._update(
+            {
+                "Key": _key(_thread(thread_id), _SUMMARY),
+                "UpdateExpression": "SET #text = :text, through = :through, #range = :range, #timestamp = :now"
+                " ADD summary_index :one",
+                "ConditionExpression": "through = :read AND created_at >= :oldest",
+                "ExpressionAttributeNames": {"#text": "text", "#range": "turn_range", "#timestamp": "timestamp"},
+                "ExpressionAttributeValues": {
+                    ":text": _s(sound(summary)),
+                    ":through": _n(through),
+                    ":range": _turn_range(through),
+                    ":now": _s(time_text(self._clock())),
+                    ":one": _n(1),
+                    ":read": _n(read),
+                    ":oldest": _s(self._oldest()),
+                },
+            }
+        )
+
+    def _put_summary(self, thread_id: str, summary: str, through: int) -> bool:
+        """Write the first summary of a thread; return False where there is one, or the thread was forgotten."""
+        now, oldest = self._clock(), self._oldest()
         turns = self._query(_thread(thread_id), "turn#")
         since = next((_text(item, "created_at") for item in turns if self._is_fresh(item)), None)
         if since is None:
             return False
         item = {
-            **key,
+            **_key(_thread(thread_id), _SUMMARY),
             **self._head(datetime.fromisoformat(since), now),
             "type": _s("summary"),
             "conversation_id": _s(thread_id),
@@ -197,7 +204,7 @@ class DynamoRecords:
         }
         self._call("PutItem", {"TableName": self._table, "Item": item})
 
-    def rated(self, limit: int) -> list[StoredRating]:
+    def ratings(self, limit: int) -> list[StoredRating]:
         fresh = [item for item in self._query(_FEEDBACK) if self._is_fresh(item)]
         fresh.sort(key=lambda item: _text(item, "sk"))
         fresh.sort(key=lambda item: _text(item, "timestamp"), reverse=True)
@@ -226,7 +233,7 @@ class DynamoRecords:
         item = {**_key(_FAQ, entry_id), **self._head(now, now), "type": _s("faq"), "expires": _n(until)}
         self._call("PutItem", {"TableName": self._table, "Item": item})
 
-    def matched(self) -> frozenset[str]:
+    def matched_entries(self) -> frozenset[str]:
         oldest = self._oldest(FAQ_DAYS)
         return frozenset(_text(item, "sk") for item in self._query(_FAQ) if _text(item, "timestamp") >= oldest)
 
@@ -238,7 +245,7 @@ class DynamoRecords:
             for item in self._query(_FEEDBACK)
             if _text(item, "conversation_id") == thread_id or _text(item, "sk") in turn_ids
         ]
-        # The turns last: the others are found by them, should this be killed and done again.
+        # Remove the turns last: a second run after a kill needs them to find the other items.
         self._remove([(_FEEDBACK, turn_id) for turn_id in ratings])
         self._remove([(_turn_place(turn_id), _thread(thread_id)) for turn_id in sorted(turn_ids)])
         self._remove([(_text(item, "pk"), _text(item, "sk")) for item in items])
@@ -256,19 +263,19 @@ class DynamoRecords:
         return sum(_text(item, "type") != "place" for item in items)
 
     def _head(self, since: datetime, now: datetime) -> dict[str, Any]:
-        """Return what every item has: when it was written, from when its age counts, and when it expires."""
+        """Return the times that every item has: of its write, of the start of its age, and of its end."""
         until = math.ceil((since + timedelta(days=self._days)).timestamp())
         return {"created_at": _s(time_text(since)), "timestamp": _s(time_text(now)), "expires": _n(until)}
 
     def _oldest(self, days: int | None = None) -> str:
-        """Return the time before which everything is too old."""
+        """Return the time before which an item is expired."""
         return time_text(self._clock() - timedelta(days=self._days if days is None else days))
 
     def _is_fresh(self, item: Item) -> bool:
         return _text(item, "created_at") >= self._oldest()
 
     def _query(self, pk: str, beginning: str = "", *, newest: bool = False, most: int = 0) -> Iterator[Item]:
-        """Yield the items of a partition whose sort key begins so, in its order or backwards; `most` at most."""
+        """Yield at most `most` items of a partition whose sort key has this beginning, in order or newest first."""
         condition = "pk = :pk AND begins_with(sk, :sk)" if beginning else "pk = :pk"
         values = {":pk": _s(pk), **({":sk": _s(beginning)} if beginning else {})}
         request = {
@@ -303,8 +310,8 @@ class DynamoRecords:
         """Carry out all of the actions, or none.
 
         Returns:
-            Why it was none, a code for each action: "ConditionalCheckFailed", "TransactionConflict", "None" …; empty
-            where all were carried out.
+            Empty if all were carried out; else a code for each action: "ConditionalCheckFailed",
+            "TransactionConflict", "None" …
         """
         try:
             self._service.call("DynamoDB_20120810.TransactWriteItems", {"TransactItems": actions})

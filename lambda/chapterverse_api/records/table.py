@@ -255,7 +255,7 @@ class Table:
 
         self._database.run(write)
 
-    def rated(self, limit: int) -> list[StoredRating]:
+    def ratings(self, limit: int) -> list[StoredRating]:
         values = (self._oldest(), self._oldest(), limit)
         rows = self._database.run(lambda db: db.rows(_READ_RATINGS, values), otherwise=list[Row](), reading=True)
         try:
@@ -272,7 +272,7 @@ class Table:
 
         self._database.run(write)
 
-    def matched(self) -> frozenset[str]:
+    def matched_entries(self) -> frozenset[str]:
         values = (self._oldest(FAQ_DAYS),)
         rows = self._database.run(lambda db: db.rows(_MATCHED, values), otherwise=list[Row](), reading=True)
         return frozenset(str(row[0]) for row in rows)

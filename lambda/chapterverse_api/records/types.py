@@ -1,4 +1,4 @@
-"""Kept conversations: the values, and what a database must do with them."""
+"""Stored conversations: the values, and the contract of a database for them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from chapterverse_api.generation import ChatMessage
 
 
-#: Of a thread's turns so many are read where nothing else is asked for: the latest.
+#: Latest turns of a thread that are read by default.
 TURNS = 12
-#: Turns that are kept of one thread at most.
+#: Most turns that are stored of one thread.
 LONGEST = 200
-#: Days for which it is kept that a FAQ entry answered.
+#: Days for which a FAQ entry counts as used after an answer.
 FAQ_DAYS = 30
 
 
 class RecordsFault(ChapterVerseError):
-    """The database of the conversations can't be reached or used; an answer never depends on it."""
+    """The database of conversations can't be reached or used. Answers don't depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class CitedSource:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A message of a kept turn.
+    """A message of a stored turn.
 
     Attributes:
-        turn_index: its place among all messages that were ever kept of its thread, from 0.
+        turn_index: its place among all messages that were ever stored of its thread, from 0.
     """
 
     role: Literal["user", "assistant"]
@@ -51,7 +51,7 @@ class StoredTurn:
 
     Attributes:
         status: of the answer, as in a `ChatResponse`.
-        number: its place among all turns that were ever kept of its thread, from 1; 0 before it is kept.
+        number: its place among all turns that were ever stored of its thread, from 1; 0 before it is stored.
     """
 
     turn_id: str
@@ -62,7 +62,7 @@ class StoredTurn:
     number: int = 0
 
     @property
-    def said(self) -> tuple[ChatMessage, ChatMessage]:
+    def messages(self) -> tuple[ChatMessage, ChatMessage]:
         from chapterverse_api.generation import ChatMessage
 
         return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
@@ -76,7 +76,7 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class StoredThread:
-    """What is kept of a conversation.
+    """The stored part of a conversation.
 
     Attributes:
         turns: the latest, oldest first.
@@ -103,13 +103,13 @@ class StoredThread:
 
 @dataclass(frozen=True, slots=True)
 class StoredRating:
-    """What a reader said of a turn.
+    """A reader's rating of a turn.
 
     Attributes:
         rating: "up" or "down".
         reason: a word of the contract; empty where none was given.
-        at: when it was said, ISO 8601 UTC; empty before it is kept.
-        turn: what is kept of the turn itself; None where nothing is, as of an answer to a selection.
+        at: time of the rating, ISO 8601 UTC; empty before it is stored.
+        turn: the stored turn; None if it is not stored, such as an answer to a selection.
     """
 
     turn_id: str
@@ -121,50 +121,50 @@ class StoredRating:
 
 
 class Records(Protocol):
-    """A place for conversations. Several processes may use it at once; what is too old it neither returns nor keeps.
+    """A database of conversations. Several processes may use it at once. It neither returns nor keeps expired rows.
 
     Raises, from every method:
         RecordsFault: it can't be reached or used; nothing was changed.
     """
 
     def append(self, thread_id: str, turn: StoredTurn) -> None:
-        """Keep a turn, once whatever its number of calls, and remove some of what is too old in any thread."""
+        """Store a turn. A repeated call changes nothing. Also remove some expired rows of any thread."""
         ...
 
     def thread(self, thread_id: str, turns: int = TURNS) -> StoredThread:
-        """Return what is kept of a thread, with so many of its latest turns; an empty one where there is nothing."""
+        """Return a thread with its summary and at most so many of its latest turns; empty if nothing is stored."""
         ...
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
-        """Keep a summary in place of the one that was read.
+        """Replace the summary that was read.
 
         Returns:
-            False, and nothing is changed, if another one took its place meanwhile, or the thread was forgotten.
+            False, and nothing is changed, if another process replaced the summary or removed the thread meanwhile.
         """
         ...
 
     def rate(self, rating: StoredRating) -> None:
-        """Keep what a reader says of a turn, in place of what was said of it before; it grows old with its turn."""
+        """Store a rating in place of an earlier one of the same turn. It expires with its turn."""
         ...
 
-    def rated(self, limit: int) -> list[StoredRating]:
-        """Return what readers said, newest first."""
+    def ratings(self, limit: int) -> list[StoredRating]:
+        """Return the ratings, newest first."""
         ...
 
     def match(self, entry_id: str) -> None:
-        """Keep that a FAQ entry answers now, whatever the question was."""
+        """Store that a FAQ entry answers a question now."""
         ...
 
-    def matched(self) -> frozenset[str]:
+    def matched_entries(self) -> frozenset[str]:
         """Return the ids of the FAQ entries that answered in the last 30 days (`FAQ_DAYS`)."""
         ...
 
     def forget(self, thread_id: str) -> bool:
-        """Remove all that is kept of a thread, and what was said of its turns; return whether there was anything."""
+        """Remove a thread with its ratings; return whether there was anything."""
         ...
 
     def expire(self, days: int) -> int:
-        """Remove what is older in all threads; return how many turns, summaries and ratings it was."""
+        """Remove everything older in all threads; return the number of turns, summaries and ratings."""
         ...
 
 
@@ -177,7 +177,7 @@ class UnavailableRecords:
     def _fail(self, *_: object, **__: object) -> NoReturn:
         raise RecordsFault(self._reason)
 
-    append = thread = summarize = rate = rated = match = matched = forget = expire = _fail
+    append = thread = summarize = rate = ratings = match = matched_entries = forget = expire = _fail
 
 
 def time_text(time: datetime) -> str:

@@ -1,16 +1,18 @@
 """Finds the FAQ entry that means the same as a question: the best one is not enough, as there always is one.
 
-A logistic function of six features says how likely an entry answers. `benchmarks/faq.py` fits the weights to questions
-that were made for the FAQs of three sites, and measures them on those of three others. `faq.json` keeps them. Words
-alone tell little of what is meant, so the least probability leaves most other wordings to the search: an answer under
-the authors' name must not be a wrong one. The entry's own question always has its answer.
+A logistic function of six features says how likely an entry answers. `benchmarks/faq.py` fits the weights to
+questions that were made for the FAQs of eight sites, and measures each site with weights of the others. `faq.json`
+keeps them. Words alone tell little of what is meant, so the least probability leaves most other wordings to the search:
+an answer under the authors' name must not be a wrong one. The entry's own question always has its answer.
 
-    asked    share of the question's words, by idf, that the entry's question holds
     matched  share of the words of the entry's question, by idf, that the question holds
     held     share of the question's words, by idf, that the entry holds, its answer included
-    lead     BM25 of the entry over the sum of that and the BM25 of the best page
     rarity   idf of the question's words that the entry's question holds, over the largest idf in the index
-    length   logarithm of the number of the question's words
+    letters  Dice coefficient of the trigrams of letters of both questions
+    score    BM25 of the entry
+    lead     BM25 of the entry over the sum of that and the BM25 of the best page
+
+None of them may lower the probability, so a question that is nearer to an entry never loses it.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ CANDIDATES = 10
 class EntryFeatures(NamedTuple):
     """See the module's docstring."""
 
-    asked: float
     matched: float
     held: float
-    lead: float
     rarity: float
-    length: float
+    letters: float
+    score: float
+    lead: float
 
 
 class FaqMatch(NamedTuple):
@@ -65,8 +67,18 @@ def find_entry(question: str, snapshot: Snapshot, filters: Filter) -> FaqMatch |
     Raises:
         IndexFault: the index can't be read.
     """
-    best = max(matches(question, snapshot, filters), key=lambda found: found.probability, default=None)
-    return best if best and best.probability >= _model()["least"] else None
+    best = nearest_entry(question, snapshot, filters)
+    return best if best and best.probability >= least_probability() else None
+
+
+def nearest_entry(question: str, snapshot: Snapshot, filters: Filter) -> FaqMatch | None:
+    """Return the entry that most likely answers a question, however unlikely; None where none shares a word."""
+    return max(matches(question, snapshot, filters), key=lambda found: found.probability, default=None)
+
+
+def least_probability() -> float:
+    """Return the probability from which on an entry answers."""
+    return _model()["least"]
 
 
 def matches(question: str, snapshot: Snapshot, filters: Filter) -> Iterator[FaqMatch]:
@@ -77,33 +89,34 @@ def matches(question: str, snapshot: Snapshot, filters: Filter) -> Iterator[FaqM
     words, idf = read_question(searched, languages, snapshot)
     if not entries or not words.known:
         return
+    weights = read_weights("\n".join(hit.chunk.section_heading or "" for hit in entries), languages, snapshot)
     best_page = max((_bm25(hit, idf) for hit in snapshot.search_lexical(vector, 1, _of_type(PAGE, filters))), default=0)
-    headings = "\n".join(hit.chunk.section_heading or "" for hit in entries)
-    weights = read_weights(headings, languages, snapshot)
     exactly = comparable(question)
     asked = {term for word in words.words for terms in word for term in terms}
     for hit in entries:
-        own = [word.terms for word in lexical.words(hit.chunk.section_heading or "", hit.chunk.language)]
-        heading = Question(
-            tuple((terms,) for terms in dict.fromkeys(own)),
-            tuple(max(weights.get(term, 0.0) for term in terms) for terms in dict.fromkeys(own)),
+        heading = hit.chunk.section_heading or ""
+        own = [word.terms for word in lexical.words(heading, hit.chunk.language)]
+        distinct = tuple(dict.fromkeys(own))
+        entry_question = Question(
+            tuple((terms,) for terms in distinct),
+            tuple(max(weights.get(term, 0.0) for term in terms) for terms in distinct),
         )
-        rank, shared = _bm25(hit, idf), _share(words, {term for terms in own for term in terms})
+        score, shared = _bm25(hit, idf), _share(words, {term for terms in own for term in terms})
         features = EntryFeatures(
-            asked=shared,
-            matched=_share(heading, asked),
+            matched=_share(entry_question, asked),
             held=_share(words, frozenset(hit.lexical.indices)),
-            lead=rank / (rank + best_page) if rank else 0.0,
             rarity=shared * sum(words.weights) / math.log(max(2, snapshot.head.chunks)),
-            length=math.log(len(words.words)),
+            letters=_dice(_trigrams(searched), _trigrams(heading)),
+            score=score,
+            lead=score / (score + best_page) if score else 0.0,
         )
-        same = comparable(hit.chunk.section_heading or "") == exactly
+        same = comparable(heading) == exactly
         yield FaqMatch(hit.chunk, features, 1.0 if same else probability(features), searched)
 
 
-def probability(features: EntryFeatures) -> float:
-    """Return how likely an entry of these features answers the question, 0 to 1."""
-    model = _model()
+def probability(features: EntryFeatures, weights: Mapping[str, float] | None = None) -> float:
+    """Return how likely an entry of these features answers the question, 0 to 1; by default with our own weights."""
+    model = weights or _model()
     return logistic(model["bias"] + sum(model.get(name, 0.0) * value for name, value in features._asdict().items()))
 
 
@@ -120,6 +133,15 @@ def _share(question: Question, held: frozenset[int] | set[int]) -> float:
     total = sum(question.weights)
     pairs = zip(question.words, question.weights, strict=True)
     return sum(weight * match(word, held) for word, weight in pairs) / total if total else 0.0
+
+
+def _trigrams(text: str) -> set[str]:
+    spaced = f" {comparable(text)} "
+    return {spaced[i : i + 3] for i in range(len(spaced) - 2)}
+
+
+def _dice(one: set[str], other: set[str]) -> float:
+    return 2 * len(one & other) / max(1, len(one) + len(other))
 
 
 @cache

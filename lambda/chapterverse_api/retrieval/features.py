@@ -3,13 +3,13 @@
     title    share of the page title's words that the question holds
     heading  share of the nearest heading's words that it holds
     file     share of the words of the file's path that it holds
-    phrase   share of the question's pairs of neighboring words, by idf, that stand side by side in the text too
+    phrase   share of the question's pairs of neighboring words, by idf, that are neighbors in the text too
     code     share of the text that is code
     defines  1 where the heading is just what the question wants defined, or a sentence says what it is, else 0
     kind     1 for a kind of page that the question does not ask for, else 0
 
-A heading that the question says as a whole is what it asks for; a long one that it touches is not: so the share is of
-the heading's words and not of the question's. Their weights stand in `ranking`.
+A question probably asks for a heading whose words it all holds, and not for a long one of which it holds some. So the
+share is of the heading's words and not of the question's. The weights are in `ranking`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ from chapterverse_api.retrieval.frames import defined_in
 
 _FENCE = re.compile(r"^ *+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ *+\1|\Z)", re.MULTILINE | re.DOTALL)
 _FILE_WORD = re.compile(r"[^\W_]+")
+#: What parts the names in a heading: "Class: Pool", "Server (blackd)"; and what follows the name of a function.
+_NAME_ENDS = re.compile(r":\s|\s\(|\)")
+_SIGNATURE = re.compile(r"(?<=[^\s(])\(.*")
 #: Names of files that say nothing of what is in them.
 _NAMELESS = frozenset(("index", "readme"))
 #: Characters between the beginnings of two neighboring words: an ending, a space, a short word or two.
 _NEAR = 10
-#: From here on in Unicode stand the scripts of East Asia.
+#: The scripts of East Asia begin here in Unicode.
 _UNSPACED = "\u2e80"
-#: Shorter beginnings of words stand in too many others.
+#: Too many words share a shorter beginning.
 _SHORTEST_STEM = 3
 #: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
 #: again for every chunk.
 _PAIRS = 64
-#: Texts of which it is remembered how much is code, whatever is asked.
+#: Size of the cache of texts' shares of code.
 _READ = 2048
 
 _Terms = tuple[int, ...]
@@ -63,7 +66,7 @@ class Pair:
     def stands_in(self, text: str) -> bool:
         """Whether the words are neighbors in a lower-case text, in either order.
 
-        "lock the file" is asked for as "lock a file" and as "file locking".
+        Readers ask for "lock the file" as "lock a file" and as "file locking".
         """
         first, second = self.beginnings
         return _follows(first, second, text) or _follows(second, first, text)
@@ -75,6 +78,7 @@ class QueryFeatures:
     Args:
         defined: the subject that the question wants defined; empty where it wants something else.
         lower_kinds: content types that the question does not ask for.
+        synonyms: terms that count like the question's own in titles, headings and files.
     """
 
     def __init__(
@@ -84,10 +88,11 @@ class QueryFeatures:
         idf: Mapping[int, float],
         defined: str = "",
         lower_kinds: AbstractSet[str] = frozenset(),
+        synonyms: AbstractSet[int] = frozenset(),
     ) -> None:
         words = list(lexical.words(question, language))
         self.language = language
-        self.terms = frozenset(t for word in words for t in word.terms)
+        self.terms = frozenset(t for word in words for t in word.terms) | synonyms
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
@@ -117,13 +122,13 @@ class QueryFeatures:
         if chunk.content_type in self._lower_kinds:
             return False
         heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
-        named = (heading, *defined_in(chunk.text, self.language))
+        named = (*names_in(heading), *defined_in(chunk.text, self.language))
         return any(_words(name, self.language)[1] == self._defined for name in named)
 
     def _share(self, text: str) -> float:
         if text not in self._shares:
             words, terms = _words(text, self.language)
-            # Most places are called nothing that was asked for.
+            # Most headings share no word with the question.
             held = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
             self._shares[text] = held / len(words) if words else 0.0
         return self._shares[text]
@@ -159,7 +164,7 @@ def _follows(first: str, second: str, text: str) -> bool:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Whether a word begins here: "log" is not what "catalog" speaks of; without spaces, words begin anywhere."""
+    """Whether a word begins here: "catalog" does not hold "log". In scripts without spaces, words begin anywhere."""
     return at == 0 or text[at] >= _UNSPACED or not text[at - 1].isalnum()
 
 
@@ -182,6 +187,13 @@ def _words(heading: str, language: str) -> tuple[tuple[_Terms, ...], frozenset[i
     """Return the terms of each word, and of all of them."""
     words = tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
     return words, frozenset(term for terms in words for term in terms)
+
+
+@functools.lru_cache(maxsize=16_384)
+def names_in(heading: str) -> tuple[str, ...]:
+    """Return the names that a heading has: "Class: Pool" and "Pool", "Pool.close(error)" and "Pool.close", "close"."""
+    parts = [part.strip(" `*_") for part in _NAME_ENDS.split(_SIGNATURE.sub("", heading))]
+    return tuple(dict.fromkeys((heading, *filter(None, (*parts, *(part.rpartition(".")[2] for part in parts))))))
 
 
 @functools.lru_cache(maxsize=16_384)

@@ -1,4 +1,4 @@
-"""Searches for a question as it stands, and only where it can't stand, for what it says of the conversation too.
+"""Searches for a question alone, and for one that can't stand alone, together with the conversation's subject.
 
 A follow-up ("and on Windows?") is found by two searches: for the question alone, and for the question behind the last
 one. Their ranks are added. Measured on 132 later turns of human conversations (mtrag-human): a page that answers is
@@ -24,11 +24,11 @@ def search_follow_up(
     subject: Callable[[], Subject | None],
     search: Callable[[str], Retrieval],
 ) -> tuple[Retrieval, Subject | None]:
-    """Return what is found, and what the question was taken to follow up on; None where it stands alone.
+    """Return the results, and the subject that the question follows up on; None if it stands alone.
 
     Args:
         back_reference: whether the question's own words point back.
-        subject: is called only where the question can't stand: it may ask a model.
+        subject: is called only if the question can't stand alone, because it may ask a model.
     """
     alone = search(question)
     if back_reference == "no" or (back_reference == "short" and alone.verdict == "yes"):

@@ -1,23 +1,27 @@
 """Recognizes what kind of answer a question asks for by the words around its subject.
 
 "What is a leaf bundle" asks for a definition of "leaf bundle", "hydrate vs prerender" for both sides of a comparison.
-The words around what is defined say nothing of it, so it alone is searched for. A comparison is searched as it stands:
-by its sides alone fewer sentences were quoted that answer, since these say "difference" too. The patterns of each
-language are data, in `frames.json`.
+The words around a definition's subject say nothing of it, so the search is for the subject alone. A comparison is
+searched whole: a search for its sides alone quoted fewer answering sentences, because these hold "difference" too. The
+patterns of each language are data, in `frames.json`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from chapterverse.text.stopwords import STOP_WORDS
+
 #: Longer questions say more than their frame: characters.
 LONGEST = 160
+#: Words of a question that is nothing but a name; none of them is a function word.
+NAME_WORDS = 3
 #: Marks of Markdown around words, and the addresses of links.
 _MARKUP = re.compile(r"[*_`\[]|\](?:\([^()\s]*\))?")
 _SENTENCES = re.compile(r"(?:[.!?:]\s+|[。！？]|\n)[\s>#+-]*")
@@ -31,7 +35,7 @@ class Frame:
         subjects: what is defined, or the sides that are compared.
     """
 
-    kind: Literal["definition", "comparison"]
+    kind: Literal["definition", "comparison", "name"]
     subjects: tuple[str, ...]
 
     @property
@@ -43,20 +47,23 @@ def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
     """Return the frame of a question; None where it has none.
 
     Args:
-        languages: those of the docs, BCP 47; English is always understood besides.
+        languages: those of the docs, BCP 47; English is always recognized too.
     """
     asked = question.strip(" \t?!.¿¡。？！").replace("’", "'")
     if len(asked) > LONGEST or "\n" in asked:
         return None
-    tags, patterns = _tags(languages), _patterns()
+    tags = _tags(languages)
     for kind in ("comparison", "definition"):
         for tag in tags:
-            for pattern in patterns[kind].get(tag, ()):
+            for pattern in _patterns(kind, tag):
                 if match := pattern.fullmatch(asked):
                     subjects = tuple(subject.strip(" ,;:") for subject in match.groups())
                     if all(subjects):
                         return Frame("comparison" if kind == "comparison" else "definition", subjects)
-    return None
+    name = asked.strip("\"'`")
+    words = name.lower().split()
+    is_name = len(words) <= NAME_WORDS and not any(word in STOP_WORDS.get(tag, ()) for tag in tags for word in words)
+    return Frame("name", (name,)) if is_name and name else None
 
 
 def defined_in(text: str, language: str) -> Iterator[str]:
@@ -66,7 +73,7 @@ def defined_in(text: str, language: str) -> Iterator[str]:
         text: Markdown.
         language: its BCP 47 tag.
     """
-    patterns = _patterns()["defining"].get(language.partition("-")[0].lower(), ())
+    patterns = _patterns("defining", language.partition("-")[0].lower())
     for sentence in _SENTENCES.split(_MARKUP.sub("", text)):
         for pattern in patterns:
             if match := pattern.match(sentence):
@@ -76,10 +83,10 @@ def defined_in(text: str, language: str) -> Iterator[str]:
 def lower_kinds(question: str, languages: Iterable[str]) -> frozenset[str]:
     """Return the content types that a question does not ask for, which rank below the documentation.
 
-    News are asked for by words such as "changelog" or a version, generated reference by the name alone.
+    A question asks for news by words such as "changelog" or a version, for generated reference by the name alone.
     """
-    patterns = _patterns()["news"]
-    dated = any(pattern.search(question[:LONGEST]) for tag in _tags(languages) for pattern in patterns.get(tag, ()))
+    patterns = (pattern for tag in _tags(languages) for pattern in _patterns("news", tag))
+    dated = any(pattern.search(question[:LONGEST]) for pattern in patterns)
     return frozenset({*([] if dated else ["news"]), *([] if len(question.split()) == 1 else ["api"])})
 
 
@@ -87,11 +94,21 @@ def _tags(languages: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys((*(tag.partition("-")[0].lower() for tag in languages), "en"))
 
 
+def compile_patterns() -> None:
+    """Compile the patterns of every language, so that `scripts/precompile.py` can store them."""
+    for kind, by_language in _sources().items():
+        for tag in by_language:
+            _patterns(kind, tag)
+
+
 @cache
-def _patterns() -> Mapping[str, Mapping[str, tuple[re.Pattern[str], ...]]]:
+def _patterns(kind: str, tag: str) -> tuple[re.Pattern[str], ...]:
+    # A question needs those of two languages at most; compiling all of them takes longer than the rest of its search.
+    return tuple(re.compile(source, re.IGNORECASE) for source in _sources()[kind].get(tag, ()))
+
+
+@cache
+def _sources() -> Mapping[str, Mapping[str, Sequence[str]]]:
     text = files("chapterverse_api.retrieval").joinpath("frames.json").read_text(encoding="utf-8")
     data: dict[str, dict[str, list[str]]] = json.loads(text)
-    return {
-        kind: {tag: tuple(re.compile(p, re.IGNORECASE) for p in patterns) for tag, patterns in of_kind.items()}
-        for kind, of_kind in data.items()
-    }
+    return data

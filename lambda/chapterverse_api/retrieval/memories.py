@@ -35,7 +35,7 @@ _LEAST, _MOST = 1, 5
 def informing(
     question: str, snapshot: Snapshot, filters: Filter, most: int, now: datetime | None = None
 ) -> list[Candidate]:
-    """Return the memories that have evidence for a question, best first; by words alone, so no model is asked.
+    """Return the memories that have evidence for a question, best first. The search is by words alone.
 
     Raises:
         IndexFault: the index can't be read.

@@ -1,7 +1,8 @@
 """Packs the best sections into a budget of tokens.
 
-Small chunks find the right section more often, large ones deliver more of it; so what was found is small, and what is
-handed on is the section around it. Neighbors come from the same section alone: an answer must cite where it stands.
+Small chunks find the right section more often, and large ones hold more of the answer. So the search returns small
+chunks, and the generator gets the sections around them. A passage never crosses into another section, because a
+citation names one section.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ FAQ_BUDGET = 2 * CHUNK_TOKENS
 WIDEST = 1024
 #: Sections that are widened before others are added, and the most there may be.
 WIDENED, MOST = 5, 10
-#: Sections that are handed on whatever they hold; a further one must hold this share of what the best one of all holds
-#: of the question's words, by idf. On 81 labelled answers that left out 57 of 536 sections, of which 5 were used.
+#: The first sections are always passed on. A further one must hold this share, by idf, of the question's words that the
+#: best section holds. On 81 labelled answers that left out 57 of 536 sections, of which 5 were used.
 SURE, LEAST_SHARE = 4, 0.6
 #: The stages between a search and the sources of an answer.
 #:
 #:     verdict     the docs hold no answer
-#:     evidence    the chunk hardly speaks of what was asked
+#:     evidence    the chunk has little to do with the question
 #:     unsure      the docs only perhaps hold an answer, and enough others rank before it
 #:     section     a better one is of the same section, or has the same text
 #:     limit       the question wants fewer sources, there are ten, or enough of its type
-#:     relevance   its section says hardly anything of the question
+#:     relevance   its section holds hardly any of the question's words
 #:     budget      the passages before it fill the budget of tokens
 Omission: TypeAlias = Literal["verdict", "evidence", "unsure", "section", "limit", "relevance", "budget"]
 

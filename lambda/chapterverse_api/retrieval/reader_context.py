@@ -14,7 +14,7 @@ from chapterverse_api.retrieval.ranking import section
 
 #: Ranks this near to each other are a tie.
 TIE = 0.01
-#: Bytes of a context that are read: about as much as a model is told of it.
+#: Bytes of a context that are read: about as many as a prompt holds.
 READ = 1750
 
 

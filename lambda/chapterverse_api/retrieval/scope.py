@@ -1,7 +1,7 @@
 """Searches in the docs version and language of the reader's page.
 
-The version is never left: what holds in one release may be wrong in another. The language is left where it holds no
-answer, and the answer says so.
+A search never leaves the version, because a sentence that is true of one release may be wrong for another. It leaves
+the language if that holds no answer, and the answer says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.faq import FaqMatch, find_entry
+from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
 from chapterverse_api.retrieval.follow_up import search_follow_up
 from chapterverse_api.retrieval.memories import informing
 from chapterverse_api.retrieval.rerankers import Reranker
@@ -33,12 +33,12 @@ from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 
 @dataclass(frozen=True, slots=True)
 class ScopedResults:
-    """What was found, and where.
+    """The results of a search, with the scope that they are from.
 
     Attributes:
-        language: BCP 47 tag that the reader is answered in, as far as it is known.
-        other_language: whether it was found in other languages than the reader's, for want of anything there.
-        subject: what the question was taken to follow up on; None where it stands alone.
+        language: BCP 47 tag of the answer, if it is known.
+        other_language: whether the results are in other languages than the reader's, which has none.
+        subject: the subject that the question follows up on; None if it stands alone.
     """
 
     snapshot: Snapshot
@@ -63,11 +63,11 @@ def search_in_scope(
 
     Args:
         back_reference: whether the question points back at the conversation.
-        subject: what it points at then.
+        subject: returns the subject that it points at.
         progress: the question's states.
 
     Raises:
-        ClientDisconnected: the reader left before the reranker was asked.
+        ClientDisconnected: the reader left before the reranker was called.
         IndexFault: the index can't be read.
     """
     question = query.query or ""
@@ -93,7 +93,7 @@ def search_in_scope(
         return found
 
     found, earlier = search_follow_up(question, back_reference, subject, search)
-    # A refusal is not worth a reranker's price, nor is an answer that nobody waits for.
+    # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     deadline.check()
     if reranker and question and found.answerable:
         found = rerank(found, earlier.before(question) if earlier else found.searched, reranker)
@@ -112,14 +112,17 @@ def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval
 
 
 def without_types(kinds: AbstractSet[str], snapshot: Snapshot) -> tuple[In, ...]:
-    """Return the filter that leaves out documents of these types; none where there are none."""
+    """Return the filter that leaves out documents of these types; none where the index has no such documents."""
     held = snapshot.values("type")
     others = tuple(kind for kind in held if kind not in kinds)
     return (In("type", others),) if len(others) < len(held) else ()
 
 
-def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> FaqMatch | None:
+def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, likely: bool = True) -> FaqMatch | None:
     """Return the FAQ entry that means the same as a question, in the version and language of the reader's page.
+
+    Args:
+        likely: whether it must be likely enough to answer; else it is the likeliest one.
 
     Raises:
         IndexFault: the index can't be read.
@@ -127,14 +130,15 @@ def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> FaqM
     if FAQ in index.disabled_types or FAQ not in snapshot.values("type"):
         return None
     page = index.published_url(query.page_url or "", snapshot.head)
-    return find_entry(query.query or "", snapshot, _narrowed(query, page, snapshot, index))
+    find = find_entry if likely else nearest_entry
+    return find(query.query or "", snapshot, _narrowed(query, page, snapshot, index))
 
 
 def memories_in_scope(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, most: int) -> list[Candidate]:
     """Return the memories that inform an answer, best first.
 
     Args:
-        text: what is searched for.
+        text: the query.
 
     Raises:
         IndexFault: the index can't be read.
@@ -170,7 +174,7 @@ def global_scope(filters: Asked | None, snapshot: Snapshot, entity: str | None =
 
 
 def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:
-    """Return the chunk at one of these addresses that is likest to a text, else the first; None without an address."""
+    """Return the chunk at one of these addresses that is most like a text, or the first; None without an address."""
     if not held:
         return None
     vector = lexical.query_vector(text, snapshot.head.languages)

@@ -1,13 +1,14 @@
 """Searches one generation: both sides, fusion, ranking, evidence. The order is the same on every store.
 
-A rank only orders: the best of anything is first. How far a chunk answers at all is said by its evidence, which is
-calibrated for the index.
+A rank only orders: there is always a first one. The evidence of a chunk, calibrated for the index, is the probability
+that it is about the question's subject.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -22,6 +23,7 @@ from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval import memories, ranking
 from chapterverse_api.retrieval.answerability import Verdict, answer_features, answerability, verdict
 from chapterverse_api.retrieval.candidates import Candidate as Candidate
+from chapterverse_api.retrieval.expansion import SearchTerms
 from chapterverse_api.retrieval.features import QueryFeatures
 from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
@@ -30,17 +32,17 @@ from chapterverse_api.retrieval.spelling import corrected
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
 CANDIDATES = 50
-#: Beginnings of pages among which a definition is looked for besides.
+#: Beginnings of pages that a search for a definition adds.
 OPENINGS = 20
 #: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
 _LARGEST = 1e15
-#: Share of the best rank from which a chunk is a source, whatever its own evidence.
+#: Share of the best rank from which a chunk is a source without evidence of its own.
 RELATED = 0.6
 #: Chunks of a result that is only perhaps an answer.
 UNSURE = 3
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
-#: What a reader is told where a part failed.
+#: The reader's message where a part failed.
 _WITHOUT = {
     "embedder": "The embedder could not be reached; only words were searched.",
     "reranker": "The reranker could not be reached; the order is that of the search.",
@@ -49,16 +51,18 @@ _WITHOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         candidates: best first, each text once.
         total: how many chunks were considered.
-        failures: why a part that was asked did not help, by its name: `embedder`, `reranker`.
+        failures: the errors of parts that failed, by the part: `embedder`, `reranker`.
         timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
         vector: of the question, for a second search.
         searched: the question with its typing mistakes corrected.
+        subject: what of that was searched for by words: of a question for a definition only what is defined.
         answerability: how likely the docs answer the question, 0 to 1 (see `answerability`).
+        sides: ids of the chunks that say what the sides of a comparison are.
     """
 
     candidates: tuple[Candidate, ...]
@@ -70,7 +74,9 @@ class Retrieval:
     timings: Mapping[str, float] = field(default_factory=dict)
     vector: Sequence[float] | None = None
     searched: str = ""
+    subject: str = ""
     answerability: float = 0.0
+    sides: frozenset[str] = frozenset()
 
     @property
     def degraded(self) -> str | None:
@@ -106,6 +112,79 @@ class Retrieval:
         return max((c.evidence for c in self.candidates), default=0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Wording:
+    """The words of a question, as the index is searched for them.
+
+    Attributes:
+        corrected: the question with its typing mistakes corrected.
+        frame: the kind of the question, where that changes the search.
+        languages: those of the index.
+        lower: the content types that the question does not ask for.
+    """
+
+    corrected: str
+    frame: Frame | None
+    languages: tuple[str, ...]
+    lower: AbstractSet[str]
+
+    @classmethod
+    def of(cls, corrected: str, languages: tuple[str, ...]) -> _Wording:
+        return cls(corrected, frame_of(corrected, languages), languages, lower_kinds(corrected, languages))
+
+    def of_side(self, side: str) -> _Wording:
+        """Return the words that ask what one side of this comparison is."""
+        return replace(self, corrected=side, frame=Frame("definition", (side,)))
+
+    @property
+    def defines(self) -> bool:
+        """Whether the question asks what something is."""
+        return self.frame is not None and self.frame.kind != "comparison"
+
+    @property
+    def subject(self) -> str:
+        """The thing that a definition is asked of; else the whole question."""
+        return self.frame.text if self.frame and self.defines else self.corrected
+
+    def terms(self, snapshot: Snapshot) -> tuple[Question, SearchTerms]:
+        """Return the words, weighted by an index, and what is searched for by them."""
+        question, idf = read_question(self.subject, self.languages, snapshot)
+        if self.frame and self.frame.kind == "definition":
+            # What is defined is a name: other words for it are other things.
+            question = replace(question, synonyms=())
+        vector = lexical.query_vector(self.subject, self.languages)
+        return question, SearchTerms.of(question, idf, vector)
+
+    def search(self, terms: SearchTerms, filters: Asked | None, snapshot: Snapshot) -> list[Hit]:
+        """Return the best hits by words, and for a definition also the best beginnings of pages.
+
+        The name of the site's subject is on every page, so the page that defines it could be missed.
+        """
+        best = list(snapshot.search_lexical(terms.vector, CANDIDATES, resolve(filters, snapshot)))
+        if not self.defines:
+            return best
+        openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
+        return [*best, *snapshot.search_lexical(terms.vector, OPENINGS, openings)]
+
+    def features(self, hits: Iterable[Hit], terms: SearchTerms) -> dict[str, QueryFeatures]:
+        """Return the question's features for the ranking, for each language of the hits."""
+        subject, defined = self.subject, self.subject if self.defines else ""
+        languages = {hit.chunk.language for hit in hits}
+        return {
+            language: QueryFeatures(subject, language, terms.idf, defined, self.lower, terms.synonyms)
+            for language in languages
+        }
+
+    def named(self, filters: Asked | None, snapshot: Snapshot) -> list[Ranked]:
+        """Return the chunks whose heading is the subject, or that say what it is, best first."""
+        _, terms = self.terms(snapshot)
+        hits = {h.chunk.chunk_id: h for h in self.search(terms, filters, snapshot)}
+        held = terms.held(hits)
+        fused = ranking.fuse(held, terms.values, (), 0.0)
+        ranked = ranking.rank(hits, held, fused, self.features(hits.values(), terms), "")
+        return [r for r in ranked if r.components["defines"]]
+
+
 def retrieve(
     snapshot: Snapshot,
     embedder: Embedder | None,
@@ -122,9 +201,9 @@ def retrieve(
     """Search one generation of the index.
 
     Args:
-        question: what is asked; None for a search by `vector` alone.
+        question: the reader's words; None for a search by `vector` alone.
         vector: a dense vector of the index's own embedder.
-        filters: what to narrow the search to (see `filters.parse`).
+        filters: narrow the search (see `filters.parse`).
         here: the page that the reader is on (see `addresses.page_of`), which comes a little earlier.
         after: an earlier search for the same question, which embedded it, or failed to, once for both.
         now: by which the age of memories is taken; the present where it is left out.
@@ -135,9 +214,7 @@ def retrieve(
         InputError: the vector is not of the index's size.
     """
     head = snapshot.head
-    meant = after.searched if after else corrected(question or "", snapshot)
-    frame = frame_of(meant, head.languages)
-    asked = frame.text if frame and frame.kind == "definition" else meant
+    wording = _Wording.of(after.searched if after else corrected(question or "", snapshot), head.languages)
     stages = _Stages(after.timings if after else {})
     if vector is not None:
         _check_vector(vector, head.embedder.size)
@@ -149,28 +226,28 @@ def retrieve(
     elif vector is not None:
         progress.model = head.embedder.name
     elif question is not None and embedder is not None:
-        vector = _embed(meant, embedder, failures, progress)
+        vector = _embed(wording.corrected, embedder, failures, progress)
         stages.end("embed")
     progress.enter("searching")
 
-    by_words = _by_words(asked, frame, filters, snapshot)
+    words, terms = wording.terms(snapshot)
+    by_words = wording.search(terms, filters, snapshot)
     by_meaning = snapshot.search_dense(vector, CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
     stages.end("search")
 
-    words, idf = read_question(asked, head.languages, snapshot)
     hits = {h.chunk.chunk_id: h for h in (*by_meaning, *by_words)}
-    held = {i: h.lexical.among(idf) for i, h in hits.items()}
-    fused = ranking.fuse(held, idf, by_meaning, head.fusion_weight if weight is None else weight)
-    defined, lower = asked if _defines(frame) else "", lower_kinds(meant, head.languages)
-    languages = {hit.chunk.language for hit in hits.values()}
-    wanted = {language: QueryFeatures(asked, language, idf, defined, lower) for language in languages}
-    ranked = ranking.rank(hits, held, fused, wanted, here)
+    held = terms.held(hits)
+    fused = ranking.fuse(held, terms.values, by_meaning, head.fusion_weight if weight is None else weight)
+    ranked = ranking.rank(hits, held, fused, wording.features(hits.values(), terms), here)
     stages.end("rank")
 
     calibration = Calibration.from_json(head.calibration)
-    candidates = memories.weigh(_weighed(ranked, held, calibration, words, idf, by_meaning), now)
-    if frame and not _defines(frame):
-        candidates = ranking.with_both_sides(candidates, frame.subjects, idf)
+    candidates = memories.weigh(_weighed(ranked, calibration, words, terms, by_meaning), now)
+    sides: list[Candidate] = []
+    if wording.frame and not wording.defines:
+        named = _one_of_each([wording.of_side(side).named(filters, snapshot) for side in wording.frame.subjects])
+        sides = _weighed(named, calibration, words, terms, by_meaning)
+        candidates = ranking.with_sides(candidates, sides)
     features = answer_features(candidates, words, calibration, head.chunks)
     stages.end("weigh")
     return Retrieval(
@@ -182,8 +259,10 @@ def retrieve(
         failures=failures,
         timings=stages.timings,
         vector=vector,
-        searched=meant,
+        searched=wording.corrected,
+        subject=wording.subject,
         answerability=answerability(features),
+        sides=frozenset(side.chunk.chunk_id for side in sides),
     )
 
 
@@ -202,44 +281,39 @@ def _embed(
     return vector
 
 
-def _defines(frame: Frame | None) -> bool:
-    return frame is not None and frame.kind == "definition"
-
-
-def _by_words(asked: str, frame: Frame | None, filters: Asked | None, snapshot: Snapshot) -> list[Hit]:
-    """Return the best by words, and for a definition the best beginnings of pages besides.
-
-    The name of what the site is about is everywhere, so the page that says what it is could be missed.
-    """
-    wanted = lexical.query_vector(asked, snapshot.head.languages)
-    best = list(snapshot.search_lexical(wanted, CANDIDATES, resolve(filters, snapshot)))
-    if not _defines(frame):
-        return best
-    first = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
-    return [*best, *snapshot.search_lexical(wanted, OPENINGS, first)]
+def _one_of_each(sides: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+    """Return the best chunk of each side, of one page if one has all of them; none if a side has none."""
+    if not all(sides):
+        return []
+    best: dict[str, list[Ranked]] = {}
+    for side in sides:
+        of_pages = {r.hit.chunk.source_file_path: r for r in reversed(side)}
+        for path, ranked in of_pages.items():
+            best.setdefault(path, []).append(ranked)
+    pages = [of_page for of_page in best.values() if len(of_page) == len(sides)]
+    return max(pages, key=lambda of_page: sum(r.rank for r in of_page), default=[side[0] for side in sides])
 
 
 def _weighed(
     ranked: Sequence[Ranked],
-    held: Mapping[str, Mapping[int, float]],
     calibration: Calibration,
     words: Question,
-    idf: Mapping[int, float],
+    terms: SearchTerms,
     by_meaning: Sequence[Hit],
 ) -> list[Candidate]:
-    """Return the candidates with the evidence that they speak of what was asked."""
+    """Return the candidates with the evidence that they are about the question's subject."""
     cosines = {h.chunk.chunk_id: h.score for h in by_meaning}
-    # What is not among the nearest is at most as near as the last of them.
+    # A chunk that is not among the nearest is at most as near as the last of them.
     farthest = min(cosines.values(), default=None)
-    # A title speaks for the best chunk of its page; the others must speak for themselves.
+    # A title is evidence for the best chunk of its page only; the others need words of their own.
     titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
-    matching = Matching(words, idf) if words.known else None
+    matching = Matching(words, terms.idf) if words.known else None
     candidates = []
     for r in ranked:
         hit, chunk_id = r.hit, r.hit.chunk.chunk_id
         near = cosines.get(chunk_id)
         nearness, title = farthest if near is None else near, titles.pop(hit.chunk.source_file_path, 0.0)
-        found = matching.features(held[chunk_id], nearness, title) if matching else None
+        found = matching.features(hit.lexical.among(terms.idf), nearness, title) if matching else None
         components = r.components if near is None else {**r.components, "cosine": near}
         evidence = calibration.of(found) if found else 0.0
         candidates.append(Candidate(hit.chunk, hit.lexical, r.rank, evidence, components, found))
@@ -247,7 +321,7 @@ def _weighed(
 
 
 def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | None = None) -> Retrieval:
-    """Give a model the last word on the order, ties as they were; where it fails, the order stays and that is told."""
+    """Order the candidates by a model, ties as before. If it fails, keep the order and note the failure."""
     if not found.candidates:
         return found
     stages = _Stages()

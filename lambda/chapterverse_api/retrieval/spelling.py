@@ -6,9 +6,9 @@ their terms at once returns chunks that hold those which exist. So every store c
 beside its vectors, and a question whose words are all known costs nothing.
 
 An edit is a letter that is swapped with the next, doubled, dropped, added or replaced, and a space that is missing or
-too many. Of several candidates the likeliest edit wins, then the more frequent word. Left alone is what the index
-knows, a common word that these docs happen to lack ("latex" is not "later"), what is quoted or looks like code, what is
-shorter than four letters, and scripts without spaces.
+too many. Of several candidates the likeliest edit wins, then the more frequent word. Words that the index holds are not
+corrected, nor are common words that these docs happen to lack ("latex" is not "later"), quotes, words that look like
+code, words of fewer than four letters, and scripts without spaces.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Self
 
+from chapterverse.calibration import question_terms
 from chapterverse.model import SparseVector
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -54,7 +55,7 @@ _VOWELS = frozenset("aeiouy")
 
 @dataclass(frozen=True, slots=True)
 class Mistyped:
-    """A word that the index does not hold: where it stands, and the letters in lower case."""
+    """A word that the index does not hold: its place in the question, and its letters in lower case."""
 
     start: int
     end: int
@@ -102,7 +103,8 @@ def _unknown(question: str, languages: Sequence[str], snapshot: Snapshot) -> Ite
     plain = [m for m in _PLAIN.finditer(unquoted) if SHORTEST <= len(m.group()) <= LONGEST]
     plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _letters(m.group().lower())]
     terms = [_wholes(m.group(), languages) for m in plain]
-    asked = sorted({term for of_word in terms for term in of_word})
+    # A remote store keeps what it counted: the search counts all these terms, and asks for them only once.
+    asked = sorted(question_terms(question, languages).union(*terms)) if plain else []
     counts = dict(zip(asked, snapshot.document_frequencies(asked), strict=True)) if asked else {}
     for match, of_word in zip(plain, terms, strict=True):
         word = match.group().lower().replace("’", "'")
@@ -218,7 +220,7 @@ class Known:
             # An apostrophe belongs to function words: "doesn't". A mistake may have the stem of another word.
             return count if count and "'" not in word and (is_common(word) or word in self.text) else 0
         codes = {tag.partition("-")[0].lower() for tag in self.languages}
-        # A function word of one letter is what is left of anything.
+        # Removing a letter from nearly any short word leaves a function word of one letter.
         return int(len(word) > 1 and any(word in STOP_WORDS.get(code, ()) for code in codes))
 
 

@@ -68,7 +68,7 @@ class LambdaHandler:
             try:
                 self._warm()
             except Exception as error:
-                # Nobody waits for an answer, and a failure would only be retried.
+                # No caller waits for an answer, and Lambda would only retry a failure.
                 rejections.report(error)
         return {"status": "ok"}
 

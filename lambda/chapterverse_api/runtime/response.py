@@ -13,7 +13,7 @@ from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.runtime.api import Invocation, RuntimeApi, RuntimeFault
 
-#: Seconds before the function's time-out at which an answer ends, so that the reader is told.
+#: Seconds before the function's time-out at which an answer ends, so that the reader gets an error message.
 SPARE_SECONDS = 1.0
 
 # Lambda's separator between head and body.

@@ -34,7 +34,7 @@ _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
 
 
 class DataProblem(Exception):
-    """A reply is not the data that was asked for; the message says why, for the model."""
+    """A reply doesn't fit the schema; the message says why, for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def mirrored(data: Any, cited: Mapping[Path, str], path: Path = ()) -> Any:
 
 
 def line(leaf: Leaf) -> str:
-    """Return a value as a list item of Markdown; empty where there is none."""
+    """Return a value as a list item of Markdown; empty without a value."""
     if leaf.value is None or leaf.value == "":
         return ""
     value = " ".join(leaf.value.split()) if isinstance(leaf.value, str) else json.dumps(leaf.value)
@@ -104,8 +104,8 @@ def line(leaf: Leaf) -> str:
 class LeafCheck:
     """Finds the passage that carries a value, by the same judgement as that of sentences.
 
-    A text is carried by a passage that holds it to the letter, or that supports it. A number stands in most passages,
-    so the sentence that holds it must also share a word with the names above it or with the texts beside it.
+    A passage carries a text that it holds verbatim, or that it supports. Most passages hold some numbers, so the
+    sentence with the number must also share a word with the names above it or with the texts beside it.
     """
 
     def __init__(self, passages: Sequence[Passage], language: str, weigh: Weigh) -> None:

@@ -1,7 +1,7 @@
 """The owner's JSON Schemas: reads them by name and validates data.
 
-What is taken of JSON Schema (draft 2020-12) is what model services take, too. A schema with any other keyword is
-rejected, as data could break a rule that nobody checks. References are resolved when a schema is read.
+It takes the keywords of JSON Schema (draft 2020-12) that model services take, too. A schema with any other keyword is
+rejected, because data could break a rule that is not checked. References are resolved when a schema is read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def read_schema(name: str, folder: str) -> ResponseSchema:
     """Return a schema of the owner's folder, or else of the examples.
 
     Raises:
-        InputError: there is none of this name, or it can't be used.
+        InputError: there is no schema of this name, or it can't be used.
     """
     files = {file.name.removesuffix(".json"): file for file in _files(folder)}
     if name not in files:
@@ -90,7 +90,7 @@ def _files(folder: str) -> Iterator[Traversable]:
 
 
 class _Resolver:
-    """Checks one schema and puts what it refers to in the place of each reference."""
+    """Checks one schema and replaces each reference by its target."""
 
     def __init__(self, name: str, document: Any) -> None:
         self._name = name

@@ -1,7 +1,7 @@
 """The tools of one site: its own, which ask a server of the owner's, and those of every site that it switches on.
 
-A file names them, `tools.yml`. A model's arguments are checked by the tool's schema, and each value is encoded before
-it stands in an address, so that it can leave its place in none.
+The file `tools.yml` lists them. A model's arguments are checked by the tool's schema. Each value is encoded before it
+becomes part of an address, so that it can't change another part of it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, FetchFail
 from chapterverse.net.fetch import Fetcher
 from chapterverse.settings import TOOL_SECRETS, Settings
 from chapterverse_api import rejections
-from chapterverse_api.answering.models import TOOLS_BYTES
 from chapterverse_api.answering.tool_use import ToolResult, ToolSource
+from chapterverse_api.answering.turn_cost import TOOLS_BYTES
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ToolCall, ToolSpec
@@ -54,7 +54,7 @@ class ToolEntry(RequestModel):
 
     Attributes:
         parameters: JSON Schema of its arguments.
-        url: HTTPS address with `{name}` for each parameter that stands in it; the others follow as its query.
+        url: HTTPS address with `{name}` at the place of a parameter; the other parameters follow as its query.
         headers: the variable that holds a header's value, by the header.
         seconds: for a whole answer.
         max_bytes: of an answer.
@@ -228,7 +228,7 @@ def _server(entry: ToolEntry, settings: Settings) -> str:
     """Return the host and port that a tool asks.
 
     Raises:
-        ConfigurationError: its address names none, or may not be asked.
+        ConfigurationError: its address names no host, or one that is not allowed.
     """
     try:
         parts = urlsplit(_PLACE.sub("x", entry.url))
@@ -278,7 +278,7 @@ def address(template: str, arguments: Json) -> str:
     """Return the address for these arguments.
 
     Raises:
-        InputError: a value can't stand in one.
+        InputError: an address can't hold a value.
     """
     values = {name: _written(name, value) for name, value in arguments.items()}
     places = set(_PLACE.findall(template))
@@ -309,7 +309,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _sources(title: str, result: Json) -> tuple[ToolSource, ...]:
-    """Return what a result says: quoted sections of the documentation each by itself, anything else as one text."""
+    """Return a result's texts: each quoted section of the documentation alone, anything else as one text."""
     quoted = result.get("results") or result.get("sections")
     if isinstance(quoted, list):
         return tuple(

@@ -1,4 +1,4 @@
-"""What a tool is, and the registry that lists and calls tools. No tool and no protocol is known here."""
+"""Tools, and the registry that lists and calls them. This module knows no tool and no protocol."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ToolService(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a call may use.
+    """The resources of a call.
 
     Attributes:
         origins: further addresses that a reader's page may be on, besides the site's own.

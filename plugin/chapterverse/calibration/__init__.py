@@ -14,6 +14,24 @@ A floor or coefficient never moves to another index or another embedder.
 """
 
 from chapterverse.calibration.coefficients import Calibration, Weights
-from chapterverse.calibration.evidence import Features, Matching, Question, match, read_question, read_weights
+from chapterverse.calibration.evidence import (
+    Features,
+    Matching,
+    Question,
+    match,
+    question_terms,
+    read_question,
+    read_weights,
+)
 
-__all__ = ["Calibration", "Features", "Matching", "Question", "Weights", "match", "read_question", "read_weights"]
+__all__ = [
+    "Calibration",
+    "Features",
+    "Matching",
+    "Question",
+    "Weights",
+    "match",
+    "question_terms",
+    "read_question",
+    "read_weights",
+]

@@ -47,8 +47,8 @@ class Calibration:
 
     Attributes:
         words: weights without nearness.
-        both: weights with nearness; None if nobody has measured the embedder's cosines, and then `words` is used.
-        floor: the least evidence that is answered from.
+        both: weights with nearness; None if the embedder's cosines were never measured, and then `words` is used.
+        floor: the least evidence that an answer may rest on.
         questions: number of labelled questions it was fitted to; 0 for questions made of the index itself.
     """
 

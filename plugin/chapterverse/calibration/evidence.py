@@ -22,13 +22,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from chapterverse.store import Snapshot
-from chapterverse.text import character_bigrams
+from chapterverse.text import character_bigrams, lexical, thesaurus
 from chapterverse.text.lexical import K1, question_words
+
+#: Expressions of a question that are looked up in the thesaurus: a longer one says enough in its own words, and each
+#: synonym is a term that the store counts.
+_EXPRESSIONS = 32
 
 #: The hashed terms of one word: the whole word first, then its parts.
 Terms: TypeAlias = tuple[int, ...]
@@ -41,6 +46,22 @@ _NOUNS_IN_CAPITALS = frozenset({"de", "lb"})
 
 
 @dataclass(frozen=True, slots=True)
+class Synonym:
+    """A word that documentation has for some words of a question (see `thesaurus`).
+
+    Attributes:
+        places: of these words in `Question.words`.
+        most: the largest of their weights.
+        term: of the synonym, hashed.
+    """
+
+    places: tuple[int, ...]
+    most: float
+    term: int
+    idf: float
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """The words of a question, weighted by one index.
 
@@ -49,12 +70,14 @@ class Question:
         weights: idf of each word; an unknown word weighs as much as a unique one.
         familiarity: share of the weights that belongs to words in the index.
         names: the words that are names, in the form of `words`.
+        synonyms: those that the index holds.
     """
 
     words: tuple[tuple[Terms, ...], ...]
     weights: tuple[float, ...]
     familiarity: float = 1.0
     names: tuple[tuple[Terms, ...], ...] = ()
+    synonyms: tuple[Synonym, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -79,32 +102,73 @@ class Features(NamedTuple):
 
 def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
     """Return a question weighted by one index, and the idf of each of its terms."""
-    words, counts = _look_up(text, languages, snapshot)
-    question, idf = weigh(words, counts, snapshot.head.chunks)
+    languages = tuple(languages)
+    query_words = tuple(question_words(text, languages))
+    entries = _entries(text, languages)
+    counts = _counts(_terms_of(query_words, entries), snapshot)
+    grouped = _grouped(query_words, counts)
+    question, idf = weigh(tuple(grouped.values()), counts, snapshot.head.chunks)
     name_terms = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
     names = tuple(word for word in question.words if any(terms[0] in name_terms for terms in word))
-    return replace(question, names=names), idf
+    places = {surface: place for place, surface in enumerate(grouped)}
+    synonyms = tuple(_known_synonyms(entries, places, question.weights, counts, snapshot.head.chunks))
+    return replace(question, names=names, synonyms=synonyms), idf
+
+
+def question_terms(text: str, languages: Iterable[str]) -> set[int]:
+    """Return the terms that `read_question` counts in an index: of the question's words and of their synonyms."""
+    languages = tuple(languages)
+    return _terms_of(question_words(text, languages), _entries(text, languages))
+
+
+def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.Entry]) -> set[int]:
+    synonyms = (lexical.hashed(stem) for entry in entries for stem in entry.synonyms)
+    return {*synonyms, *(term for word in query_words for term in word.terms)}
+
+
+def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.Entry]:
+    own = lexical.question_language(text, languages)
+    return list(islice(thesaurus.entries(text), _EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
+
+
+def _known_synonyms(
+    entries: Iterable[thesaurus.Entry],
+    places: Mapping[str, int],
+    weights: Sequence[float],
+    counts: Mapping[int, int],
+    chunks: int,
+) -> Iterator[Synonym]:
+    """Yield the synonyms that the index holds."""
+    for entry in entries:
+        own = tuple(places[word] for word in entry.words if word in places)
+        most = max((weights[place] for place in own), default=0.0)
+        for term in map(lexical.hashed, entry.synonyms):
+            if own and counts[term]:
+                yield Synonym(own, most, term, _idf(counts[term], chunks))
 
 
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
     """Return the idf of each term of a text in one index."""
-    return _idfs(*_look_up(text, languages, snapshot), snapshot.head.chunks)
-
-
-def _look_up(
-    text: str, languages: Iterable[str], snapshot: Snapshot
-) -> tuple[tuple[tuple[Terms, ...], ...], dict[int, int]]:
-    """Return each word's alternatives, and each term's number of chunks."""
     query_words = tuple(question_words(text, languages))
-    terms = sorted({t for word in query_words for t in word.terms})
-    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
+    counts = _counts({t for word in query_words for t in word.terms}, snapshot)
+    return _idfs(tuple(_grouped(query_words, counts).values()), counts, snapshot.head.chunks)
+
+
+def _counts(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
+    """Return each term's number of chunks."""
+    ordered = sorted(terms)
+    return dict(zip(ordered, snapshot.document_frequencies(ordered), strict=True))
+
+
+def _grouped(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[Terms, ...]]:
+    """Return the alternatives of each word, by the word as written."""
     known = {word.surface for word in query_words if counts[word.terms[0]]}
     seams = character_bigrams.seams([word.surface for word in query_words], known)
     by_surface: dict[str, dict[Terms, None]] = {}
     for word in query_words:
         if word.surface not in seams:
             by_surface.setdefault(word.surface, {})[word.terms] = None
-    return tuple(tuple(terms) for terms in by_surface.values()), counts
+    return {surface: tuple(terms) for surface, terms in by_surface.items()}
 
 
 def _names(text: str, languages: Iterable[str]) -> list[str]:

@@ -129,7 +129,7 @@ def _pareto_rows(candidates: Sequence[Features], embedded: bool) -> _Bag:
 
 
 def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
-    # Both kinds count the same, whatever their numbers.
+    # Both kinds have the same weight in total, independent of their numbers.
     share = {kind: len(labels) / 2 / labels.count(kind) for kind in (0, 1)}
     weights = [share[label] for label in labels]
     chosen, beta = [max(bag, key=sum) for bag in bags], list[float]()

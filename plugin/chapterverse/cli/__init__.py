@@ -58,6 +58,7 @@ for command in (
     transfer.export,
     transfer.import_,
     transfer.repair,
+    transfer.unpublish,
     feedback.feedback,
     remember.remember,
     forget.forget,

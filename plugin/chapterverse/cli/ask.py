@@ -117,10 +117,15 @@ def ask(
     )
     if as_json:
         print_json(answer)
-        return
+    else:
+        _print_with_places(answer)
+
+
+def _print_with_places(answer: dict[str, Any]) -> None:
+    """Print an answer, the query of its search, and the places that it cites or else the nearest ones."""
     if searched := answer["searched_as"]:
-        said = "Following up on" if searched["reason"] == "follow_up" else "Showing results for"
-        typer.echo(f"{said}: {searched['query']}\n")
+        label = "Following up on" if searched["reason"] == "follow_up" else "Showing results for"
+        typer.echo(f"{label}: {searched['query']}\n")
     _print_answer(answer)
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
     for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
@@ -179,7 +184,7 @@ def mcp(store: Store = None, site: Site = None, docs_version: Version = None, em
     The program starts this command, and speaks with it by standard input and output. The log goes to standard error.
     """
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
-    # Nothing but messages may go to standard output, whatever a library prints.
+    # Only messages may go to standard output, so a library's prints are redirected.
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     service.serve_mcp(sys.stdin.buffer, out)
 
@@ -317,7 +322,7 @@ def _print_answer(answer: dict[str, Any]) -> None:
                 console.print(Text(" ".join(segment["mark"].split()), style="bold green"))
             title = Text(f"[{number}] {name_of(places[number])}", style="bold cyan")
             console.print(Panel(Markdown(segment["text"]), title=title, title_align="left", border_style="cyan"))
-        # The frame has the heading that stands over a quote.
+        # The frame has the heading of a quote.
         elif not (segment["kind"] == "framing" and headed):
             console.print(Markdown(segment["text"]))
     console.print()

@@ -110,10 +110,6 @@ def eval_(
     chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
     """
     from chapterverse.evaluation import report as html
-    from chapterverse.evaluation.answer_run import answer
-    from chapterverse.evaluation.comparison import compare as compared
-    from chapterverse.evaluation.retrieval_run import examine
-    from chapterverse.evaluation.text_report import lines, of_answers, printable
 
     bars = _bars(least or [], more or [], answers)
     rows = read_judged(questions)
@@ -121,27 +117,45 @@ def eval_(
     before = _earlier(compare, rows) if compare else None
     template = html.load_template() if report else None
     settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
-    service = entry_points.open_session(settings)
-    with progress.bar() as shown:
-        measured_run = examine(rows, service, settings, shown)
-        if answers:
-            _announce(len(rows), settings)
-            measured_run = answer(measured_run, rows, service, settings, shown)
-        comparison = compared(measured_run, before, shown) if before else None
+    measured_run, comparison = _measure(rows, settings, before, answers=answers)
     document = _document(measured_run, bars, comparison)
     if run:
         _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     if report and template:
         _save(report, html.render(template, measured_run, bars, comparison))
-    for warning in (*measured_run.warnings, *of_answers(measured_run)):
-        typer.echo(f"Warning: {printable(warning)}", err=True)
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo("\n".join(lines(measured_run, comparison)))
+    _print(measured_run, comparison, document if as_json else None)
     _hold_to(bars, measured_run)
     if measured_run.interrupted:
         raise typer.Exit(1)
+
+
+def _measure(
+    rows: list[QuestionRow], settings: Settings, before: Run | None, *, answers: bool
+) -> tuple[Run, Comparison | None]:
+    """Search for every question, with `answers` answer it too, and compare the figures with the earlier run."""
+    from chapterverse.evaluation.answer_run import answer
+    from chapterverse.evaluation.comparison import compare
+    from chapterverse.evaluation.retrieval_run import examine
+
+    session = entry_points.open_session(settings)
+    with progress.bar() as shown:
+        measured_run = examine(rows, session, settings, shown)
+        if answers:
+            _announce(len(rows), settings)
+            measured_run = answer(measured_run, rows, session, settings, shown)
+        return measured_run, compare(measured_run, before, shown) if before else None
+
+
+def _print(measured_run: Run, comparison: Comparison | None, document: dict[str, Any] | None) -> None:
+    """Print the warnings and the figures, or the document instead of the figures."""
+    from chapterverse.evaluation.text_report import lines, of_answers, printable
+
+    for warning in (*measured_run.warnings, *of_answers(measured_run)):
+        typer.echo(f"Warning: {printable(warning)}", err=True)
+    if document:
+        print_json(document)
+    else:
+        typer.echo("\n".join(lines(measured_run, comparison)))
 
 
 def _document(measured_run: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def feedback(
     Each with the question and the cited pages, where the conversation is kept.
     """
     threads = kept_threads(settings_from(None, None, None, records=records))
-    rows = [_document(rated) for rated in threads.rated(limit)]
+    rows = [_document(rating) for rating in threads.ratings(limit)]
     if as_json:
         document = json.dumps(rows, ensure_ascii=False, indent=2)
         typer.echo(_HOSTILE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", document))
@@ -39,15 +39,15 @@ def feedback(
         typer.echo("No reader has said anything of an answer yet.")
 
 
-def _document(rated: KeptRating) -> dict[str, Any]:
+def _document(rating: KeptRating) -> dict[str, Any]:
     """Return a rating as JSON; missing values are None."""
-    turn = rated.turn
+    turn = rating.turn
     return {
-        "turn_id": rated.turn_id,
-        "timestamp": rated.at,
-        "rating": rated.rating,
-        "reason": rated.reason or None,
-        "comment": rated.comment or None,
+        "turn_id": rating.turn_id,
+        "timestamp": rating.at,
+        "rating": rating.rating,
+        "reason": rating.reason or None,
+        "comment": rating.comment or None,
         "question": turn.question if turn else None,
         "status": turn.status if turn else None,
         "cited": [asdict(place) for place in turn.cited] if turn else [],

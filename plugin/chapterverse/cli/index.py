@@ -28,23 +28,23 @@ from chapterverse.cli.options import (
     print_json,
     settings_from,
 )
-from chapterverse.errors import ChapterVerseError, IndexCorrupt, InputError
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.external_entries import entries, is_address
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
-from chapterverse.indexing.diff import Report
 from chapterverse.indexing.external_sources import collect
 from chapterverse.indexing.reading import keep_all
+from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
-from chapterverse.model import FAQ, Head, Scope, Source, slug
+from chapterverse.model import FAQ, Head, Scope, slug
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.readers.addresses import clean_base
 from chapterverse.readers.reading import stated_base
 from chapterverse.settings import Settings
-from chapterverse.store import Snapshot, only_head, only_scope, open_store
+from chapterverse.store import Snapshot, only_head, open_store
 
 Persona = Annotated[
     str | None,
@@ -120,14 +120,28 @@ def index(
         if any(folder_options):
             raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
         result = _add(path, settings, run)
-        _print(result, dry_run=dry_run, as_json=as_json)
-        return
-    folder, address = Path(path), settings.base_url or None
-    documents = Documents.of(settings, folder if source else None, Path())
-    if source:
-        reading = read_sources(folder, address, slugs, documents.no_pages, include or (), exclude or ())
     else:
-        reading = read_site(folder, address, include or (), exclude or ())
+        reading, documents = _read(Path(path), slugs if source else None, settings, include, exclude)
+        result = _index_site(reading, documents, settings, run)
+    _print(result, dry_run=dry_run, as_json=as_json)
+
+
+def _read(
+    folder: Path,
+    slugs: SlugRule | None,
+    settings: Settings,
+    include: list[str] | None,
+    exclude: list[str] | None,
+) -> tuple[Reading, Documents]:
+    """Read a built site, or by `slugs` a folder of Markdown, and list the persona, FAQ and memories that go with it."""
+    address, documents = settings.base_url or None, Documents.of(settings, folder if slugs else None, Path())
+    if slugs is None:
+        return read_site(folder, address, include or (), exclude or ()), documents
+    return read_sources(folder, address, slugs, documents.no_pages, include or (), exclude or ()), documents
+
+
+def _index_site(reading: Reading, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
+    """Make the index hold these pages, their documents and the entries of `--also`, and nothing else."""
     others, warnings = documents.sources(reading.sources, reading.base_url)
     external = collect(settings, reading.sources, reading.base_url, documents.docs)
     scope, other_sites = site_scope(settings, reading)
@@ -143,15 +157,14 @@ def index(
     result = result.after(reading.warnings, len(reading.skipped) - len(reading.listings), reading.listings)
     for line in result.listing_lines():
         typer.echo(line, err=True)
-    result = replace(result, warnings=(*warnings, *external.warnings, *result.warnings))
-    _print(result, dry_run=dry_run, as_json=as_json)
+    return replace(result, warnings=(*warnings, *external.warnings, *result.warnings))
 
 
 def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
-    """Add one file or address to an index, or begin one with it; whatever else the index holds stays.
+    """Add one file or address to an index, or begin one with it; everything else in the index stays.
 
     Raises:
-        InputError: it can't be read, or the index was made otherwise.
+        InputError: it can't be read, or the index was made with another release or embedder.
     """
     heads = open_store(settings).heads()
     head = only_head(heads, settings.site, settings.docs_version) if heads else None
@@ -166,7 +179,7 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
         entry = replace(entry, url=urljoin(published, quote(Path(place).name)))
         typer.echo(f"{place} is cited at {entry.url}; --base-url names another folder.", err=True)
     external = collect(settings.override(also=(entry,)), (), base_url, None)
-    # As the site was cut, or its chunks would not be those of the next run.
+    # Chunks of another size would change in the next run.
     tokens = _CHUNK_TOKENS.search(head.pipeline) if head else None
     target = Target.open(settings, scope, base_url, *([int(tokens[1])] if tokens else []))
     if head and not target.described_by(head):
@@ -209,29 +222,40 @@ def status(
 ) -> None:
     """Show what is indexed.
 
-    With PATH every file is compared with the index: Indexed, Stale, Unindexed, Removed; while a run is at work,
-    Re-indexing and Indexing. Give the options that `index` was given.
+    With PATH every file is compared with the index, which need not be there yet: Indexed, Stale, Unindexed, Removed;
+    while a run is at work, Re-indexing and Indexing. Give the options that `index` was given.
     """
     settings = settings_from(
         store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge
     )
     index_store = open_store(settings)
-    scope = only_scope(index_store, settings.site, settings.docs_version)
-    sources = None
-    if path and (source or _is_markdown(path)):
-        head = index_store.head(scope)
-        address = settings.base_url or (head.base_url if head else None)
-        documents = Documents.of(settings, path, Path())
-        reading = read_sources(path, address, slugs, documents.no_pages, include or (), exclude or ())
-        sources = _with_documents(reading, documents)
-    elif path:
-        reading = read_site(path, settings.base_url or None, include or (), exclude or ())
-        sources = _with_documents(reading, Documents.of(settings, None, Path()))
+    try:
+        head = only_head(index_store.heads(), settings.site, settings.docs_version)
+    except IndexMissing:
+        # The files of a folder have states before the first publication too.
+        if path is None:
+            raise
+        head = None
+    if path is None:
+        assert head is not None
+        scope, sources = head.scope, None
+    else:
+        is_source = source or _is_markdown(path)
+        # Markdown doesn't state its address, but the index does.
+        if is_source and not settings.base_url and head:
+            settings = settings.override(base_url=head.base_url)
+        reading, documents = _read(path, slugs if is_source else None, settings, include, exclude)
+        scope = head.scope if head else site_scope(settings, reading)[0]
+        sources = [*reading.sources, *documents.sources(reading.sources, reading.base_url)[0]]
     report = states.derive(index_store, open_ledger(settings), scope, sources)
-    unmatched = _unmatched_entries(settings, index_store.snapshot(scope)) if settings.records else None
+    unmatched = _unmatched_entries(settings, index_store.snapshot(scope)) if settings.records and head else None
     if as_json:
         print_json(report.to_json() | ({} if unmatched is None else {"unmatched_faq": unmatched}))
-        return
+    else:
+        _print_states(report, unmatched)
+
+
+def _print_states(report: states.States, unmatched: list[str] | None) -> None:
     typer.echo(report.summary)
     for file in report.files:
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
@@ -249,7 +273,7 @@ def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | No
     if FAQ not in snapshot.values("type"):
         return None
     try:
-        matched = kept_threads(settings).matched()
+        matched = kept_threads(settings).matched_entries()
     except ChapterVerseError as error:
         # The rest of the report does not depend on it.
         typer.echo(f"Warning: {error}", err=True)
@@ -262,11 +286,6 @@ def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | No
 def _is_markdown(path: Path) -> bool:
     """Whether a folder holds Markdown and no page of a built site."""
     return path.is_dir() and not any(path.rglob("*.htm*")) and any(path.rglob("*.md*"))
-
-
-def _with_documents(reading: Reading, documents: Documents) -> list[Source]:
-    """Return the sources that `index` would read."""
-    return [*reading.sources, *documents.sources(reading.sources, reading.base_url)[0]]
 
 
 def site_scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:

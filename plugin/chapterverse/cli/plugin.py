@@ -1,6 +1,6 @@
-"""Commands `publish` and `preview`: the deeds of a plugin, for generators that are not written in Python.
+"""Commands `publish` and `preview`: what a plugin does, for generators that are not written in Python.
 
-Their npm packages only call these. So every generator has the same options, and one place that checks them.
+Their npm packages only call these commands. So every generator has the same options, and one place checks them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import contextlib
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,22 +22,24 @@ from chapterverse.cli.index import site_scope
 from chapterverse.cli.options import Version, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
-from chapterverse.indexing import plugin_api
+from chapterverse.indexing import maintenance, plugin_api
 from chapterverse.indexing.plugin_options import Options
 from chapterverse.knowledge.folder import Documents
+from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
 from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
+from chapterverse.store import open_store
 from chapterverse.widget import assets
 
 _FOLDER = f"chapterverse/{__version__}"
 
 
 class _Log:
-    """Tells of an index on standard error, as `index` does."""
+    """Writes the messages of an index run to standard error, as `index` does."""
 
     def info(self, message: object) -> None:
         typer.echo(message, err=True)
@@ -93,17 +95,27 @@ def publish(
     if unplaced:
         return
     try:
-        # Only a site that can't be read at all was not, and reading it again gives the reason.
+        # `reading` is None if the site could not be read. Reading it again raises the reason.
         reading = reading or read_site(site_dir, address, options.include, options.exclude)
-        scope, _ = site_scope(settings, reading)
-        for version, part in _by_version(reading, version_path or ()):
-            chosen = settings if version is None else settings.override(docs_version=version)
-            _index(part, chosen.override(site=scope.site), options, None)
+        _index_versions(reading, settings, options, version_path or ())
     # The docs are built already, so a failure to index fails the build only with `strict`.
     except Exception as error:
         if options.strict:
             raise
         _Log().warning(f"The index was not updated: {plugin_api.explained(error)}")
+
+
+def _index_versions(reading: Reading, settings: Settings, options: Options, version_paths: Sequence[str]) -> None:
+    """Index each docs version of a site, and remove or name the versions that are no longer in it."""
+    scope, _ = site_scope(settings, reading)
+    settings = settings.override(site=scope.site)
+    addresses: dict[str, str] = {}
+    for version, part in _by_version(reading, version_paths):
+        version_settings = settings if version is None else settings.override(docs_version=version)
+        _index(part, version_settings, options, None)
+        addresses[part.base_url] = version_settings.docs_version or ""
+    if settings.docs_version is None:
+        _note_old_versions(settings, addresses, reading.base_url if version_paths else None)
 
 
 def preview() -> None:
@@ -125,28 +137,28 @@ def preview() -> None:
         typer.echo(json.dumps({"address": origin, "launcher": f"{origin}/{_FOLDER}/launcher.js"}))
         sys.stdout.flush()
         service: entry_points.Background | None = None
-        for shown in _messages():
+        for state in _states():
             if service is None:
                 # Only now its pages have an address, from where the chat asks.
-                origins = entry_points.preview_origins(shown.base_url)
+                origins = entry_points.preview_origins(state.base_url)
                 app = create_app(settings=settings.override(allowed_origins=origins), site_dir=folder)
                 service = entry_points.Background(app, listening)
                 stack.callback(service.stop)
                 typer.echo(f"The chat of this preview answers at {origin}", err=True)
-            _index_preview(shown, settings, options)
+            _index_preview(state, settings, options)
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """What a generator's preview shows; see `preview`."""
+class _PreviewState:
+    """The site as a generator's preview shows it; see `preview`."""
 
     base_url: str
     pages: dict[str, str]
     slugs: SlugRule
 
     @classmethod
-    def of(cls, message: dict[str, Any]) -> _Shown:
-        """Return the message of a plugin.
+    def of(cls, message: dict[str, Any]) -> _PreviewState:
+        """Return the state that a plugin sent.
 
         Raises:
             InputError: it lacks a part, or a part has another form.
@@ -158,9 +170,9 @@ class _Shown:
             raise InputError("A line needs base_url, pages (addresses by file) and slugs.") from None
 
 
-def _messages() -> Iterator[_Shown]:
+def _states() -> Iterator[_PreviewState]:
     for line in sys.stdin:
-        yield _Shown.of(_line(line))
+        yield _PreviewState.of(_line(line))
 
 
 def _by_version(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str | None, Reading]]:
@@ -189,6 +201,27 @@ def _by_version(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str | 
             yield name, replace(reading, sources=tuple(sources), base_url=base)
             # They are of the site and not of one version.
             reading = replace(reading, warnings=(), listings={})
+
+
+def _note_old_versions(settings: Settings, addresses: Mapping[str, str], base_url: str | None) -> None:
+    """Remove a docs version at whose address there is another one now, and name the others that are not in this build.
+
+    Only the first kind is in the way: a page there would be of two versions.
+
+    Args:
+        addresses: the versions of this build by address.
+        base_url: of the site, where its generator builds all versions at once; else others have builds of their own.
+    """
+    store = open_store(settings)
+    for head in store.heads():
+        if head.site != settings.site or head.version in addresses.values():
+            continue
+        if head.base_url in addresses:
+            maintenance.unpublish(store, open_ledger(settings), head.scope)
+            new = addresses[head.base_url]
+            _Log().info(f"Removed the docs version {head.version!r}, at whose address {new!r} is now.")
+        elif base_url and head.base_url.startswith(base_url):
+            _Log().warning(maintenance.no_pages_of(head))
 
 
 def _line(text: str) -> dict[str, Any]:
@@ -242,12 +275,12 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> Reading |
     return reading
 
 
-def _index_preview(shown: _Shown, settings: Settings, options: Options) -> None:
+def _index_preview(state: _PreviewState, settings: Settings, options: Options) -> None:
     # A page may be half-written, so the preview goes on.
     try:
         documents = Documents.of(settings, Path(), Path())
         choice = documents.no_pages, options.include, options.exclude
-        reading = read_sources(Path(), shown.base_url, shown.slugs, *choice, shown.pages)
+        reading = read_sources(Path(), state.base_url, state.slugs, *choice, state.pages)
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
         _Log().warning(f"The index was not updated: {plugin_api.explained(error)}")

@@ -127,7 +127,7 @@ def check(
 def agent_files(
     site: Path, options: AgentOptions, settings: Settings, exclude: list[str] | None, include: list[str] | None
 ) -> tuple[AgentFiles | None, dict[str, str], str]:
-    """Return what writes the files for agents, the addresses of their pages, and a sentence if there are none."""
+    """Return the writer of the files for agents, the addresses of their pages, and a sentence if no file is written."""
     try:
         reading = read_site(site, settings.base_url or None, include or (), exclude or ())
     except InputError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -61,6 +61,12 @@ def _question(traced: Mapping[str, Any]) -> Iterator[str]:
     yield _row("states", f"{steps}, attempts: {traced['attempts']}, seconds: {traced['states'][-1]['seconds']:.3f}")
     yield _row("models", f"embedder {traced['model'] or 'none'}, generator {traced['generator']}")
     if retrieval:
+        if retrieval["subject"] != retrieval["searched"]:
+            yield _row("words searched", retrieval["subject"])
+        if unknown := retrieval["unknown_words"]:
+            yield _row("not in the docs", ", ".join(unknown))
+        for words, stems in retrieval["synonyms"].items():
+            yield _row("synonyms", f"{words}: {', '.join(stems)}")
         yield _row("algorithm", retrieval["algorithm"])
         figures = ", ".join(f"{name} {retrieval[name]:.2f}" for name in ("answerability", "evidence", "floor"))
         yield _row("answerable", f"{retrieval['verdict']}: {figures}")
@@ -74,25 +80,42 @@ def _question(traced: Mapping[str, Any]) -> Iterator[str]:
 def _search(traced: Mapping[str, Any]) -> Iterator[str]:
     retrieval = traced["retrieval"]
     if entry := traced["faq"]:
-        features = ", ".join(f"{name} {value:.2f}" for name, value in entry["features"].items())
         yield f"\nThe FAQ entry {entry['source_file_path']}: {entry['section']}"
-        yield f"answers with a probability of {entry['probability']:.2f}: {features}"
+        yield f"answers with a probability of {entry['probability']:.2f}: {_features(entry)}"
         return
+    if entry := traced["nearest_faq"]:
+        yield f"\nThe nearest FAQ entry {entry['source_file_path']}: {entry['section']}"
+        too_low = entry["probability"] < entry["least"]
+        why = f"less than {entry['least']:.2f}" if too_low else "but the question refers to an earlier one"
+        yield f"does not answer, with a probability of {entry['probability']:.2f}, {why}: {_features(entry)}"
     if not retrieval:
         yield "\nNothing was searched."
         return
     found = retrieval["candidates"]
     shown = 1 + max((at for at, one in enumerate(found) if one["source"]), default=-1) + _FURTHER
-    yield f"\n{retrieval['total']} candidates, {sum(bool(one['source']) for one in found)} sources\n"
-    yield "  #  rank  evidence  source  section"
-    for place, one in enumerate(found[:shown], 1):
+    yield f"\n{retrieval['total']} candidates, {sum(bool(one['source']) for one in found)} sources"
+    yield from _table(found[:shown])
+    if found[shown:]:
+        yield f"{len(found) - shown} more are in --json."
+    for memory in traced["memories"]:
+        parts = ", ".join(f"{name} {memory['components'][name]:.2f}" for name in ("importance", "recency"))
+        role = f"source [{memory['source']}]" if memory["source"] else "tells a model"
+        yield f"memory {memory['source_file_path']}, {role}: evidence {memory['evidence']:.2f}, {parts}"
+
+
+def _table(candidates: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if candidates:
+        yield "\n  #  rank  evidence  source  section"
+    for place, one in enumerate(candidates, 1):
         source = f"[{one['source']}]" if one["source"] else "-"
         yield f"{place:3}  {one['rank']:.2f}  {one['evidence']:8.2f}  {source:6}  {name_of(one)}"
         yield f"                             {_parts(one)}"
         if one["omitted"]:
             yield f"                             left out: {_OMISSIONS[one['omitted']]}"
-    if found[shown:]:
-        yield f"{len(found) - shown} more are in --json."
+
+
+def _features(entry: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in entry["features"].items())
 
 
 def _parts(candidate: Mapping[str, Any]) -> str:

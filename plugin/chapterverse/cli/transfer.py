@@ -136,6 +136,29 @@ def repair(
         )
 
 
+def unpublish(
+    ledger: Ledger = None,
+    as_json: Json = False,
+    store: Store = None,
+    site: Site = None,
+    docs_version: Version = None,
+) -> None:
+    """Remove a site's index, or that of one docs version, from the store.
+
+    A service that has it open answers from it until it is started again.
+    """
+    from chapterverse.indexing import maintenance
+
+    settings = settings_from(store, site, docs_version, ledger=ledger)
+    publish_policy.check(settings)
+    index_store = open_store(settings)
+    scope = only_scope(index_store, settings.site, settings.docs_version)
+    maintenance.unpublish(index_store, open_ledger(settings), scope)
+    typer.echo(f"Removed the index of {scope}.", err=True)
+    if as_json:
+        print_json({"site": scope.site, "version": scope.version})
+
+
 def _scope(settings: Settings, exported: transfer.ExportFile) -> Scope:
     version = settings.docs_version
     if exported.head is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Of a failed connection there is no SQLSTATE, only libpq's text: what is found in it, and the failure's name.
+#: A failed connection has no SQLSTATE, only libpq's text: pieces of that text, and the failure's name.
 _REFUSALS = (
     ('authentication|no password supplied|pg_hba.conf|role ".*" (does not exist|is not permitted)', "user"),
     ("SSL|TLS|certificate", "tls"),
@@ -45,10 +45,10 @@ class PostgresDatabase:
 
     Args:
         connect_seconds: for reaching the server.
-        silence_seconds: after which a server is given up that fell silent; the address may overrule both.
+        silence_seconds: after which a silent server counts as failed; the address may override both.
         limits: seconds for a transaction's statements by the names of Postgres's settings, such as "lock_timeout".
-        pauses: seconds between the tries to connect: a database that sleeps or starts is there by then.
-        idle: connections that are kept open while nobody uses them.
+        pauses: seconds between the tries to connect, long enough for a database to wake up or start.
+        idle: unused connections that are kept open.
 
     Raises:
         ChapterVerseError: the fault "address", or "missing" where psycopg is not installed.
@@ -91,7 +91,7 @@ class PostgresDatabase:
         self._pauses = pauses
         self._most_idle = idle
         self._idle: deque[Connection] = deque()
-        # Nobody else closes them when this is dropped.
+        # The connections have no other owner that could close them.
         weakref.finalize(self, _close, self._idle)
         self._is_ready = False
 

@@ -22,7 +22,7 @@ _FAILURES = {
 
 def failure(error: sqlite3.Error) -> str:
     """Return the name of a failure in `Faults`: "busy", "unusable" or "damaged"."""
-    # The low byte is the kind of error, the rest its details; there is none where Python refused by itself.
+    # The low byte is the kind of error, the rest its details; an error of Python itself has none.
     return _FAILURES.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, "damaged")
 
 

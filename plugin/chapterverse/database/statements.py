@@ -37,7 +37,7 @@ def fault(faults: Faults, name: str, **values: object) -> ChapterVerseError:
 
 
 class Statements(Protocol):
-    """What a transaction can do. A `?` stands for a value.
+    """The statements of a transaction. A `?` is the place of a value.
 
     Attributes:
         identity: type of a number that grows and is never used again.

@@ -14,8 +14,8 @@ def open_embedder(settings: Settings, indexed: EmbedderCard | None = None) -> Em
     """Return the embedder that `settings.embedder` names; None for `none`.
 
     Args:
-        settings: its name, and what it needs.
-        indexed: what made the index, which spares a model of that name from being asked for the size of its vectors.
+        settings: its name, address and key.
+        indexed: the card of the index, which states the size of the vectors of a model of that name.
 
     Raises:
         ConfigurationError: no such embedder, or its key or package is missing.

@@ -30,8 +30,8 @@ Send = Callable[[Sequence[str]], list[Vector]]
 def embed_in_batches(texts: Sequence[str], send: Send, send_short: Send, model: str) -> list[Vector]:
     """Return one vector a text, in order.
 
-    A refusal doesn't say which text it is about, and servers word it in many ways, so a refused slice is halved until
-    one text is left. A server that only takes shorter lists than ours is served by the same halving.
+    An error doesn't name the text that it is about, and servers word it in many ways, so a rejected slice is halved
+    until one text is left. The same halving serves a server that only takes shorter lists than ours.
 
     Args:
         send: one request.
@@ -62,7 +62,7 @@ def _embed(texts: Sequence[str], start: int, stop: int, send: Send, send_short: 
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the borders of slices within both bounds; a text that is over the second alone stands alone."""
+    """Yield the borders of slices within both bounds; a text that exceeds the second bound has a slice of its own."""
     start = size = 0
     for i, text in enumerate(texts):
         length = len(text.encode(errors="replace"))
@@ -78,11 +78,11 @@ def check_vectors(vectors: Any, count: int, size: int, provider: str, *, int8: b
     """Return the vectors of a reply.
 
     Args:
-        found: what stands where the vectors should: a list of lists of numbers.
+        found: the value of the reply's field for the vectors, which should be a list of lists of numbers.
         count: how many texts were sent.
         size: dimensions that each vector must have.
         provider: who answered, for the message.
-        int8: whether whole numbers from -128 to 127 were asked for.
+        int8: whether whole numbers from -128 to 127 were requested.
 
     Raises:
         ProviderError: one of them is no such vector: another size, no finite numbers, nothing but zeros.

@@ -144,7 +144,7 @@ class CohereEmbedder:
             raise self.refusals.error(error.status_code or 0, error.body, error.headers or {}) from None
         except httpx.HTTPError:
             raise ProviderError("Cohere could not be reached or broke off.", retryable=True) from None
-        # The SDK builds its values from whatever came, unchecked, and stumbles in these ways.
+        # The SDK builds its values from the reply unchecked, and raises these errors for a malformed one.
         except (ParsingError, TypeError, ValueError, RecursionError):
             raise ProviderError("Cohere answered with something that is no reply.", retryable=True) from None
         self.refusals.note_limits(reply.headers)

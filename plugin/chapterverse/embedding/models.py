@@ -17,10 +17,10 @@ class Model:
     """One model as its provider documents it.
 
     Attributes:
-        size: dimensions of its vectors, unless others are asked for.
+        size: dimensions of its vectors by default.
         limit: tokens that it reads of one text; 0 if that is not known.
         price: US dollars for a million tokens as listed; 0 where no price is known.
-        sizes: dimensions that one may ask for. One is then always sent, so that a new default can't change the size.
+        sizes: dimensions that a request may name. Each request then names one, so that a new default changes nothing.
         family: models of one family share a vector space; empty for a model with a space of its own.
         characters: the most that one text may have; 0 for as many as there are tokens for.
     """
@@ -52,7 +52,7 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A documented model, in the size and the kind of numbers that were asked for."""
+    """A documented model, in the size and the kind of numbers that the settings name."""
 
     name: str
     model: Model

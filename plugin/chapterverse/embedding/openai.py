@@ -1,12 +1,12 @@
 """Embedding models of any server with OpenAI's `POST /v1/embeddings`: OpenAI, Ollama, vLLM, LM Studio and others.
 
     openai:text-embedding-3-small        OpenAI itself, which needs a key
-    openai:text-embedding-3-large/1024   with `dimensions`, where a model can be asked for shorter vectors
+    openai:text-embedding-3-large/1024   with `dimensions`, for models that can make shorter vectors
     openai:nomic-embed-text              with CHAPTERVERSE_OPENAI_URL=http://localhost:11434, which needs none
 
-The address stands without `/v1`. A server's name for a model is taken at its word: what it calls by one name is one
-vector space. Some models were trained with a marker before each text and find little without; those of `_MARKERS` get
-theirs here, so a server must not add it once more. Fields and limits: OpenAI's API reference, November 2026.
+The address has no `/v1`. A server's name for a model is trusted: one name means one vector space. Some models were
+trained with a marker before each text and find little without it. The models of `_MARKERS` get theirs here, so a server
+must not add another one. Fields and limits: OpenAI's API reference, November 2026.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MODELS = {
     "text-embedding-ada-002": Model(1536, 8191, 0.10),
 }
 
-#: What a model's card says stands before a document and before a question, by a pattern of the model's name.
+#: The markers before a document and before a question, as models' cards state them, by a pattern of the model's name.
 _MARKERS = (
     (r"nomic-embed-text", "search_document: ", "search_query: "),
     (r"\be5-(small|base|large)(?!.*instruct)", "passage: ", "query: "),
@@ -83,7 +83,7 @@ class OpenAIEmbedder:
         self._building = building
         self._patience = patience
         self._size = spelling.size or (self._entry.size if self._entry else size)
-        # A model of the table is known to refuse what is too long, and one that made an index was asked then.
+        # A model of the table rejects long texts, and a model that has made an index was tested then.
         self._tells = self._entry is not None or size > 0
 
     @classmethod
@@ -96,7 +96,7 @@ class OpenAIEmbedder:
             settings: address and key.
             model: as in the module's docstring.
             patience: how a build waits.
-            size: of its vectors, where an index tells; 0 where the model must be asked.
+            size: of its vectors, if an index states it; 0 if a request has to find out.
 
         Raises:
             ConfigurationError: no model is named, it has no vectors of that size, or the key or the address is wrong.
@@ -126,7 +126,7 @@ class OpenAIEmbedder:
         """See `Embedder`; the size of a model that is not of OpenAI is learned from its first vector.
 
         Raises:
-            ProviderError: the service can't be asked for it.
+            ProviderError: the service doesn't answer the request for it.
         """
         return self._card(self._learned_size())
 
@@ -178,7 +178,7 @@ class OpenAIEmbedder:
         return self._patience.ask(lambda: _vectors(self._building.post("/v1/embeddings", body), len(texts), size))
 
     def _check_that_it_tells(self) -> None:
-        """Refuse a server that cuts what is too long without a word, as some do.
+        """Reject a server that silently truncates long texts, as some do.
 
         It gives one vector to two texts of about 512 tokens, the most that a chunk has, that differ in their last 32.
         """

@@ -1,4 +1,4 @@
-"""Enriches the pages of one run: asks the model, tries what it wrote, and widens chunks."""
+"""Enriches the pages of one run: asks the model, tries its lines in a search, and widens chunks."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Enrichment:
     """The result for one run.
 
     Attributes:
-        chunks: of each page that was read, widened where something was kept.
-        unfinished: pages that a later run shall try again, because the model could not be asked.
+        chunks: of each page that was read, widened by the lines that were kept.
+        unfinished: pages that a later run tries again, because the model could not be asked.
     """
 
     chunks: Mapping[str, list[Chunk]]
@@ -81,7 +81,7 @@ def enrich(
     if replies:
         trial = Trial([c for own in chunks.values() for c in own], others, _languages(chunks))
         for path, sections in replies.items():
-            widened[path] = _widened(pages[path], run.kept(sections, trial), fingerprint, cap)
+            widened[path] = _widened(pages[path], run.useful_lines(sections, trial), fingerprint, cap)
     return Enrichment(widened, run.report, frozenset(run.unfinished), tuple(run.warnings()))
 
 
@@ -104,17 +104,17 @@ def _with(chunk: Chunk, expansion: str, hashed: str) -> Chunk:
     return replace(chunk, expansion=expansion, embed_hash=hashed) if expansion else chunk
 
 
-def _widened(own: list[Chunk], kept: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
+def _widened(own: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
     """Return chunks with as many lines as fit under the cap."""
-    out = []
+    widened = []
     for chunk in own:
         wide = chunk
-        for line in kept.get(chunk.chunk_id, ()):
+        for line in lines.get(chunk.chunk_id, ()):
             longer = replace(wide, expansion=f"{wide.expansion}\n{line}" if wide.expansion else line)
             if tokens.fits(longer.expanded_text, cap):
                 wide = longer
-        out.append(_with(wide, wide.expansion, embed_hash(fingerprint, wide.expanded_text)))
-    return out
+        widened.append(_with(wide, wide.expansion, embed_hash(fingerprint, wide.expanded_text)))
+    return widened
 
 
 class _Run:
@@ -129,13 +129,13 @@ class _Run:
         self.report = EnrichmentReport()
 
     def replies(self, requests: Sequence[PageRequest], progress: Progress) -> dict[str, list[SectionReply]]:
-        """Return what the model says of each page, by path; pages that failed are left out."""
+        """Return the model's reply for each page, by path; pages that failed are left out."""
         texts = {request.path: self._cache.read(request.key) for request in requests}
-        asked = [request for request in requests if texts[request.path] is None]
+        uncached = [request for request in requests if texts[request.path] is None]
         if self._dry_run:
-            self._count(asked, [int(request.tokens * _WRITTEN) for request in asked])
-        elif asked:
-            texts.update(self._ask_all(asked, progress))
+            self._count(uncached, [int(request.tokens * _WRITTEN) for request in uncached])
+        elif uncached:
+            texts.update(self._ask_all(uncached, progress))
         replies: dict[str, list[SectionReply]] = {}
         for request in requests:
             text = texts[request.path]
@@ -145,16 +145,18 @@ class _Run:
         self.report = replace(self.report, enriched=len(replies), failed=failed)
         return replies
 
-    def _ask_all(self, asked: Sequence[PageRequest], progress: Progress) -> dict[str, str | None]:
+    def _ask_all(self, requests: Sequence[PageRequest], progress: Progress) -> dict[str, str | None]:
         # Opened before the threads, so that a missing key is one error.
         model = self._setting.model
         texts: dict[str, str | None] = {}
         with ThreadPoolExecutor(_THREADS) as pool:
-            for done, (request, text) in enumerate(zip(asked, pool.map(partial(self._ask, model), asked), strict=True)):
-                progress("Enriching pages", done, len(asked))
+            for done, (request, text) in enumerate(
+                zip(requests, pool.map(partial(self._ask, model), requests), strict=True)
+            ):
+                progress("Enriching pages", done, len(requests))
                 texts[request.path] = text
-        progress("Enriching pages", len(asked), len(asked))
-        paid = [(request, text) for request in asked if (text := texts[request.path]) is not None]
+        progress("Enriching pages", len(requests), len(requests))
+        paid = [(request, text) for request in requests if (text := texts[request.path]) is not None]
         self._count([request for request, _ in paid], [tokens.count(text) for _, text in paid])
         return texts
 
@@ -173,11 +175,11 @@ class _Run:
         self._cache.write(request.key, text)
         return text
 
-    def _count(self, asked: Sequence[PageRequest], written: Sequence[int]) -> None:
-        if asked:
-            read = sum(tokens.count(request.text) + tokens.count(request.instructions) for request in asked)
-            cost = self._setting.model.cost(read, sum(written))
-            self.report = replace(self.report, calls=len(asked), cost=cost)
+    def _count(self, requests: Sequence[PageRequest], reply_tokens: Sequence[int]) -> None:
+        if requests:
+            prompt_tokens = sum(tokens.count(request.text) + tokens.count(request.instructions) for request in requests)
+            cost = self._setting.model.cost(prompt_tokens, sum(reply_tokens))
+            self.report = replace(self.report, calls=len(requests), cost=cost)
 
     def _read(self, request: PageRequest, text: str) -> list[SectionReply] | None:
         try:
@@ -197,20 +199,20 @@ class _Run:
         if again:
             self.unfinished.add(request.path)
 
-    def kept(self, sections: Sequence[SectionReply], trial: Trial) -> dict[str, list[str]]:
-        """Return the lines that widen each chunk, by its id: those by which a search finds their section."""
+    def useful_lines(self, sections: Sequence[SectionReply], trial: Trial) -> dict[str, list[str]]:
+        """Return the lines by which a search finds their section, by the id of the chunk that they widen."""
         lines: defaultdict[str, list[str]] = defaultdict(list)
         questions = keywords = 0
         for reply in sections:
             for question in reply.questions:
-                found = trial.chunk_of(question, reply.section)
-                if found and self._is_carried(question, reply.section, trial):
-                    lines[found].append(question)
+                chunk_id = trial.chunk_of(question, reply.section)
+                if chunk_id and self._is_carried(question, reply.section, trial):
+                    lines[chunk_id].append(question)
                     questions += 1
             for keyword in reply.keywords:
-                found = trial.chunk_of(f"{reply.section.heading} {keyword}", reply.section)
-                if found:
-                    lines[found].append(keyword)
+                chunk_id = trial.chunk_of(f"{reply.section.heading} {keyword}", reply.section)
+                if chunk_id:
+                    lines[chunk_id].append(keyword)
                     keywords += 1
         counts = self.report
         self.report = replace(

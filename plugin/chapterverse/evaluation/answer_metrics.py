@@ -15,7 +15,7 @@ higher is better, averaged over the questions that they are defined for:
     key.marked             1 if the first quote marks them
     begins                 1 if their block is quoted
     quotes.whole           1 if no list, table or code of a section is cut without saying so
-    quotes.once            1 if no line stands in two quotes
+    quotes.once            1 if no two quotes share a line
     refused@unanswerable   share of the unanswerable questions that were refused, at any stage
     answered@answerable    share of the answerable ones that were not
 
@@ -67,7 +67,7 @@ class AnswerResult:
         pairs, precise: number of pairs of a sentence and its citation, and of those whose section supports it.
         nuggets, contained: number of expected facts, and of those in the answer.
         quotes, silent_cuts, repeated: number of quotes, of pieces that they cut without saying so, and of lines that
-            stand in two of them.
+            two of them share.
         key: the figures of `quoting.AnswerKey`; empty where the row states no key.
         seconds: until the sources (`retrieve`), the first words (`first`) and the end (`total`).
         degraded: why the answer was not made as configured; it then counts for no figure.

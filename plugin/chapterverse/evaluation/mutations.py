@@ -48,7 +48,7 @@ def mutations(claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
 
 
 def _foreign(claim: Claim, claims: Sequence[Claim], chance: random.Random) -> str | None:
-    """Return a sentence of another page that is no claim of this one."""
+    """Return a sentence of another page that this page doesn't hold."""
     own_texts = {other["text"] for other in claims if _page(other) == _page(claim)}
     others = [other["text"] for other in claims if other["text"] not in own_texts]
     return chance.choice(others) if others else None

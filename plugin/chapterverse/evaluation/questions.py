@@ -55,7 +55,7 @@ def read_questions(file: Path) -> list[QuestionRow]:
 
 
 def read_judged(file: Path) -> list[QuestionRow]:
-    """Return the rows of a file in order, with what is expected of each.
+    """Return the rows of a file in order, with the expectations of each.
 
     Raises:
         InputError: as `read_questions`, or a row doesn't state its answer, or two rows have one id.

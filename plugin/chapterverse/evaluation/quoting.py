@@ -23,17 +23,16 @@ from chapterverse.text.plain import plain
 _LETTERS = re.compile(r"[^\W_]+")
 _ENTITY = re.compile(r"&[a-z]+;")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
-_TERM = re.compile(r":\s")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-#: A line that states what a quote leaves out.
+#: A line that states the omissions of a quote.
 CUT = "…"
-#: Shorter pieces, in words, may stand twice: a label, a closing brace.
+#: Shorter pieces, in words, may occur twice: a label, a closing brace.
 _REPEATABLE = 6
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
-    """Where the answer to a question stands.
+    """The place of the answer to a question.
 
     Attributes:
         key: the sentence, item, row or line that answers.
@@ -81,7 +80,7 @@ def bare(text: str) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether half of the shorter of two bare texts stands in the other: a key may be a line, and end in a sentence."""
+    """Whether one bare text holds half of the other, shorter one: a key may be a line, and end within a sentence."""
     if not one or not other:
         return False
     match = SequenceMatcher(None, one, other, autojunk=False).find_longest_match()
@@ -96,7 +95,7 @@ def cut_in_silence(quote: str, section: str) -> int:
     """
     lines = {line.strip() for line in quote.split("\n")}
     stated = any(line.startswith(CUT) for line in lines)
-    # What stands twice in a section, such as a closing brace, does not say which place is quoted.
+    # A line that occurs twice in a section, such as a closing brace, doesn't tell which place is quoted.
     counts = Counter(line.strip() for line in section.split("\n"))
     groups = [[p in lines for p in parts if counts[p] == 1] for parts in _groups(section)]
     silent = 0 if stated else sum(0 < sum(held) < len(held) for held in groups)
@@ -138,7 +137,7 @@ def _groups(section: str) -> Iterator[list[str]]:
 
 
 def repeats(texts: Sequence[str]) -> int:
-    """Return how many lines of at least six words stand in more than one quote."""
+    """Return how many lines of at least six words occur in more than one quote."""
     lines = [{bare(line) for line in text.split("\n") if len(line.split()) >= _REPEATABLE} for text in texts]
     return sum(map(len, lines)) - len(set().union(*lines))
 
@@ -149,7 +148,7 @@ def added_words(reference: str, question: str) -> frozenset[str]:
 
 
 def held_words(words: frozenset[str], texts: Sequence[str]) -> float:
-    """Return the share of words that stand in texts."""
+    """Return the share of words that the texts hold."""
     return len(words & _words("\n".join(texts))) / len(words) if words else 0.0
 
 

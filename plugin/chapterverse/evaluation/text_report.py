@@ -97,7 +97,7 @@ def _answers(run: Run) -> Iterator[str]:
 
 
 def _counted(name: str, run: Run) -> str:
-    """Return the counts behind a share, "" if there are none."""
+    """Return the counts behind a share, "" without any."""
     kind = name.partition("@")[2]
     if name.startswith("caught@"):
         counts_of_kind = run.caught.get(kind)

@@ -1,4 +1,4 @@
-"""Keeps what was fetched between builds, so that an unchanged document is not sent again and a failed fetch costs none.
+"""Caches downloads between builds, so that an unchanged document is not sent again and a failed fetch loses none.
 
 A file for each address, in the folder of the local state: a line of JSON with the headers that matter, then the body.
 """
@@ -19,13 +19,13 @@ from chapterverse.net.fetch import Download, Fetcher
 from chapterverse.net.robots import Robots
 from chapterverse.settings import DEFAULT_STORE, Settings
 
-#: Seconds after which a download that no build asked for is removed.
+#: Seconds without use after which a download is removed.
 _KEPT_SECONDS = 90 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDownload:
-    """What an address held when it was last fetched.
+    """The content of an address at its last fetch.
 
     Attributes:
         content_hash: SHA-256 of the body.
@@ -54,7 +54,7 @@ class StoredDownload:
 
 
 class Downloads:
-    """Fetches addresses, and returns what they held before where nothing changed. Safe to share between threads."""
+    """Fetches addresses, and returns the cached content where nothing changed. Safe to share between threads."""
 
     def __init__(self, folder: Path, fetcher: Fetcher) -> None:
         self._folder = folder
@@ -69,10 +69,10 @@ class Downloads:
         return cls(folder, Fetcher(allow_private=settings.allow_private))
 
     def get(self, url: str, seconds: float) -> StoredDownload:
-        """Return what an address holds now.
+        """Return the current content of an address.
 
         Raises:
-            FetchFailed: it may not be fetched, or could not be; `stored` may have what it held before.
+            FetchFailed: it may not be fetched, or could not be; `stored` may have the content of the last fetch.
         """
         self._robots.require(url)
         stored = self.stored(url)
@@ -89,7 +89,7 @@ class Downloads:
         return stored
 
     def stored(self, url: str) -> StoredDownload | None:
-        """Return what an address held when it was last fetched, None if that is not known or damaged."""
+        """Return the content of an address at its last fetch, None if it is not cached or damaged."""
         return self._load(url)[0]
 
     def read(self, stored: StoredDownload) -> bytes:
@@ -104,7 +104,7 @@ class Downloads:
         return body
 
     def prune(self) -> None:
-        """Remove what no build has asked for in a long time."""
+        """Remove the downloads that no build has used for a long time."""
         with contextlib.suppress(OSError):
             for file in self._folder.iterdir():
                 if file.stat().st_mtime < time.time() - _KEPT_SECONDS:

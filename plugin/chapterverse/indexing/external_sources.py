@@ -1,7 +1,7 @@
 """Offers the configured sources beyond the site to the index, at each build.
 
-So the index holds exactly what is configured: a source that is no longer listed is not offered and leaves it. A fetch
-that fails is no reason to lose a document: what was fetched last is offered again, else what the index has stays.
+Each build offers all of them, so the index drops a source that is no longer listed. A failed fetch loses no document:
+the last download is offered again. Without a download the index keeps its version.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from chapterverse.readers.folder import read_page
 from chapterverse.readers.reading import require_unchanged
 from chapterverse.settings import Settings
 
-#: Pages that one sitemap may bring, and seconds for all fetches of a build.
+#: Most pages of one sitemap, and seconds for all fetches of a build.
 MOST_PAGES = 1000
 _ALL_SECONDS = 600.0
 #: Fetches at a time.
@@ -49,7 +49,7 @@ class ExternalSources:
 
     Attributes:
         warnings: a sentence for each that could not be fetched or read.
-        keep: what stays in the index though it is not offered: of a sitemap that is not known it is all of its host.
+        keep: selects the files that stay in the index without a source: all of a host whose sitemap could not be read.
     """
 
     sources: list[Source] = field(default_factory=list)
@@ -121,16 +121,16 @@ class _Run:
         self._add(name, content_hash, media, url, read)
 
     def add_addresses(self, entries: Sequence[Entry]) -> None:
-        found: dict[str, StoredDownload | None] = {}
+        by_url: dict[str, StoredDownload | None] = {}
         for entry in entries:
             for url, stored in self._entry(entry):
-                # A page that a sitemap names may be listed by itself, too.
-                if url.rstrip("/") not in self.addresses and found.get(url) is None:
-                    found[url] = stored
-        missing = [url for url, stored in found.items() if stored is None]
+                # A page of a sitemap may be listed by itself, too.
+                if url.rstrip("/") not in self.addresses and by_url.get(url) is None:
+                    by_url[url] = stored
+        missing = [url for url, stored in by_url.items() if stored is None]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            found.update(zip(missing, pool.map(self._get, missing), strict=True))
-        for url, stored in found.items():
+            by_url.update(zip(missing, pool.map(self._get, missing), strict=True))
+        for url, stored in by_url.items():
             if stored:
                 self._add_download(url, stored)
         self.downloads.prune()
@@ -139,8 +139,8 @@ class _Run:
             self.result.keep = lambda path: path.startswith(hosts)
 
     def _entry(self, entry: Entry) -> list[tuple[str, StoredDownload | None]]:
-        """Return the pages of an address or a sitemap; those that were fetched for it with their download."""
-        # What a failed address would have been, only its name tells.
+        """Return the pages of an address or a sitemap, with their downloads if they were fetched already."""
+        # Without a download only the name tells whether the address is a sitemap.
         named = urlsplit(entry.place).path.lower().endswith((".xml", ".xml.gz"))
         stored = self._get(entry.place, is_listing=named or entry.kind == "sitemap")
         content = self.downloads.read(stored) if stored else b""
@@ -156,9 +156,10 @@ class _Run:
         host = urlsplit(url).netloc
         while waiting:
             place, content, depth = waiting.pop(0)
-            kind, locations = _locations(content)
-            if not kind:
-                self._refuse_listing(place, "it is no sitemap.")
+            try:
+                kind, locations = _locations(content)
+            except UnreadablePage as error:
+                self._refuse_listing(place, str(error))
                 continue
             own = [each for each in locations if urlsplit(each).netloc == host]
             foreign += len(locations) - len(own)
@@ -182,7 +183,7 @@ class _Run:
         return [*pages][:MOST_PAGES]
 
     def _get(self, url: str, *, is_listing: bool = False) -> StoredDownload | None:
-        """Return what an address holds, or held when it was last fetched."""
+        """Return the current content of an address, or that of its last fetch."""
         try:
             seconds = min(SECONDS, self.until - time.monotonic())
             if seconds <= 0:
@@ -227,13 +228,21 @@ class _Run:
 
 
 def _locations(content: bytes) -> tuple[str, list[str]]:
-    """Return "urlset", "sitemapindex" or "" for none, and the addresses in it; entities of its own are not expanded."""
+    """Return "urlset" or "sitemapindex", and the addresses in it; entities of its own are not expanded.
+
+    Raises:
+        UnreadablePage: it is no sitemap, or unpacks to too much.
+    """
     if content.startswith(_GZIP):
-        content = (gunzip(content, MOST_BYTES) or b"")[:MOST_BYTES]
+        content = gunzip(content, MOST_BYTES) or b""
+        if len(content) > MOST_BYTES:
+            raise UnreadablePage(f"it unpacks to more than {MOST_BYTES:,} bytes.")
     kind = _SITEMAP.search(content)
+    if not kind:
+        raise UnreadablePage("it is no sitemap.")
     text = content.decode("utf-8", "replace")
     urls = (urldefrag(html.unescape(location))[0] for location in _LOCATION.findall(text))
-    return kind[1].decode() if kind else "", [url for url in urls if is_address(url)]
+    return kind[1].decode(), [url for url in urls if is_address(url)]
 
 
 def _read_file(path: Path, content_hash: str, media: Media, name: str, url: str, language: str) -> Page:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.indexing import tuning
-from chapterverse.indexing.diff import FileDiff, Report
+from chapterverse.indexing.changes import unread_rows
+from chapterverse.indexing.diff import FileDiff, plan
 from chapterverse.indexing.publish_lease import publishing
-from chapterverse.indexing.sync import apply, plan, unread
+from chapterverse.indexing.report import Report
+from chapterverse.indexing.sync import apply
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.transfer import ExportFile
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
-from chapterverse.model import Head
+from chapterverse.ledger import Ledger
+from chapterverse.model import Head, Scope
 from chapterverse.progress import Progress
+from chapterverse.store import Store
 from chapterverse.text import lexical
 
 
@@ -77,8 +82,27 @@ def repair(target: Target) -> RepairReport:
     return RepairReport(head, swept, rebuilt)
 
 
+def unpublish(store: Store, ledger: Ledger, scope: Scope) -> None:
+    """Remove a docs version from a store, and from its ledger.
+
+    Raises:
+        IndexLocked: another process is publishing.
+    """
+    store.unpublish(scope)
+    ledger.save(scope, 0, (), list(ledger.records(scope)))
+
+
+def no_pages_of(head: Head) -> str:
+    """Return the sentence about a docs version whose pages are gone from its site."""
+    command = f"chapterverse unpublish --site {shlex.quote(head.site)} --docs-version {shlex.quote(head.version)}"
+    return (
+        f"The store holds the docs version {head.version!r}, and the site has no page of it: if it is gone, run "
+        f"`{command}`."
+    )
+
+
 def _rebuild_ledger(target: Target, head: Head) -> int:
-    rows = unread(target.store.snapshot(target.scope))
+    rows = unread_rows(target.store.snapshot(target.scope))
     gone = target.ledger.records(target.scope).keys() - rows.keys()
     target.ledger.save(target.scope, head.generation, rows.values(), sorted(gone), head.token)
     return len(rows)

@@ -33,12 +33,12 @@ SETTINGS = ("publish", "endpoint", "store", "embedder", "site", "persona", "know
 _EXCLUDED = re.compile(r"(<[a-zA-Z][^<>]*?\s)(data-search-exclude(?=[\s=/>]))")
 
 if TYPE_CHECKING:
-    from chapterverse.indexing.diff import Report
+    from chapterverse.indexing.report import Report
     from chapterverse.readers import Reading
 
 
 class Log(Protocol):
-    """What a plugin tells its reader by."""
+    """The messages of a build by their level."""
 
     def info(self, message: str, /) -> None: ...
     def warning(self, message: str, /) -> None: ...
@@ -70,12 +70,12 @@ class PageCollection:
     """The pages of a build that are to be indexed.
 
     Attributes:
-        globs: what the site's configuration leaves out and keeps.
+        globs: the pages that the site's configuration leaves out and keeps.
         documents: paths of files that the index has as documents beside the pages.
         outside: pages whose files are links out of their folder.
         sources: the collected pages by path.
-        left_out: a reason for each page that is not indexed though nobody excluded it: one of `page_kinds.LISTINGS`, or
-            that its text is not shown.
+        left_out: a reason for each page that is not indexed although no setting excludes it: one of
+            `page_kinds.LISTINGS`, or that its text is not shown.
     """
 
     globs: PageGlobs
@@ -121,6 +121,8 @@ class PageCollection:
     def confirm(self, path: str, content: str, page: str) -> bool:
         """Return whether a page is indexed. Give it up if it doesn't show its content, which a plugin may encrypt.
 
+        JSON-LD that the theme wrote around the content counts as the page's.
+
         Args:
             content: of the page, as `marked` returns it.
             page: HTML of the whole page.
@@ -131,7 +133,21 @@ class PageCollection:
         if source.content_hash not in page:
             del self.sources[path]
             self.left_out[path] = "its page doesn't show its text"
+        elif "ld+json" in page:
+            self.sources[path] = _with_structured_data(source, page)
         return path in self.sources
+
+
+def _with_structured_data(source: Source, html: str) -> Source:
+    """Return a source with the JSON-LD of its whole page."""
+    from chapterverse.readers.structured_data import read_structured_data
+
+    data = read_structured_data(html)
+
+    def read() -> Page:
+        return replace(source.read(), structured_data=data)
+
+    return replace(source, context=json.dumps([source.context, data]), read=read) if data else source
 
 
 def stated(meta: Mapping[str, Any], theme: Mapping[str, Any], address: str, html: str) -> dict[str, Any]:
@@ -179,10 +195,10 @@ def widget(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def marked(html: str, content_hash: str) -> str:
-    """Return a page's content with marks of what the index read of it, for `check` and for readers of the built page.
+    """Return a page's content with marks around the parts that the index read, for `check` and for readers of the page.
 
-    A hidden element at the end has the content's hash: what a theme adds behind it is no part of the page. Excluded
-    elements get a mark of ours, because Material's search strips its own.
+    A hidden element at the end has the content's hash; text that a theme adds behind it is no part of the page.
+    Excluded elements get a mark of ours, because Material's search strips its own.
 
     Args:
         content_hash: of the page's source; "" for a page that is left out.

@@ -14,7 +14,7 @@ from chapterverse.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What an owner chose; what each option does is told in `mkdocs.ChapterVerseConfig`."""
+    """The options of an owner; `mkdocs.ChapterVerseConfig` describes each."""
 
     enabled: bool = True
     publish: bool | None = None

@@ -27,18 +27,18 @@ Keep: TypeAlias = Callable[[str], bool]
 
 
 def keep_none(path: str) -> bool:  # noqa: ARG001 one signature for all
-    """Keep nothing: the index holds exactly what is offered."""
+    """Keep nothing: the index holds exactly the sources of the run."""
     return False
 
 
 def keep_all(path: str) -> bool:  # noqa: ARG001
-    """Keep everything: what is offered is added."""
+    """Keep everything: the sources of the run are added."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSet:
-    """The sources that can be indexed, by path, a warning for each of the others, and what stays besides."""
+    """The sources that can be indexed, by path, a warning for each of the others, and the files that stay."""
 
     sources: Mapping[str, Source]
     warnings: tuple[str, ...]

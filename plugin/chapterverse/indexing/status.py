@@ -10,7 +10,7 @@ from chapterverse.errors import IndexMissing
 from chapterverse.external_entries import is_address
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import IMPORTED, Ledger, LedgerRow
-from chapterverse.model import Head, Scope, Source
+from chapterverse.model import PAGE, Chunk, Head, Scope, Source
 from chapterverse.store import Store
 
 #: Attempts to read a head and a ledger that match.
@@ -51,16 +51,20 @@ class States:
     """An index and its files; `to_json` is the document of `status --json`.
 
     Attributes:
+        head: None before the first publication.
         enrichment: None where no enricher is set.
     """
 
-    head: Head
+    scope: Scope
+    head: Head | None
     files: tuple[FileState, ...]
     enrichment: EnrichmentState | None = None
 
     @property
     def summary(self) -> str:
         head = self.head
+        if head is None:
+            return f"Nothing was published for {self.scope} yet."
         version = f" {head.version}" if head.version else ""
         return (
             f"{head.site}{version}: generation {head.generation}, {head.pages} pages, {head.chunks} chunks, "
@@ -70,10 +74,10 @@ class States:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "site": self.head.site,
-            "version": self.head.version,
-            "generation": self.head.generation,
-            "embedder": self.head.embedder.name,
+            "site": self.scope.site,
+            "version": self.scope.version,
+            "generation": self.head.generation if self.head else 0,
+            "embedder": self.head.embedder.name if self.head else "none",
             "files": [asdict(file) for file in self.files],
             **({"enrichment": asdict(self.enrichment)} if self.enrichment else {}),
         }
@@ -83,16 +87,40 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     """Return the states of a scope's files. Without `sources` every ledger row counts as indexed.
 
     Raises:
-        IndexMissing: nothing was published for the scope.
+        IndexMissing: nothing was published for the scope, and there are no `sources` either.
     """
     busy = store.publishing(scope)
     head, records = _described(store, ledger, scope)
-    enrichment = _enrichment(store, head)
+    enrichment = _enrichment(store, head) if head else None
     if sources is None:
-        return States(head, tuple(_state(record, "Indexed") for record in records.values()), enrichment)
+        if head is None:
+            raise IndexMissing(f"Nothing was published for {scope} yet.")
+        return States(scope, head, tuple(_state(record, "Indexed") for record in records.values()), enrichment)
     by_path = {s.file_path: s for s in sources}
-    files = (_compared(p, by_path.get(p), records.get(p), head, busy) for p in sorted(by_path.keys() | records.keys()))
-    return States(head, tuple(files), enrichment)
+    elsewhere = _beyond_the_site(store, scope, records, records.keys() - by_path.keys())
+    pipeline = head.pipeline if head else ""
+    paths = sorted(by_path.keys() | records.keys())
+    files = (_compared(p, by_path.get(p), records.get(p), pipeline, busy, p in elsewhere) for p in paths)
+    return States(scope, head, tuple(files), enrichment)
+
+
+def _beyond_the_site(store: Store, scope: Scope, records: Mapping[str, LedgerRow], paths: Iterable[str]) -> set[str]:
+    """Return the paths that came from beyond the site: whether they are still configured only a build finds out."""
+    elsewhere, others = set[str](), list[str]()
+    for path in paths:
+        if records[path].content_hash == IMPORTED or is_address(path):
+            elsewhere.add(path)
+        else:
+            others.append(path)
+    # A file has a path like a page's, so its chunks tell.
+    if others:
+        snapshot = store.snapshot(scope)
+        elsewhere.update(path for path in others if any(map(_is_imported, snapshot.page(path))))
+    return elsewhere
+
+
+def _is_imported(chunk: Chunk) -> bool:
+    return chunk.type == PAGE and chunk.source == "import"
 
 
 def _enrichment(store: Store, head: Head) -> EnrichmentState | None:
@@ -103,38 +131,33 @@ def _enrichment(store: Store, head: Head) -> EnrichmentState | None:
     return EnrichmentState(len({chunk.source_file_path for chunk in chunks}), len(chunks), lines)
 
 
-def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head, Mapping[str, LedgerRow]]:
-    """Return the head and its ledger rows; no rows if the ledger describes another index."""
-    head = _head(store, scope)
+def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head | None, Mapping[str, LedgerRow]]:
+    """Return the head and its ledger rows; no rows if the ledger describes another index, or there is no head."""
+    head = store.head(scope)
     for _ in range(_TRIES):
+        if head is None:
+            break
         records = ledger.records(scope)
         if (ledger.generation(scope), ledger.token(scope)) == (head.generation, head.token):
             return head, records
         # A publication may have ended between the two reads. If the head did not change, the ledger is of another
         # index.
-        latest = _head(store, scope)
+        latest = store.head(scope)
         if latest == head:
             break
         head = latest
     return head, {}
 
 
-def _head(store: Store, scope: Scope) -> Head:
-    head = store.head(scope)
-    if head is None:
-        raise IndexMissing(f"Nothing was published for {scope} yet.")
-    return head
-
-
-def _compared(path: str, source: Source | None, record: LedgerRow | None, head: Head, busy: bool) -> FileState:
+def _compared(
+    path: str, source: Source | None, record: LedgerRow | None, pipeline: str, busy: bool, elsewhere: bool
+) -> FileState:
     if record is None:
         content_hash = source.content_hash if source else ""
         return FileState(path, "Indexing" if busy else "Unindexed", content_hash, 0, "")
     if source is None:
-        # Whether an address is still configured, and what it holds, only a build finds out.
-        elsewhere = record.content_hash == IMPORTED or is_address(path)
         return _state(record, "Indexed" if elsewhere else "Removed")
-    if source.content_hash == record.content_hash and record.pipeline == row_pipeline(head.pipeline, source):
+    if source.content_hash == record.content_hash and record.pipeline == row_pipeline(pipeline, source):
         return _state(record, "Indexed")
     return _state(record, "Re-indexing" if busy else "Stale")
 

@@ -1,4 +1,4 @@
-"""Updates an index from its sources. `plan` computes the changes; `apply` is the only writer.
+"""Updates an index from its sources. `Changes` computes the changes; `apply` is the only writer.
 
     sources ─ compare ─> FileDiff ─ read, cut ─> chunks ─ plan ─> Diff ─ embed, apply ─> store, head ─> ledger
 
@@ -9,26 +9,24 @@ the same on every run.
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import time
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from chapterverse.calibration.sampling import fit
-from chapterverse.errors import IndexFault, InputError
+from chapterverse.errors import IndexFault
 from chapterverse.indexing import tuning
-from chapterverse.indexing.diff import Diff, FileDiff, Report
+from chapterverse.indexing.changes import Changes
+from chapterverse.indexing.diff import Diff, compare
 from chapterverse.indexing.publish_lease import publishing, renewing
-from chapterverse.indexing.reading import Keep, PageChunker, SourceSet, cut_all, keep_none
+from chapterverse.indexing.reading import Keep, SourceSet, keep_none
+from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target, row_pipeline
-from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, estimate
-from chapterverse.knowledge.questions import repeated_questions
+from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
 from chapterverse.model import (
-    FAQ,
     INDEX_TYPES,
     NO_LANGUAGE,
     PAGE,
@@ -38,7 +36,6 @@ from chapterverse.model import (
     Point,
     Source,
     SparseVector,
-    embed_hash,
     utc_now,
 )
 from chapterverse.progress import Progress
@@ -46,57 +43,7 @@ from chapterverse.store import Publication, Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 
-if TYPE_CHECKING:
-    from chapterverse.enrichment.pages import Enrichment
-
 _WRITE_BATCH = 1000
-#: Texts shorter than this, in characters, are not cut further, even if the model rejects them as too long.
-_SHORTEST = 64
-
-
-def compare(
-    sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pipeline: str, keep: Keep = keep_none
-) -> FileDiff:
-    """Sort files into new, changed, unchanged and removed by their ledger rows. Pure."""
-    unchanged = {
-        path
-        for path, source in sources.items()
-        if (record := records.get(path))
-        and record.content_hash == source.content_hash
-        and record.pipeline == row_pipeline(pipeline, source)
-    }
-    return FileDiff(
-        new=tuple(sorted(sources.keys() - records.keys())),
-        changed=tuple(sorted((sources.keys() & records.keys()) - unchanged)),
-        unchanged=tuple(sorted(unchanged)),
-        removed=tuple(
-            sorted(p for p in records.keys() - sources.keys() if records[p].content_hash != IMPORTED and not keep(p))
-        ),
-    )
-
-
-def plan(chunks: Iterable[Chunk], stored: Iterable[Chunk], seen: Collection[str], *, anew: bool = False) -> Diff:
-    """Compare the chunks of the files just read with those that the index stores for these files. Pure.
-
-    Args:
-        chunks: of all files that were read.
-        stored: the live index's chunks of those files and of the removed ones.
-        seen: the `embed_hash`es whose vectors are available without embedding.
-        anew: also write unchanged chunks, because the sparse encoder changed.
-    """
-    chunks_by_id = {c.chunk_id: c for c in chunks}
-    live = {c.chunk_id: c for c in stored}
-    write = tuple(c for i, c in chunks_by_id.items() if anew or i not in live or not _same(c, live[i]))
-    gone = [c for i, c in live.items() if i not in chunks_by_id]
-    new_hashes = Counter(c.embed_hash for c in write if c.chunk_id not in live)
-    embed = frozenset(c.embed_hash for c in write).difference(seen)
-    return Diff(
-        write=write,
-        embed=embed,
-        moved=max(0, new_hashes.total() - len(embed)),
-        delete=tuple(sorted(c.chunk_id for c in gone)),
-        removed=(Counter(c.embed_hash for c in gone) - new_hashes).total(),
-    )
 
 
 def index(
@@ -105,7 +52,7 @@ def index(
     """Make the index hold exactly these sources. Of two sources with one path the first counts.
 
     Args:
-        keep: whether a file of the index that is none of these sources stays.
+        keep: whether a file of the index stays that is not among these sources.
 
     Raises:
         InputError: there is no page, or none can be read; the index stays as it is.
@@ -122,8 +69,8 @@ def index(
             # A head without a snapshot to continue from is damaged too.
             damaged = damaged or (publication.previous is None and target.head() is not None)
             progress = renewing(publication, progress)
-            changes = _changes(source_set, target, publication.previous, progress)
-            _embed_missing(changes, target, progress)
+            changes = Changes.of(source_set, target, publication.previous, progress)
+            changes.embed(progress)
             before = tuning.previous_head(publication, target)
             total = changes.total
             head = apply(changes.diff, changes.vectors, target, publication, progress, expected=total, tuned=before)
@@ -146,18 +93,9 @@ def preview(
     if report is None:
         head = target.head()
         snapshot = target.store.snapshot(target.scope) if head else None
-        changes = _changes(source_set, target, snapshot, progress, dry_run=True)
-        report = changes.report(head.generation if head else 0, changes.total)
-        report = _estimated(report, changes)
+        changes = Changes.of(source_set, target, snapshot, progress, dry_run=True)
+        report = changes.preview_report(head.generation if head else 0)
     return replace(report, seconds=time.perf_counter() - started)
-
-
-def _estimated(report: Report, changes: _Changes) -> Report:
-    """Return the report with the number of texts left to embed, less those paid for by an unfinished run."""
-    chunks = {c.embed_hash: c for c in changes.diff.write if c.embed_hash in changes.diff.embed}
-    paid = UnfinishedVectors(changes.target.unfinished).read(chunks).keys()
-    unpaid = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
-    return replace(report, embedded=len(unpaid), tokens=estimate(unpaid) if report.price else 0)
 
 
 def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
@@ -172,222 +110,6 @@ def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     skipped = len(source_set.warnings)
     pages = files.less(source_set.others)
     return Report(target.scope, head.generation, pages, Diff(), head.chunks, skipped, warnings=source_set.warnings)
-
-
-@dataclass(slots=True)
-class _Changes:
-    """The changes of one run before it writes. `chunks` and `diff` change when the model rejects a text as too long.
-
-    Attributes:
-        live: the snapshot to reuse vectors from; None before the first publication or after a change of embedder.
-        records: each file's row, from the ledger or else made from the index.
-        failed: an error message for each unreadable page; such a page keeps the chunks of its last good version.
-        stored: the index's chunks of the files that were read and of the removed files.
-        narrowed: a warning for each page that lost its expansions to the embedder's limit.
-    """
-
-    target: Target
-    source_set: SourceSet
-    live: Snapshot | None
-    records: Mapping[str, LedgerRow]
-    files: FileDiff
-    failed: Mapping[str, str]
-    chunks: dict[str, list[Chunk]]
-    stored: Sequence[Chunk]
-    vectors: Vectors
-    enrichment: Enrichment | None = None
-    narrowed: list[str] = field(default_factory=list)
-    diff: Diff = field(default_factory=Diff)
-
-    @property
-    def unfinished(self) -> Collection[str]:
-        """Pages whose enrichment a later run tries again."""
-        return self.enrichment.unfinished if self.enrichment else ()
-
-    @property
-    def total(self) -> int:
-        """Number of chunks in the index after the run."""
-        untouched = (self.live.head.chunks if self.live else 0) - len(self.diff.delete)
-        return untouched + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored})
-
-    def plan(self) -> None:
-        """Compute the diff, with as many vectors as possible reused from the store."""
-        chunks = [c for cs in self.chunks.values() for c in cs]
-        anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
-        diff = plan(chunks, self.stored, (), anew=anew)
-        lacking = self.vectors.lacking(diff.write)
-        if self.live and lacking:
-            self._reuse(self.live, lacking)
-            lacking = self.vectors.lacking(diff.write)
-        if self.target.embedder and lacking:
-            self._reuse_of_others(set(lacking))
-        self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)
-
-    def narrow(self, path: str) -> None:
-        """Drop the expansions of a page, because the model rejects one of its texts as too long with them."""
-        fingerprint = self.target.card.fingerprint
-        self.chunks[path] = [
-            replace(c, expansion="", embed_hash=embed_hash(fingerprint, c.embed_text)) for c in self.chunks[path]
-        ]
-        self.narrowed.append(
-            f"{path} is indexed without enrichment: the embedder rejects its texts as too long with it."
-        )
-        self.plan()
-
-    def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
-        hashes = list(embed_hashes)
-        for at in range(0, len(hashes), _WRITE_BATCH):
-            self.vectors.reuse(snapshot.vectors(hashes[at : at + _WRITE_BATCH]))
-
-    def _reuse_of_others(self, lacking: set[str]) -> None:
-        """Reuse vectors of the store's other indexes: most texts of one docs version recur in the next."""
-        target, heads = self.target, list[Head]()
-        # Faults of other indexes must not fail this run.
-        with contextlib.suppress(IndexFault):
-            heads = target.store.heads()
-        for head in heads:
-            if lacking and head.scope != target.scope and head.embedder.fingerprint == target.card.fingerprint:
-                with contextlib.suppress(IndexFault):
-                    self._reuse(target.store.snapshot(head.scope), lacking)
-                lacking = lacking.difference(self.vectors.known)
-
-    def _questions(self) -> list[Chunk]:
-        """Return all curated answers of the index if this run changes any."""
-        new = [c for cs in self.chunks.values() for c in cs if c.type == FAQ]
-        touched = {*self.files.touched, *self.files.removed}
-        old = self.live.page(FAQ, "type") if new and self.live else []
-        return [*new, *(c for c in old if c.source_file_path not in touched)]
-
-    def report(self, generation: int, total: int) -> Report:
-        old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
-        unread = (*self.source_set.warnings, *self.failed.values())
-        enriched = self.enrichment.warnings if self.enrichment else ()
-        warnings = (*unread, *enriched, *self.narrowed, *repeated_questions(self._questions()))
-        embedder = self.target.embedder
-        documents = {c.source_file_path for c in self.stored if c.type != PAGE}
-        return Report(
-            self.target.scope,
-            generation,
-            self.files.less(documents | self.source_set.others),
-            self.diff,
-            total,
-            len(unread),
-            embedded=self.vectors.embedded,
-            tokens=self.vectors.tokens,
-            price=embedder.price if embedder else 0.0,
-            renamed={
-                path: old_paths[source.content_hash]
-                for path in self.files.new
-                if (source := self.source_set.sources[path]).content_hash in old_paths
-            },
-            warnings=warnings,
-            enrichment=self.enrichment.report if self.enrichment else None,
-        )
-
-
-def _changes(
-    source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress, *, dry_run: bool = False
-) -> _Changes:
-    records = _records(target, live)
-    files = compare(source_set.sources, records, target.pipeline, source_set.keep)
-    chunks: dict[str, list[Chunk]] = {}
-    failed: dict[str, str] = {}
-    chunker = PageChunker(target.scope, target.card.fingerprint, target.budget)
-    for path, cut in cut_all([source_set.sources[p] for p in files.touched], chunker, target.workers, progress):
-        if isinstance(cut, str):
-            failed[path] = cut
-        else:
-            chunks[path] = cut
-    files = files.without(failed)
-    if not (chunks.keys() | files.unchanged) - source_set.others:
-        raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
-    if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
-        live = None
-    stored = [p.chunk for p in live.points(files.touched + files.removed)] if live else []
-    enrichment = _enriched(chunks, stored, live, files, target, progress, dry_run=dry_run) if target.enricher else None
-    chunks = dict(enrichment.chunks) if enrichment else chunks
-    vectors = Vectors(UnfinishedVectors(target.unfinished))
-    changes = _Changes(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
-    changes.plan()
-    return changes
-
-
-def _enriched(
-    chunks: Mapping[str, list[Chunk]],
-    stored: Sequence[Chunk],
-    live: Snapshot | None,
-    files: FileDiff,
-    target: Target,
-    progress: Progress,
-    *,
-    dry_run: bool,
-) -> Enrichment:
-    """Return the chunks of the pages read, widened by the target's model."""
-    # Other runs do without it.
-    from chapterverse.enrichment.pages import enrich
-
-    assert target.enricher is not None
-    is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
-    gone = {*files.touched, *files.removed}
-    others = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
-    return enrich(
-        chunks,
-        stored if is_same else (),
-        others,
-        target.enricher,
-        target.card.fingerprint,
-        target.budget.cap,
-        progress,
-        dry_run=dry_run,
-    )
-
-
-def _records(target: Target, live: Snapshot | None) -> Mapping[str, LedgerRow]:
-    """Return the ledger's rows, or rows made from the index where the ledger describes another generation.
-
-    After a change of embedder no file may be skipped, because every chunk must be written again.
-    """
-    if live is None:
-        return {}
-    if live.head.embedder.fingerprint == target.card.fingerprint:
-        records = target.records(live.head)
-        if records is not None:
-            return records
-    return unread(live)
-
-
-def unread(live: Snapshot) -> dict[str, LedgerRow]:
-    """Return a row for each file of an index, marked as unread, so that every file is read again; or as imported."""
-    counts, hashes = Counter[str](), dict[str, str]()
-    for point in live.points():
-        path = point.chunk.source_file_path
-        counts[path] += 1
-        # A page from beyond the site has a source, which is offered again; an imported document has none.
-        is_document = point.chunk.source == "import" and point.chunk.type != PAGE
-        hashes[path] = IMPORTED if is_document else UNREAD
-    generation, now = live.head.generation, utc_now()
-    return {path: LedgerRow(path, hashes[path], n, UNREAD, generation, now) for path, n in counts.items()}
-
-
-def _embed_missing(changes: _Changes, target: Target, progress: Progress) -> None:
-    """Make the missing vectors. Cut a page smaller and plan again if the model rejects one of its texts as too long."""
-    chunker = PageChunker(target.scope, target.card.fingerprint, target.budget)
-    budgets = dict.fromkeys(changes.chunks, target.budget)
-    while True:
-        try:
-            changes.vectors.make(changes.diff.write, target.embedder, progress)
-            return
-        except EmbeddingRejected as rejection:
-            path = rejection.chunk.source_file_path
-            if rejection.chunk.expansion:
-                changes.narrow(path)
-                continue
-            smaller = budgets[path].smaller()
-            if smaller == budgets[path] or len(rejection.chunk.text) < _SHORTEST:
-                raise rejection.__cause__ or rejection from None
-            budgets[path] = smaller
-            changes.chunks[path] = chunker.cut(changes.source_set.sources[path], smaller)
-        changes.plan()
 
 
 def apply(
@@ -429,23 +151,27 @@ def apply(
             f"The store holds {written.head.chunks} chunks of {target.scope} instead of {expected}: "
             "nothing was published, run it again."
         )
-    languages = written.head.languages
-    head = Head(
+    head = _next_head(written, target, live.head.generation if live else 0, now, measured)
+    publication.commit(head)
+    return head
+
+
+def _next_head(written: Snapshot, target: Target, generation: int, now: str, measured: Mapping[str, Any]) -> Head:
+    """Return the head of the generation after `generation`, with evidence fitted to it where none was measured."""
+    return Head(
         site=target.scope.site,
         version=target.scope.version,
-        generation=1 + (live.head.generation if live else 0),
+        generation=1 + generation,
         pages=written.head.pages - _documents(written),
         chunks=written.head.chunks,
         pipeline=target.pipeline,
         embedder=target.card,
-        languages=tuple(tag for tag in languages if tag != NO_LANGUAGE),
+        languages=tuple(tag for tag in written.head.languages if tag != NO_LANGUAGE),
         base_url=target.base_url,
         published_at=now,
         token=secrets.token_hex(8),
         **(measured or {"calibration": fit(written).to_json()}),
     )
-    publication.commit(head)
-    return head
 
 
 def _documents(snapshot: Snapshot) -> int:
@@ -464,7 +190,7 @@ def _point(chunk: Chunk, vectors: Vectors) -> Point:
     )
 
 
-def _remember(changes: _Changes, target: Target, head: Head) -> None:
+def _remember(changes: Changes, target: Target, head: Head) -> None:
     """Write the ledger rows of the files read, and remove those of files that the index no longer holds."""
     now = utc_now()
     sources = changes.source_set.sources
@@ -473,7 +199,7 @@ def _remember(changes: _Changes, target: Target, head: Head) -> None:
             path,
             sources[path].content_hash,
             len(changes.chunks[path]),
-            # A later run tries again what the model could not be asked for.
+            # A later run enriches the pages for which the model failed.
             UNREAD if path in changes.unfinished else row_pipeline(target.pipeline, sources[path]),
             head.generation,
             now,
@@ -490,9 +216,3 @@ def _remember(changes: _Changes, target: Target, head: Head) -> None:
     gone = target.ledger.records(target.scope).keys() - known
     target.ledger.save(target.scope, head.generation, (*rows, *unread_rows), sorted(gone), head.token)
     UnfinishedVectors(target.unfinished).forget(changes.vectors.made)
-
-
-def _same(chunk: Chunk, stored: Chunk) -> bool:
-    """Whether the stored payload equals the new one, except for the time of indexing."""
-    # The time of indexing is stored as `created_at` too where a page states no date.
-    return replace(chunk, created_at=chunk.created_at or stored.timestamp, timestamp=stored.timestamp) == stored

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chapterverse.enrichment.types import EnricherSetting
 
 #: Raise it when readers or the chunker give other output for the same input; every file is then read again.
-READER = "reader/7"
+READER = "reader/8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Target:
     Attributes:
         base_url: stored in the head, so that `serve` can rewrite citations to its own origin.
         made_by: the card of the vectors' model where `embedder` is None.
-        unfinished: SQLite file for the vectors of an interrupted run; None keeps none.
+        unfinished: SQLite file for the vectors of an interrupted run; without it they are lost.
         workers: number of processes that read pages; above 1 only if the main module can be imported again.
-        enricher: the model that enriches changed pages; None for none.
+        enricher: the model that enriches changed pages, if any.
     """
 
     scope: Scope

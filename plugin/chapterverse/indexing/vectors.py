@@ -107,7 +107,7 @@ def estimate(chunks: Collection[Chunk]) -> int:
 
 
 class UnfinishedVectors:
-    """A SQLite file with the vectors of an interrupted run, so that nobody pays for them twice.
+    """A SQLite file with the vectors of an interrupted run, so that they are paid for only once.
 
     The file only saves money: a run ignores errors of reading and writing it. A vector with a wrong checksum is made
     again.
@@ -157,7 +157,7 @@ class UnfinishedVectors:
         # Imported here: a build that changes nothing does not need it.
         import sqlite3
 
-        # A value that is no array of 32-bit floats is ignored too.
+        # A value that is not an array of 32-bit floats is ignored too.
         with contextlib.suppress(sqlite3.Error, OSError, TypeError, ValueError):
             path.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE)) as db, db:

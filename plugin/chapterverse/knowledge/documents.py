@@ -45,9 +45,9 @@ def read_document(folder: Path, name: str, kind: str, content_hash: str, path: s
     Args:
         name: of the file below `folder`.
         kind: `model.FAQ` or `model.MEMORY`.
-        path: under which the index has it, also for messages.
-        url: of the page that it names; empty if it names none.
-        language: of the site; front matter outranks it.
+        path: its path in the index and in messages.
+        url: address of the page that it names; empty if it names none.
+        language: of the site; front matter takes precedence.
 
     Raises:
         UnsafePath: the file is a link out of its folder, a pipe or a device.
@@ -55,9 +55,9 @@ def read_document(folder: Path, name: str, kind: str, content_hash: str, path: s
             question, a question without an answer, or more than fits into a chunk.
         InputError: a field of its front matter is invalid.
     """
-    content = read_page(folder, name)
+    content = read_page(folder, name, path)
     require_unchanged(path, content_hash, hashlib.sha256(content).hexdigest())
-    values, below = split_values(decode(path, content).replace("\r\n", "\n"), path)
+    values, below = split_values(decode(path, content).replace("\r\n", "\n"), path, mistakes=object)
     about = validate_metadata(kind, values or {}, path)
     text = without_comments(strip_invisible(below))
     title = Path(name).stem.replace("-", " ").replace("_", " ").strip().capitalize() or kind
@@ -66,7 +66,7 @@ def read_document(folder: Path, name: str, kind: str, content_hash: str, path: s
     else:
         entries = [Entry(title, text.strip())]
     sections = tuple(_section(title, entry, path, kind) for entry in entries)
-    stated = about.timestamp if "timestamp" in about.model_fields_set else None
+    created_at = about.timestamp if "timestamp" in about.model_fields_set else None
     return Page(
         path,
         url,
@@ -75,7 +75,7 @@ def read_document(folder: Path, name: str, kind: str, content_hash: str, path: s
         sections,
         content_type="faq" if kind == FAQ else "other",
         tags=getattr(about, "tags", ()),
-        created_at=stated,
+        created_at=created_at,
         facts=_facts(about),
     )
 
@@ -113,21 +113,21 @@ def without_comments(text: str) -> str:
         return text
     lines = text.split("\n")
     code = [t.map for t in MarkdownIt("commonmark").parse(text) if t.type in _CODE and t.map]
-    out, at = [], 0
+    parts, at = [], 0
     for start, end in code:
-        out += [_COMMENT.sub("", "\n".join(lines[at:start])), "\n".join(lines[start:end])]
+        parts += [_COMMENT.sub("", "\n".join(lines[at:start])), "\n".join(lines[start:end])]
         at = end
     # Removing a comment may join the parts of another one.
     rest = "\n".join(lines[at:])
     while _COMMENT.search(rest):
         rest = _COMMENT.sub("", rest)
-    return "\n".join([*out, rest])
+    return "\n".join([*parts, rest])
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
     """Yield each heading that is in no list or quote: its first line, the line behind it, its level and its text."""
-    found = MarkdownIt("commonmark").parse(text)
-    for opening, inline in pairwise(found):
+    syntax = MarkdownIt("commonmark").parse(text)
+    for opening, inline in pairwise(syntax):
         if opening.type == "heading_open" and opening.level == 0 and opening.map:
             words = "".join(child.content for child in inline.children or () if child.type in ("text", "code_inline"))
             yield opening.map[0], opening.map[1], int(opening.tag[1:]), collapse(_ANCHOR.sub("", words))

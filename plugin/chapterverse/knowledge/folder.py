@@ -5,16 +5,21 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from chapterverse.errors import ConfigurationError, UnreadablePage
+from chapterverse.errors import ConfigurationError, InputError, UnreadablePage
 from chapterverse.knowledge.persona_lookup import find_persona, no_pages, persona_source
 from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source
 from chapterverse.settings import Settings
+
+if TYPE_CHECKING:
+    from chapterverse.readers.folder import Listing
 
 #: Default name of the folder below the documentation's sources, and its folders.
 NAME = "knowledge"
@@ -71,14 +76,13 @@ class Documents:
         return persona | (self.entries - _navigation(nav))
 
     def sources(self, pages: Iterable[Source], base_url: str) -> tuple[list[Source], list[str]]:
-        """Return the files as sources of the index, and a warning for each that names an unknown page.
+        """Return the files as sources of the index, and warnings: a bad name, an unknown page.
 
         Args:
             pages: of the site; a document may name one of them, and most of them set its language.
 
         Raises:
             InputError: a folder can't be listed.
-            UnsafePath: a file is a link out of its folder, a pipe or a device.
         """
         persona = None if PERSONA in self.disabled else self.persona
         sources = [persona_source(persona, base_url, self.docs)] if persona else []
@@ -90,7 +94,11 @@ class Documents:
         language = languages.most_common(1)[0][0] if languages else "en"
         addresses = {page.file_path: page.url for page in own if page.url}
         for kind in (FAQ, MEMORY):
-            for name in _files(self.folder, kind) if kind not in self.disabled else ():
+            if kind in self.disabled:
+                continue
+            listing = _listing(self.folder, kind)
+            warnings += [f"{self._path(kind, '')}{warning}" for warning in listing.warnings]
+            for name in listing.files:
                 path = self._path(kind, name)
                 content_hash, reference = _hash_and_page(self.folder / kind, name, path)
                 url = _address(reference, addresses, base_url) if reference else ""
@@ -123,13 +131,19 @@ def _folder(named: str, docs: Path | None) -> Path | None:
             raise ConfigurationError(f"There is no folder {named} with knowledge: name one that is there, or none.")
         return Path(named)
     folder = docs / NAME if docs else None
-    return folder if folder and any((folder / kind).is_dir() for kind in KINDS) else None
+    return folder if folder and any(os.path.lexists(folder / kind) for kind in KINDS) else None
 
 
 def _files(folder: Path, kind: str) -> list[str]:
-    from chapterverse.readers.folder import list_files
+    return _listing(folder, kind).files
 
-    return list_files(folder / kind, (".md",)).files if (folder / kind).is_dir() else []
+
+def _listing(folder: Path, kind: str) -> Listing:
+    from chapterverse.readers.folder import Listing, list_files
+
+    # A link that leads nowhere is an error, or all of its documents would leave the index. What is no file fails
+    # alone, when it is read.
+    return list_files(folder / kind, (".md",), check=False) if os.path.lexists(folder / kind) else Listing()
 
 
 def _hash_and_page(folder: Path, name: str, path: str) -> tuple[str, str]:
@@ -139,7 +153,7 @@ def _hash_and_page(folder: Path, name: str, path: str) -> tuple[str, str]:
 
     try:
         content = read_page(folder, name)
-    except UnreadablePage:
+    except InputError:
         return "", ""
     content_hash = hashlib.sha256(content).hexdigest()
     try:

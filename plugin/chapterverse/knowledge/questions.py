@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from chapterverse.model import Chunk
 
 
-def repeated_questions(chunks: Iterable[Chunk]) -> Iterator[str]:
-    """Yield a warning for each question that two entries claim."""
-    first: dict[tuple[str, str, str], Chunk] = {}
+def repeated_questions(chunks: Iterable[Chunk], *, whole: bool) -> Iterator[str]:
+    """Yield a warning for each question that two entries claim.
+
+    Args:
+        whole: whether each chunk is an entry; else one entry may be cut into several chunks.
+    """
+    entries: defaultdict[tuple[str, str, str], dict[object, tuple[str, str | None]]] = defaultdict(dict)
     for chunk in sorted(chunks, key=lambda c: (c.source_file_path, c.chunk_index)):
-        other = first.setdefault((comparable(chunk.section_heading or ""), chunk.language, chunk.scope), chunk)
-        # One entry may be cut into several chunks.
-        if (other.source_file_path, other.heading_path) != (chunk.source_file_path, chunk.heading_path):
-            files = f"{other.source_file_path} and {chunk.source_file_path}"
-            yield f"{files} both answer the question “{chunk.section_heading}”: keep one."
+        place = chunk.chunk_id if whole else (chunk.source_file_path, chunk.heading_path)
+        question = comparable(chunk.section_heading or ""), chunk.language, chunk.scope
+        entries[question].setdefault(place, (chunk.source_file_path, chunk.section_heading))
+    for of_question in entries.values():
+        if len(of_question) > 1:
+            first, *others = of_question.values()
+            other = next((entry for entry in others if entry[0] != first[0]), first)
+            if other == first:
+                yield f"{first[0]} answers the question “{first[1]}” more than once: keep one answer."
+            else:
+                yield f"{first[0]} and {other[0]} both answer the question “{other[1]}”: keep one."
 
 
 def comparable(question: str) -> str:

@@ -10,7 +10,7 @@ from chapterverse.model import Scope
 
 #: The hash of a file whose content is not known: it equals no other, so the file is read again.
 UNREAD = "0" * 64
-#: Stands for the hash of an imported document, which no file belongs to: a run leaves it alone.
+#: In place of the hash of an imported document, which has no file: a run does not change it.
 IMPORTED = "f" * 64
 
 

@@ -119,7 +119,7 @@ class LedgerTable:
     """A ledger in a database. Every call is one connection and one transaction; none is open while pages are embedded.
 
     Raises, from every method:
-        IndexCorrupt: what is there is damaged, or not ours.
+        IndexCorrupt: the database is damaged, or not ours.
         IndexFault: it can't be reached, opened or written; nothing was written.
         IndexLocked: another process writes to it for too long.
         IndexMismatch: a newer release wrote it.
@@ -215,7 +215,7 @@ def _prepare(place: str, db: Statements, make: bool) -> bool:
     if applied == len(_MIGRATIONS) or not make:
         return applied > 0
     db.lock(f"chapterverse.{_VERSIONS}")
-    # Asked again, now that nobody else can be at it.
+    # Read again under the lock, since another process may have written in between.
     for number, statements in enumerate(_MIGRATIONS[db.version(_VERSIONS) :], db.version(_VERSIONS) + 1):
         for statement in statements:
             db.change(statement.format(identity=db.identity, code_points=db.code_points, time=db.time))

@@ -1,8 +1,8 @@
 """JSON over HTTP with the standard library alone, for models and stores on the query path.
 
-An SDK costs 0.3 s and more where it is constructed, which a cold Lambda would pay for its first question;
-`http.client` with one TLS context costs 40 ms. Connections stay open between requests and are shared by threads.
-Messages name the host and nothing else of an address: the rest may hold what nobody should read in a log.
+Constructing an SDK costs 0.3 s and more, which a cold Lambda would spend on its first question; `http.client` with one
+TLS context costs 40 ms. Connections stay open between requests and are shared by threads. Messages name the host and no
+other part of an address, because the rest may hold secrets.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Address:
 
     @property
     def authority(self) -> str:
-        """What the header `Host` says: the host, and the port where it is not the scheme's own."""
+        """The value of the header `Host`: the host, and the port if it is not the scheme's own."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port in (None, _PORTS[self.scheme]) else f"{host}:{self.port}"
 
@@ -58,5 +58,5 @@ def unversioned(url: str) -> str:
 
 
 def _without_secrets(base_url: str) -> str:
-    # What stands before an "@" may be a password, and after a "?" a token.
+    # The part before an "@" may hold a password, and the part after a "?" a token.
     return base_url.rpartition("@")[2].partition("?")[0]

@@ -1,4 +1,4 @@
-"""The JSON client. It retries what is safe to retry, and nothing that may be billed twice."""
+"""The JSON client. It retries requests that are safe to retry, and none that may be billed twice."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _RETRY = RetryPolicy(seconds=1.0, first=0.25, longest=0.25, spread=(1.0, 1.0))
 
 _RETRIED = {429, 500, 502, 503, 504}
 
-#: How a service says that it did not do what it was asked, so that it bills nothing. A timeout (408, 499), a failure
-#: further in (424) and whatever begins with 5 may come when a model has done its work; 503 says that none was begun.
+#: Statuses of requests that a service has not carried out and does not bill. A timeout (408, 499), a failure further in
+#: (424) and other statuses from 500 may come after a model has done its work; 503 says that none was begun.
 _UNBILLED = (set(range(400, 500)) - {408, 424, 499}) | {503}
 
 
@@ -61,11 +61,11 @@ class Reply:
 
     @property
     def pause(self) -> float | None:
-        """Seconds that the server asks to be left alone; None where it doesn't say."""
+        """Seconds that the server asks clients to wait; None if it doesn't state any."""
         return asked_pause(self.headers)
 
 
-#: What a request comes to: an answer, or one that is read as it comes.
+#: The result of a request: a whole answer, or a stream.
 Received = TypeVar("Received", Reply, Stream)
 
 
@@ -90,7 +90,7 @@ class JsonClient:
                 nothing, so that one price is all that one request can come to.
 
         Raises:
-            ConfigurationError: `base_url` is no http or https address, or a header holds what no header may.
+            ConfigurationError: `base_url` is no http or https address, or a header holds a forbidden character.
         """
         address = Address.of(base_url)
         for name, value in headers.items():
@@ -114,9 +114,9 @@ class JsonClient:
 
         Args:
             path: below the base URL.
-            body: what becomes JSON.
+            body: is sent as JSON.
             seconds: for all of it, in place of the client's own.
-            closing: takes what ends all waiting at once, from whichever thread; `Deadline.closing` is one.
+            closing: registers a function that ends all waiting at once, from any thread; see `Deadline.closing`.
 
         Raises:
             ProviderError: no complete reply came within the time (worth another try later), it was too large, or the
@@ -132,7 +132,7 @@ class JsonClient:
 
         Args:
             path: below the base URL.
-            body: what becomes JSON.
+            body: is sent as JSON.
             seconds: for all of it: connecting, tries, pauses and every read.
             closing: as for `post`.
 
@@ -165,7 +165,7 @@ class JsonClient:
             pause = self._retry.pause(failed, 0.0, asked_pause(reply.headers))
             if reply.status not in self._retried or pause is None or pause > request.seconds_left:
                 return reply
-            # What was refused is as good as never sent.
+            # A rejected request had no effect, as if it was never sent.
             request.abort.is_sent = not is_unbilled(reply.status)
             note_retry()
             with self._connections.translating_errors(request):

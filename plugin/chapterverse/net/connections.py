@@ -1,8 +1,9 @@
 """A pool of connections to one server, shared by threads. Every read has a deadline.
 
-A connection that waited may be closed by now, which shows when it is used: the request is gone, and nobody says whether
-the server got it. What costs money must not be sent again then, and a reader wants an answer all the same. So a
-connection is used again only when it waited for seconds, not minutes, and nothing has come over it, not even its end.
+The server may have closed a connection that waited, which shows only when it is used: the request fails, and it is
+unknown whether the server got it. A request that costs money must not be sent again then, and a reader still wants an
+answer. So a connection is used again only after seconds of waiting, not minutes, and if no data and no end came over
+it.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent, and what bounds it.
+    """A request, with its limits.
 
     Attributes:
         deadline: when all of it must be over, replies and pauses included, by `time.monotonic`.
@@ -128,7 +129,7 @@ class Request:
         else:
             body, headers = self.data, dict(self.headers)
         connection.request(self.method, path, body=body, headers=headers)
-        # One that was not sent to its end is none for any server.
+        # No server carries out a request that was not sent to its end.
         self.abort.is_sent = True
 
     def _pieces(self, path: Path, sock: socket.socket) -> Iterator[bytes]:
@@ -155,7 +156,7 @@ class Connections:
         self._connect_seconds = connect_seconds
         # Each with the time of day at which it began to wait: that goes on while a machine is halted.
         self._idle: deque[tuple[http.client.HTTPConnection, float]] = deque()
-        # Nobody has to close them: those that are idle go with this.
+        # Idle connections need no explicit end: they are closed when this is collected.
         weakref.finalize(self, _close, self._idle)
 
     @property
@@ -207,10 +208,10 @@ class Connections:
             raise failure from error
 
     def _idle_connection(self, request: Request) -> http.client.HTTPConnection | None:
-        """Return the connection that was used last, if it is sure to be open; None where there is none like that."""
+        """Return the connection that was used last, if it is certainly open; else None."""
         request.abort.check()
         while True:
-            # Asked and taken in one step: another thread may take the last one in between.
+            # Checked and taken in one step, because another thread may take the last one in between.
             try:
                 connection, since = self._idle.pop()
             except IndexError:
@@ -255,7 +256,7 @@ class Connections:
 
 
 class Response(http.client.HTTPResponse):
-    """A response whose every read may use only what is left of the total time, however slowly the bytes drip in."""
+    """A response whose every read may only use the rest of the total time, even if the bytes come slowly."""
 
     def __init__(self, sock: socket.socket, *args: Any, deadline: float, stall: float, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
@@ -293,7 +294,7 @@ def _close(idle: deque[tuple[http.client.HTTPConnection, float]]) -> None:
 
 
 def _is_quiet(connection: http.client.HTTPConnection) -> bool:
-    """Whether nothing came over it since its last reply: what comes then is its end."""
+    """Whether no byte came over it since its last reply: a byte there is its end."""
     try:
         connection.sock.settimeout(0)
         # The plain socket's method, as that of a TLS socket knows no flags.

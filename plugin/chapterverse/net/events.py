@@ -18,7 +18,7 @@ class Event(NamedTuple):
 
 
 class Parser:
-    """Bytes in, events out; an event without the empty line that ends it is none."""
+    """Parses bytes to events; an event without the empty line that ends it is ignored."""
 
     def __init__(self) -> None:
         self._line = bytearray()

@@ -53,7 +53,7 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """What a server answered.
+    """The answer of a server.
 
     Attributes:
         url: the address after all redirects, without its fragment.
@@ -114,7 +114,7 @@ class Fetcher:
         seconds: float | None = None,
         closing: Closing = nullcontext,
     ) -> Download:
-        """Return what is at an address, redirects followed.
+        """Return the document at an address, after redirects.
 
         Args:
             headers: sent with the request, but not to another origin that it is redirected to: they may hold a key.
@@ -248,7 +248,7 @@ def is_public(address: str) -> bool:
 
 
 def gunzip(data: bytes, most: int) -> bytes | None:
-    """Return at most `most` + 1 bytes of what gzip packed, None if it is damaged. More is never unpacked."""
+    """Unpack at most `most` + 1 bytes of a gzip file, None if it is damaged. More is never unpacked."""
     unpacked = bytearray()
     while data and len(unpacked) <= most:
         member = zlib.decompressobj(wbits=31)
@@ -263,7 +263,7 @@ def gunzip(data: bytes, most: int) -> bytes | None:
 
 
 def _split(url: str) -> tuple[Address, str]:
-    """Return a server and what is asked of it. Raises `FetchFailed` for what is no address."""
+    """Return a server, and the path with its query. Raises `FetchFailed` for a malformed address."""
     try:
         parts = urlsplit(url)
         address = Address.of(f"{parts.scheme}://{parts.netloc}")
@@ -277,7 +277,7 @@ def _split(url: str) -> tuple[Address, str]:
 
 
 def _no_address(url: str) -> FetchFailed:
-    # What stands before an "@" may be a password, and after a "?" a token.
+    # The part before an "@" may hold a password, and the part after a "?" a token.
     return FetchFailed(f"{url.rpartition('@')[2].partition('?')[0][:200]!a} is no address to fetch.")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError
 
-#: A reply that is larger is no reply of a model or a store: 96 vectors of 3,072 numbers take 8 MB.
+#: No model or store sends a larger reply: 96 vectors of 3,072 numbers take 8 MB.
 MOST_BYTES = 16 * 1024 * 1024
 
 
@@ -39,7 +39,7 @@ def read(response: http.client.HTTPResponse, host: str) -> bytes:
 
 
 def parsed(raw: bytes) -> Any:
-    """Return what a body says, None where it is no JSON."""
+    """Return the document in a body, None if it is no JSON."""
     try:
         return json.loads(raw)
     # Brackets nested a hundred thousand deep are no reply either.
@@ -56,7 +56,7 @@ def bearer(key: str, variable: str) -> dict[str, str]:
     """Return the header that carries a key; `variable` is where the key came from.
 
     Raises:
-        ConfigurationError: the key is malformed. Told here, as the HTTP layer would quote the key in its own message.
+        ConfigurationError: the key is malformed. Checked here, because the error of the HTTP layer would quote the key.
     """
     if not plain(key):
         raise ConfigurationError(f"{variable} holds characters that no key has: copy it again.")

@@ -37,7 +37,7 @@ def note_retry() -> None:
 
 
 class BusyError(ProviderError):
-    """The service said no for now.
+    """The service rejected a request for now.
 
     Attributes:
         pause: seconds after which it asks to be tried again; None where it didn't say.
@@ -50,17 +50,17 @@ class BusyError(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Tries again after failures that may pass, and not before a service wants to be asked again.
+    """Tries again after failures that may pass, and not before the time that a service names.
 
     Attributes:
         tries: how often one request is sent.
-        seconds: what may pass between the tries of one request; a service that asks for more is given up at once.
+        seconds: of all pauses of one request; if a service asks for more, there is no further try.
         first: the pause before the second try where the service names no time; it doubles each time.
         longest: the most that it becomes.
-        spread: the shares of that pause between which it is drawn, so that those who failed together don't return
+        spread: the shares of that pause between which it is drawn, so that clients that failed together don't return
             together.
         sleep: waits; another one makes tests fast.
-        once: whether a request that may have been billed is not sent again: what it costs was set aside once.
+        once: whether a request that may have been billed is not sent again, because its cost was reserved once.
     """
 
     tries: int = 6
@@ -93,12 +93,12 @@ class RetryPolicy:
         raise AssertionError("the last try returns or raises")
 
     def pause(self, failed: int, passed: float, asked: float | None = None) -> float | None:
-        """Return the seconds to wait before the next try; None where there is none.
+        """Return the seconds to wait before the next try; None after the last one.
 
         Args:
             failed: how many tries failed.
             passed: seconds that count against `seconds`.
-            asked: the seconds that the service asks for; None where it doesn't say.
+            asked: the seconds that the service asks for; None if it doesn't state any.
         """
         own = min(self.longest, self.first * 2.0 ** (failed - 1)) * random.uniform(*self.spread)  # noqa: S311 no secret
         pause = own if asked is None else asked

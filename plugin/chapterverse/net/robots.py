@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 from chapterverse.errors import FetchFailed
 from chapterverse.net.fetch import AGENT, Fetcher
 
-#: RFC 9309 has crawlers read at least this much; more is no list of rules.
+#: RFC 9309 requires crawlers to read at least this much; a larger file is ignored beyond it.
 _MOST_BYTES = 500 * 1024
 
 _AGENT_NAME = re.compile(r"[a-zA-Z_-]+")
@@ -18,7 +18,7 @@ _ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A pattern of paths, in which `*` stands for any characters and `$` at its end for the end of the path."""
+    """A pattern of paths, in which `*` matches any characters and `$` at its end the end of the path."""
 
     pattern: str
     allows: bool
@@ -77,7 +77,7 @@ class Rules:
 
 
 class Robots:
-    """Asks each site once what may be fetched there. Safe to share between threads."""
+    """Reads the rules of each site once. Safe to share between threads."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
@@ -112,6 +112,6 @@ class Robots:
 
 
 def _normal(path: str) -> str:
-    """Return a path or a pattern in one form: what needs no encoding is decoded by nobody, all else is encoded."""
+    """Return a path or a pattern in one form: encoded, except characters that need no encoding."""
     encoded = quote(path, safe="/%:@!$&'()*+,;=~-._?[]")
     return _ESCAPE.sub(lambda match: match.group().upper(), encoded)

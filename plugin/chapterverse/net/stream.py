@@ -11,15 +11,15 @@ from chapterverse.net.connections import Connections, Exchange, Request, Respons
 from chapterverse.net.events import Event, Parser
 from chapterverse.net.messages import MOST_BYTES, lowered, parsed, read, too_large
 
-#: While the block runs, the function given may be called from another thread to end what the block waits for.
+#: While the block runs, another thread may call the given function to end the block's waiting.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
 
-#: One event that is larger is none of a model: a few words, or a citation with the passage that it cites.
+#: No event of a model is larger: it has a few words, or a citation with the passage that it cites.
 _MOST_PENDING = 1024 * 1024
 
 _PIECE = 64 * 1024
 
-#: The whole, or the part of an object that was asked for.
+#: The whole object, or the part of it that was requested.
 _STREAMED = {200, 206}
 
 #: Seconds for the end of a stream to follow its last event, so that its connection can be used again.
@@ -27,7 +27,7 @@ _LINGER = 0.05
 
 
 class Stream:
-    """An open stream, or what the server said instead of one.
+    """An open stream, or the server's error in place of one.
 
     Attributes:
         headers: by their names in lower case.
@@ -95,7 +95,7 @@ class Stream:
         with self._connections.translating_errors(self._request):
             while self._is_open and (piece := response.read1(_PIECE)):
                 yield piece
-            # A socket that was shut ends like one whose server has said all.
+            # A socket that was shut down looks like one whose server has sent everything.
             self._request.abort.check()
             _end(response)
 
@@ -114,7 +114,7 @@ class Stream:
         self._connections.give_back(self._exchange, self._request)
 
     def abandon(self) -> None:
-        """Close the connection, which tells the server that nobody listens."""
+        """Close the connection, which tells the server that its client has left."""
         if self._is_open:
             self._is_open = False
             self._request.abort.release()

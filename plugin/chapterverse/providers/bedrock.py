@@ -163,13 +163,13 @@ class Runtime:
         What follows that is `metadata`, with the tokens that are billed; it is waited for a second, and then left.
 
         boto3 can't be interrupted, so it waits in a thread of its own, and the caller can leave at any time. Then that
-        thread's connection is shut, by which the service learns that nobody listens; before the stream has begun, or
-        with a urllib3 before 2.3, that happens when the next bytes come, or after the client's time for a read.
+        thread's connection is shut down, which tells the service that its client has left. Before the stream has begun,
+        or with a urllib3 before 2.3, that happens when the next bytes come, or after the client's time for a read.
 
         Args:
-            request: what boto3's `converse_stream` takes.
+            request: parameters of boto3's `converse_stream`.
             seconds: for all of it.
-            closing: takes what ends all waiting at once, from whichever thread; `Deadline.closing` is one.
+            closing: registers a function that ends all waiting at once, from any thread; see `Deadline.closing`.
 
         Raises:
             ProviderError: as `invoke`; also if the stream broke off, took too long, or was ended.
@@ -284,7 +284,7 @@ class _Wait:
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody takes what is made any more."""
+        """Whether the caller has left, so that no more events are needed."""
         return self._over.is_set() and not self.is_whole
 
     def hurry(self, seconds: float) -> None:

@@ -47,7 +47,7 @@ class CohereErrors:
     """The refusals of one endpoint as errors.
 
     Attributes:
-        trial: what the last good reply said of a trial key's limits; Cohere sends them with no refusal.
+        trial: a trial key's limits by the last good reply; Cohere's errors don't state them.
     """
 
     trial: dict[str, str] = field(default_factory=dict)

@@ -94,15 +94,7 @@ def _start_tags_with(word: str, as_attribute: bool) -> re.Pattern[str]:
 
 def open_envelope(html: str) -> Envelope:
     """Return the envelope of a whole page; where it has no content root, all of it is content. Never fails."""
-    envelope = Envelope(end=len(html))
-    body = 0
-    for name, raw, end in start_tags(html):
-        if name not in _HEAD:
-            if name == "body" and "class" in raw:
-                _note_marks(envelope, parse_attributes(raw).get("class", ""))
-            break
-        body = end
-        _note(envelope, name, raw, html[end : end + _MAX_TITLE])
+    envelope, body = _read_head(html)
     for root in _ROOTS:
         opening = root.find(html, body)
         if not opening:
@@ -113,6 +105,25 @@ def open_envelope(html: str) -> Envelope:
             break
     envelope.language = envelope.language or text_language(html[envelope.start : envelope.end])
     return envelope
+
+
+def asks_for_no_index(html: str) -> bool:
+    """Return whether a whole page asks not to be indexed, or only redirects."""
+    return _read_head(html)[0].noindex
+
+
+def _read_head(html: str) -> tuple[Envelope, int]:
+    """Return what the head of a page says, and where its body begins."""
+    envelope = Envelope(end=len(html))
+    body = 0
+    for name, raw, end in start_tags(html):
+        if name not in _HEAD:
+            if name == "body" and "class" in raw:
+                _note_marks(envelope, parse_attributes(raw).get("class", ""))
+            break
+        body = end
+        _note(envelope, name, raw, html[end : end + _MAX_TITLE])
+    return envelope, body
 
 
 def text_language(html: str) -> str:

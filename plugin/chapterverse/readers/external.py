@@ -1,4 +1,4 @@
-"""Reads one document from beyond the site: HTML, Markdown, plain text or PDF, whatever names it."""
+"""Reads one document from beyond the site: HTML, Markdown, plain text or PDF, by its server's type or its name."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from urllib.parse import unquote, urlsplit
 
 from chapterverse.errors import UnreadablePage
 from chapterverse.model import Page
+from chapterverse.readers.addresses import name_of
 from chapterverse.readers.charsets import declared_charset, web_charset
-from chapterverse.readers.envelope import open_envelope
+from chapterverse.readers.envelope import asks_for_no_index
 from chapterverse.readers.folder import is_binary
-from chapterverse.readers.html import read_document, read_fragment
-from chapterverse.readers.markdown import name_of, read_markdown
 from chapterverse.readers.pdf import paragraphs, read_pdf
 
 
 class Format(StrEnum):
-    """What a document is written in."""
+    """The format of a document."""
 
     HTML = "html"
     MARKDOWN = "markdown"
@@ -45,16 +44,16 @@ _BY_SUFFIX = {
     ".rst": Format.TEXT,
     ".pdf": Format.PDF,
 }
-#: Types of servers that know no better, so the name decides.
+#: Types that servers send for any file, so the name decides.
 _VAGUE = {"", "text/plain", "application/octet-stream", "binary/octet-stream"}
 
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """How the bytes of a document are to be read.
+    """The format and encoding of a document.
 
     Attributes:
-        charset: Python's name of the encoding that its server states; "" for UTF-8 or what the document says.
+        charset: Python's name of the encoding that its server states; "" for UTF-8 or the one that the document states.
     """
 
     format: Format
@@ -74,16 +73,16 @@ class Media:
         kind, _, parameters = content_type.partition(";")
         kind = kind.strip().lower()
         name = urlsplit(place).path.rpartition("/")[2].lower()
-        found = Format.PDF if content.startswith(b"%PDF-") else None
-        if found is None and kind in _VAGUE:
-            found = _BY_SUFFIX.get("." + name.rpartition(".")[2] if "." in name else "")
+        format_ = Format.PDF if content.startswith(b"%PDF-") else None
+        if format_ is None and kind in _VAGUE:
+            format_ = _BY_SUFFIX.get("." + name.rpartition(".")[2] if "." in name else "")
             # A file without an ending is a text, such as README.
-            found = found or (Format.TEXT if kind or "." not in name else None)
-        found = found or _BY_TYPE.get(kind)
-        if found is None or (found is not Format.PDF and is_binary(content)):
+            format_ = format_ or (Format.TEXT if kind or "." not in name else None)
+        format_ = format_ or _BY_TYPE.get(kind)
+        if format_ is None or (format_ is not Format.PDF and is_binary(content)):
             raise UnreadablePage(f"{place} is no HTML, Markdown, plain text or PDF, which alone can be read.")
         label = next((v for n, _, v in _parameters(parameters) if n == "charset"), "")
-        return cls(found, web_charset(label))
+        return cls(format_, web_charset(label))
 
 
 def _parameters(text: str) -> list[tuple[str, str, str]]:
@@ -92,30 +91,35 @@ def _parameters(text: str) -> list[tuple[str, str, str]]:
 
 
 def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:
-    """Return whether a page of HTML says that search engines shall leave it out."""
-    return media.format is Format.HTML and open_envelope(_decoded(content, media)).noindex
+    """Return whether a page of HTML asks search engines to leave it out."""
+    return media.format is Format.HTML and asks_for_no_index(_decoded(content, media))
 
 
 def read_external(content: bytes, media: Media, path: str, url: str, language: str) -> Page:
     """Return a document as a page of the index; its chunks say `source: import`.
 
     Args:
-        path: by which the index knows it, also for messages.
-        url: that citations lead to.
+        path: its path in the index and in messages.
+        url: address for citations.
         language: of the site, where the document states none.
 
     Raises:
         UnreadablePage: it can't be read.
     """
+    # Loaded only if a document changed.
+    from chapterverse.readers.html import read_document, read_fragment
+
     facts = {"source": "import"}
     title = name_of(unquote(urlsplit(path).path.strip("/"))) or urlsplit(path).netloc
     if media.format is Format.PDF:
-        stated, text = read_pdf(content, path)
-        return Page(path, url, stated or title, language, read_fragment(text, stated or title), facts=facts)
+        pdf_title, text = read_pdf(content, path)
+        return Page(path, url, pdf_title or title, language, read_fragment(text, pdf_title or title), facts=facts)
     text = _decoded(content, media).replace("\0", "\ufffd")
     if media.format is Format.TEXT:
         return Page(path, url, title, language, read_fragment(paragraphs(text), title), facts=facts)
     if media.format is Format.MARKDOWN:
+        from chapterverse.readers.markdown import read_markdown
+
         page = read_markdown(text, path)
         matter, language = page.front_matter, page.front_matter.language or language
         about = page.sections, "documentation", matter.tags, matter.created_at
@@ -129,5 +133,5 @@ def _decoded(content: bytes, media: Media) -> str:
     charset = media.charset or (declared_charset(content) if media.format is Format.HTML else "")
     with contextlib.suppress(UnicodeDecodeError):
         return content.decode(charset or "utf-8-sig")
-    # As browsers do it: no page is refused for a wrong letter.
+    # As in browsers, a wrong byte rejects no page.
     return content.decode(charset or "cp1252", "replace")

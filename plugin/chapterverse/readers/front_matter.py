@@ -58,11 +58,15 @@ def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
     return (FrontMatter() if values is None else _front_matter(values)), below
 
 
-def split_values(text: str, file_path: str) -> tuple[dict[Any, Any] | None, str]:
+def split_values(text: str, file_path: str, mistakes: type | None = None) -> tuple[dict[Any, Any] | None, str]:
     """Return the values of the front matter, None where there is none, and the text below it.
 
+    Args:
+        mistakes: the type of values that are front matter without fields; other values, and all of a page, are text
+            between two rules.
+
     Raises:
-        UnreadablePage: it is no valid YAML or TOML; the message names `file_path`.
+        UnreadablePage: it is no valid YAML or TOML, or holds no fields by mistake; the message names `file_path`.
     """
     if text.startswith("{"):
         return _split_json(text)
@@ -75,8 +79,15 @@ def split_values(text: str, file_path: str) -> tuple[dict[Any, Any] | None, str]
     except (yaml.YAMLError, ValueError, RecursionError):
         language = "TOML" if toml else "YAML"
         raise UnreadablePage(f"The front matter of {file_path} is not valid {language}.") from None
+    if isinstance(values, dict):
+        return values, text[match.end() :]
+    if values is None and mistakes:
+        return None, text[match.end() :]
+    if mistakes and isinstance(values, mistakes):
+        form = "a list" if isinstance(values, list) else "a text"
+        raise UnreadablePage(f"The front matter of {file_path} is {form}: write a field a line, such as language: en.")
     # Without keys it was no front matter but text between two rules.
-    return (values, text[match.end() :]) if isinstance(values, dict) else (None, text)
+    return None, text
 
 
 def _split_json(text: str) -> tuple[dict[Any, Any] | None, str]:

@@ -28,23 +28,30 @@ _SIGNS = re.compile(
     | ~~+""",
     re.VERBOSE,
 )
+_SIGN = re.compile(r"[\\`*_<&\[\]~]")
 _BRACKETS = re.compile(r"(?<!\\)[\[\]]")
 # Signs that begin a block at the start of a line; the sign behind a number is escaped, not the number.
 _LINE_START = re.compile(
     r"^(\d{1,9}(?=[.)](?:\s|$))|(?=\#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|--+\s*$|~~~|\||:?-+:?\s*\|))", re.MULTILINE
 )
+_LINE_SIGNS = frozenset("#-+>=~|:")
+# A link into its own page, without what `urljoin` would change.
+_FRAGMENT = re.compile(r"#[\w.:%-]+")
 _UNSAFE = re.compile(r"[\s<>\x00-\x1f\x7f]")
 _REFERENCE = re.compile(r"&(?=#?\w{1,40};)")
 
 
 def escape(text: str) -> str:
     """Return text as Markdown that shows exactly this text, inside a line."""
-    return _SIGNS.sub(lambda signs: "".join(f"\\{sign}" for sign in signs[0]), text)
+    # Most texts hold no sign, and to look for one of a class is fast.
+    return _SIGNS.sub(lambda signs: "".join(f"\\{sign}" for sign in signs[0]), text) if _SIGN.search(text) else text
 
 
 def escape_line_starts(text: str) -> str:
     """Return inline Markdown of which no line begins a block of its own."""
-    return _LINE_START.sub(r"\1\\", text)
+    first = text[:1]
+    may_begin = "\n" in text or first in _LINE_SIGNS or first.isdecimal()
+    return _LINE_START.sub(r"\1\\", text) if may_begin else text
 
 
 class LinkedInline(Inline):
@@ -58,6 +65,7 @@ class LinkedInline(Inline):
     def __init__(self, footnotes: Collection[str], base: str) -> None:
         super().__init__(footnotes)
         self._base = base
+        self._page = absolute("#a", base).removesuffix("#a")
         self._in_link = False
 
     def markdown(self, children: Iterable[Child]) -> str:
@@ -70,7 +78,8 @@ class LinkedInline(Inline):
         return re.sub(r"(?:^|(?<= ))(#+)$", r"\\\1", line)
 
     def address(self, node: Node, attribute: str = "href") -> str:
-        return absolute(node.get(attribute) or "", self._base)
+        href = node.get(attribute) or ""
+        return f"{self._page}{href}" if self._page and _FRAGMENT.fullmatch(href) else absolute(href, self._base)
 
     def _raw(self, children: Iterable[Child]) -> str:
         out: list[str] = []

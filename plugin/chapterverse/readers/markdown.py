@@ -24,6 +24,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from chapterverse.model import Section
+from chapterverse.readers.addresses import name_of
 from chapterverse.readers.directives import directives_plugin
 from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.html import read_fragment
@@ -84,16 +85,6 @@ def read_markdown(
     return MarkdownPage(tuple(replace(s, anchor_verified=False) for s in sections), title, front_matter)
 
 
-def name_of(file_path: str) -> str:
-    """Return a title made from a path: "guide/first-steps.md" is "First steps", "guide/index.md" "Guide"."""
-    folders, _, name = file_path.rpartition("/")
-    stem = name.rpartition(".")[0] or name
-    if stem.lower() in ("index", "readme") and folders:
-        stem = folders.rpartition("/")[2]
-    words = collapse(re.sub(r"[-_]+", " ", stem))
-    return strip_invisible(words[:1].upper() + words[1:]) or file_path
-
-
 def _is_mdx(body: str, file_path: str, slug: SlugRule) -> bool:
     # Docusaurus reads ".md" as MDX too; other readers of GitHub's Markdown don't, so such a file must look like it.
     return file_path.lower().endswith(".mdx") or (slug.is_docusaurus and _LOOKS_LIKE_MDX.search(body) is not None)
@@ -128,7 +119,8 @@ def _take_explicit_ids(state: StateCore, slug: SlugRule) -> None:
         explicit = _EXPLICIT_ID.fullmatch(text.rstrip(), braces) if braces >= 0 else None
         if explicit:
             opening.attrSet("id", explicit.group(1))
-            content.content = text[:braces].rstrip()
+            # In MDX the brace is escaped, and Docusaurus reads every .md file as MDX.
+            content.content = text[:braces].removesuffix("\\").rstrip()
     if slug is SlugRule.SPHINX:
         _take_myst_targets(state.tokens)
 

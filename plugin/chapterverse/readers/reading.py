@@ -20,10 +20,10 @@ class Reading:
     """The pages of a folder.
 
     Attributes:
-        sources: its pages, sorted by path; one that can't be read says so when it is read.
-        warnings: one sentence for every other file that should have been a page and isn't.
-        skipped: paths left out on purpose: pages that ask for it, drafts, and those of `listings`.
-        listings: which of `page_kinds.LISTINGS` each page is that is left out for that.
+        sources: its pages, sorted by path; an unreadable one raises its error when it is read.
+        warnings: one sentence for every other file that should have been a page.
+        skipped: paths left out on purpose: pages that ask for it, drafts, and listings.
+        listings: kind (see `page_kinds.LISTINGS`) of each page left out as a listing.
         base_url: address of the site, with a slash at its end.
         built: the built page of each source that is named after the file that it was written in.
     """
@@ -52,7 +52,7 @@ class File:
 
 @dataclass(slots=True)
 class PageDraft:
-    """A reading in progress: remarks on files that are no pages, and the reasons why some can't be read."""
+    """A reading in progress: warnings about files that are no pages, and the errors of unreadable ones."""
 
     folder: Path
     warnings: list[str]
@@ -65,7 +65,7 @@ class PageDraft:
         """Return the content type of a page, "" for a listing, which is left out unless the globs include it.
 
         Args:
-            paths: what else the globs may call the page, besides its path.
+            paths: further names of the page in the globs, besides its path.
         """
         kind = listing_kind(page)
         if kind and not self.globs.includes(page.path, *paths):
@@ -146,10 +146,10 @@ def require_unchanged(path: str, listed: str, read: str) -> None:
 
 
 def _unreadable(failed: Mapping[str, UnreadablePage]) -> Iterator[Source]:
-    """Yield sources that say so when they are read: the index keeps the last good version of such a page."""
+    """Yield sources that raise their error when they are read: the index keeps the last good version of such a page."""
     for path, error in failed.items():
-        yield Source(path, "", "", functools.partial(_refuse, error))
+        yield Source(path, "", "", functools.partial(_raise, error))
 
 
-def _refuse(error: UnreadablePage) -> Page:
+def _raise(error: UnreadablePage) -> Page:
     raise error

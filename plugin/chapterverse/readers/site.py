@@ -20,11 +20,10 @@ from chapterverse.errors import InputError
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.addresses import clean_url, page_paths, read_sitemap, site_base
+from chapterverse.readers.addresses import clean_url, name_of, page_paths, read_sitemap, site_base
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.readers.html import read_document
-from chapterverse.readers.markdown import name_of
 from chapterverse.readers.reading import File, PageDraft, Reading, draft, require_unchanged, stated_base
 from chapterverse.readers.structured_data import json_ld_scripts
 
@@ -64,8 +63,24 @@ def read_site(
     base = stated_base(base_url)
     listing = list_files(folder, (".html", ".htm"))
     pages = draft(folder, listing, PageGlobs.of(exclude, include))
+    built = _read_pages(pages, listing.files, base)
+    if not built:
+        raise pages.nothing("no HTML page to index: is it the folder that the build writes?")
+    sitemap = _sitemap(pages)
+    built = _without_wrong_addresses(built, pages.warnings)
+    base = _site_address(built, sitemap, base, pages.warnings)
+    names = _names(built)
+    sources = [
+        (url, _built_source(folder, path, built[path], url, names.get(path, path)))
+        for path, url in _addresses(built, set(sitemap), base)
+    ]
+    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
+
+
+def _read_pages(pages: PageDraft, paths: Iterable[str], base: str | None) -> dict[str, _Built]:
+    """Return the pages to index, by path; the draft notes the others."""
     built: dict[str, _Built] = {}
-    for file in pages.open(pages.chosen(listing.files)):
+    for file in pages.open(pages.chosen(paths)):
         envelope = open_envelope(file.text)
         content = file.text[envelope.start : envelope.end]
         if envelope.noindex:
@@ -79,17 +94,7 @@ def read_site(
         content_type = pages.content_type(page, envelope.content_type, *filter(None, [envelope.source]))
         if content_type:
             built[file.path] = _built(file, content, envelope, content_type, base)
-    if not built:
-        raise pages.nothing("no HTML page to index: is it the folder that the build writes?")
-    sitemap = _sitemap(pages)
-    built = _without_wrong_addresses(built, pages.warnings)
-    base = _site_address(built, sitemap, base, pages.warnings)
-    names = _names(built)
-    sources = [
-        (url, _built_source(folder, path, built[path], url, names.get(path, path)))
-        for path, url in _addresses(built, set(sitemap), base)
-    ]
-    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
+    return built
 
 
 def _names(built: Mapping[str, _Built]) -> dict[str, str]:

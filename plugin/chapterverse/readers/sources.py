@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, urljoin
 
@@ -16,11 +16,11 @@ from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.folder import Listing, decode, list_files, read_page
-from chapterverse.readers.front_matter import split_front_matter
+from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.locales import locale_folders
 from chapterverse.readers.markdown import read_markdown
 from chapterverse.readers.places import ListedPlaces, built_path, needs_build, place_rule
-from chapterverse.readers.reading import Reading, draft, require_unchanged, stated_base
+from chapterverse.readers.reading import PageDraft, Reading, draft, require_unchanged, stated_base
 from chapterverse.readers.slugs import SlugRule
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
@@ -38,11 +38,11 @@ def read_sources(
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
     Which files become pages, and where, follows from `slugs` and the generator's configuration (see `places`). Their
-    language is what the front matter says (`lang`, `language`), else the folder's (see `locales`), else English.
-    Sections carry the anchors that `slugs` computes, marked as not verified. Files of `no_pages` are as if they weren't
-    there.
+    language is that of the front matter (`lang`, `language`), else the folder's (see `locales`), else English.
+    Sections carry the anchors that `slugs` computes, marked as not verified. Files of `no_pages` are ignored.
     Pages that only list others are left out (see `page_kinds`), unless a pattern of `include` matches the file or the
-    page that it becomes; so are those that a pattern of `exclude` matches. What only a build knows is told once.
+    page that it becomes. Pages that a pattern of `exclude` matches are left out too. One warning counts the pages that
+    only a build can complete.
 
     Args:
         listed: address of each page, relative to `base_url`, by file, where the generator states them; then no other
@@ -55,8 +55,7 @@ def read_sources(
     base = stated_base(base_url)
     if base is None:
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
-    listing = _list(folder, listed)
-    listing.files = [path for path in listing.files if path not in no_pages]
+    listing = _list(folder, listed, no_pages)
     globs = PageGlobs.of(exclude, include)
     pages = draft(folder, listing, globs)
     locales = locale_folders(listing.files)
@@ -70,22 +69,13 @@ def read_sources(
         except UnreadablePage as error:
             pages.failed[file.path] = error
             continue
-        place = places.path(file.path, matter)
-        if matter.excluded or place is None or globs.excludes(file.path, built_path(place)):
-            pages.leave_out(file.path)
-            continue
-        url = base + place
         language = matter.language or locales.get(file.path.partition("/")[0], "en")
-        facts = PageFacts(file.path, matter.marks, body, language)
-        content_type = pages.content_type(facts, matter.content_type, built_path(place))
-        if not content_type:
-            continue
-        unrendered += needs_build(body)
-        content_hash = hashlib.sha256(file.content).hexdigest()
-        more = (base, url, slugs, language, content_type)
-        read = functools.partial(_read_source, folder, file.path, content_hash, *more)
-        context = json.dumps([url, slugs, language, content_type])
-        sources.append((url, Source(file.path, content_hash, context, read, url=url, language=language)))
+        place = places.path(file.path, matter)
+        content_type = _content_type(pages, file.path, matter, body, language, place)
+        if place is not None and content_type:
+            unrendered += needs_build(body)
+            page = _SourceFile(folder, file.path, base, base + place, slugs, language, content_type)
+            sources.append((page.url, page.source(file.content)))
     for path in [path for path in pages.failed if globs.excludes(path)]:
         del pages.failed[path]
     if not sources:
@@ -99,11 +89,20 @@ def read_sources(
     return pages.finish(sources, base)
 
 
-def _list(folder: Path, listed: Mapping[str, str] | None) -> Listing:
+def _content_type(pages: PageDraft, path: str, matter: FrontMatter, body: str, language: str, place: str | None) -> str:
+    """Return the content type of a page, "" for a file that is left out."""
+    if matter.excluded or place is None or pages.globs.excludes(path, built_path(place)):
+        pages.leave_out(path)
+        return ""
+    return pages.content_type(PageFacts(path, matter.marks, body, language), matter.content_type, built_path(place))
+
+
+def _list(folder: Path, listed: Mapping[str, str] | None, no_pages: Collection[str]) -> Listing:
     if listed is None:
-        return list_files(folder, _MARKDOWN)
+        return list_files(folder, _MARKDOWN, no_pages)
+    pages = (path for path in sorted(listed.keys() - no_pages) if path.lower().endswith(_MARKDOWN))
     # The generator may know pages that a program made, of which there is no file.
-    return Listing([path for path in sorted(listed) if path.lower().endswith(_MARKDOWN) and (folder / path).is_file()])
+    return Listing([path for path in pages if (folder / path).is_file()])
 
 
 def _outer_sections_first(path: str) -> tuple[bool, int, str]:
@@ -111,22 +110,46 @@ def _outer_sections_first(path: str) -> tuple[bool, int, str]:
     return not is_section, path.count("/") if is_section else 0, path
 
 
-def _read_source(
-    folder: Path, path: str, content_hash: str, base: str, url: str, slugs: SlugRule, language: str, content_type: str
-) -> Page:
-    content = read_page(folder, path)
-    require_unchanged(path, content_hash, hashlib.sha256(content).hexdigest())
-    page = read_markdown(decode(path, content), path, slug=slugs)
-    matter = page.front_matter
-    sections = tuple(_with_images_of(section, base + quote(path)) for section in page.sections)
-    return Page(path, url, page.title, language, sections, content_type, matter.tags, matter.created_at)
+@dataclass(frozen=True, slots=True)
+class _SourceFile:
+    """A file that becomes a page.
+
+    Attributes:
+        path: of the file, relative to `folder`.
+        base: address of the site.
+        url: address of the page.
+    """
+
+    folder: Path
+    path: str
+    base: str
+    url: str
+    slugs: SlugRule
+    language: str
+    content_type: str
+
+    def source(self, content: bytes) -> Source:
+        content_hash = hashlib.sha256(content).hexdigest()
+        context = json.dumps([self.url, self.slugs, self.language, self.content_type])
+        read = functools.partial(self._read, content_hash)
+        return Source(self.path, content_hash, context, read, url=self.url, language=self.language)
+
+    def _read(self, content_hash: str) -> Page:
+        content = read_page(self.folder, self.path)
+        require_unchanged(self.path, content_hash, hashlib.sha256(content).hexdigest())
+        page = read_markdown(decode(self.path, content), self.path, slug=self.slugs)
+        matter = page.front_matter
+        sections = tuple(_with_images_of(section, self.base + quote(self.path)) for section in page.sections)
+        return Page(
+            self.path, self.url, page.title, self.language, sections, self.content_type, matter.tags, matter.created_at
+        )
 
 
 def _with_images_of(section: Section, file_url: str) -> Section:
-    """Return a section whose images start from its file, as links in a source do, and not from its page."""
+    """Return a section whose image addresses are resolved from its file, as links in a source are."""
     images: list[Image] = []
     for image in section.images:
-        # An address that is none is left out.
+        # An image with a malformed address is left out.
         with contextlib.suppress(ValueError):
             images.append(replace(image, src=urljoin(file_url, image.src)))
     return replace(section, images=tuple(images)) if images else section

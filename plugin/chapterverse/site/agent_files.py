@@ -1,7 +1,7 @@
-"""Writes what agents read of a built site: the Markdown of pages, `llms.txt`, `llms-full.txt`, a skill and its index.
+"""Writes the files of a built site for agents: the Markdown of pages, `llms.txt`, `llms-full.txt`, a skill, its index.
 
-A file is written if it changed, and never over one that isn't ours. A file of an earlier run that this one doesn't make
-again is removed, so a page that is excluded now leaves nothing behind.
+A file is written if it changed, and never over a foreign one. A file of an earlier run that this run doesn't write is
+removed, so no file of an excluded page remains.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
 from chapterverse.errors import ConfigurationError, UnreadablePage, UnsafePath
-from chapterverse.readers import Reading
 from chapterverse.readers.addresses import SAFE, clean_base
 from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.folder import decode, read_page, real_path
@@ -30,6 +29,9 @@ from chapterverse.site.markdown_page import MARK, BuiltPage, MarkdownPage, markd
 from chapterverse.site.script_tag import open_frame, put
 from chapterverse.site.secret_scan import Scanner, walk
 
+if TYPE_CHECKING:
+    from chapterverse.readers import Reading
+
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT = 16 * llms_text.MAX_FULL
 #: A mark is in so many bytes at the start or at the end of a file.
@@ -38,7 +40,7 @@ _MARKED = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """What is written; each can be switched off.
+    """The kinds of files to write; each can be switched off.
 
     Attributes:
         markdown: the Markdown of each page, and a link to it in the page's head.
@@ -52,23 +54,23 @@ class AgentOptions:
     overwrite: bool = False
 
     @classmethod
-    def of(cls, given: object) -> AgentOptions:
+    def of(cls, options: object) -> AgentOptions:
         """Return the options of a site's configuration: a mapping, or true or false for all of them.
 
         Raises:
             ConfigurationError: there is no such option, or its value is neither true nor false.
         """
         names = [option.name for option in fields(cls)]
-        if isinstance(given, bool):
-            return cls(**dict.fromkeys(names[:-1], given))
-        if not isinstance(given, Mapping):
+        if isinstance(options, bool):
+            return cls(**dict.fromkeys(names[:-1], options))
+        if not isinstance(options, Mapping):
             raise ConfigurationError(f"agents must be true, false, or a mapping of {', '.join(names)}.")
-        for name, value in given.items():
+        for name, value in options.items():
             if name not in names:
                 raise ConfigurationError(f"There is no option agents.{str(name)[:60]!s}: it may be {', '.join(names)}.")
             if not isinstance(value, bool):
                 raise ConfigurationError(f"agents.{name} must be true or false.")
-        return cls(**given)
+        return cls(**options)
 
     @property
     def any(self) -> bool:
@@ -81,7 +83,7 @@ class Outcome:
 
     Attributes:
         written: number of files that changed, and `removed` of those that were removed.
-        warnings: a sentence for each page that got no file though it should have.
+        warnings: a sentence for each page without the file that it should have.
         notes: a sentence about files that were left because they are not ours.
     """
 
@@ -147,14 +149,14 @@ class AgentFiles:
         if path in self._pages:
             self._warnings.append(f"{page.path} got no Markdown: {path} is the name of another page's.")
             return ""
-        made = markdown_page(page, path, self.facts.version, self._before.get(path, ""))
-        if self._scanner.scrubbed(made.text) != made.text:
+        markdown = markdown_page(page, path, self.facts.version, self._before.get(path, ""))
+        if self._scanner.scrubbed(markdown.text) != markdown.text:
             self._warnings.append(f"{page.path} got no Markdown, because it holds a secret: see `chapterverse check`.")
             return ""
-        self._kept += len(made.body)
-        kept = made if self.options.llms_full_txt and self._kept <= _MAX_KEPT else made.without_text()
-        self._pages[path] = kept
-        if not self.options.markdown or not self._write(path, made.text):
+        self._kept += len(markdown.body)
+        stored = markdown if self.options.llms_full_txt and self._kept <= _MAX_KEPT else markdown.without_text()
+        self._pages[path] = stored
+        if not self.options.markdown or not self._write(path, markdown.text):
             return ""
         return quote(posixpath.basename(path), safe=SAFE.replace("%", "").replace("/", ""))
 
@@ -165,7 +167,7 @@ class AgentFiles:
     def add_built_pages(self, reading: Reading) -> None:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
         for source in reading.sources:
-            # One that can't be read has no address, and the reader said so.
+            # A page that can't be read has no address. The reader warned of it.
             path = reading.built.get(source.file_path, source.file_path)
             page = built_page(self.site, path, source.url) if source.url else None
             if page is None:
@@ -195,16 +197,16 @@ class AgentFiles:
             if options.llms_full_txt:
                 self._write(group.full_path, llms_text.llms_full_txt(self.facts, group))
         if options.skill and groups:
-            made = skill.skill_files(
+            files = skill.skill_files(
                 self.facts,
                 groups,
                 markdown=options.markdown,
                 llms_txt=options.llms_txt,
                 llms_full_txt=options.llms_full_txt,
             )
-            if all(self._write(path, text) for path, text in made.items() if path != skill.INDEX):
-                self._write(skill.INDEX, made[skill.INDEX])
-        # The index first: it is known by the skill that it names.
+            if all(self._write(path, text) for path, text in files.items() if path != skill.INDEX):
+                self._write(skill.INDEX, files[skill.INDEX])
+        # Remove the index first: `_is_ours` knows it by the skill that it names.
         gone = sorted(self._before.keys() - self._made, key=lambda path: path != skill.INDEX)
         removed = sum(map(self._remove, gone)) if remove else 0
         return Outcome(self._written, removed, tuple(self._warnings), tuple(_left(self._foreign)))
@@ -217,10 +219,11 @@ class AgentFiles:
         except UnsafePath as error:
             self._warnings.append(str(error))
             return False
-        if file.is_dir() or (os.path.lexists(file) and not self.options.overwrite and not _is_ours(self.site, path)):
+        there = os.path.lexists(file)
+        if there and (file.is_dir() or not (self.options.overwrite or _is_ours(self.site, path))):
             self._foreign.append(path)
             return False
-        if file.is_symlink() or not file.is_file() or file.read_bytes() != content:
+        if not there or file.is_symlink() or not file.is_file() or file.read_bytes() != content:
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
             except OSError:

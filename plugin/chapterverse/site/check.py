@@ -7,14 +7,16 @@ All files, not only pages, are searched for secrets.
 from __future__ import annotations
 
 import contextlib
+import os.path
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage, UnsafePath
+from chapterverse.indexing import maintenance
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.progress import Progress
@@ -25,7 +27,7 @@ from chapterverse.settings import Settings
 from chapterverse.site import secret_scan
 from chapterverse.site.findings import Findings
 from chapterverse.site.index_check import IndexedPages, open_index
-from chapterverse.site.links import NOWHERE, InternalLinks, Places, has
+from chapterverse.site.links import NOWHERE, InternalLinks, Places, has, read_redirects
 from chapterverse.site.page import Inspection, inspect, read_ids
 from chapterverse.site.script_tag import Launcher
 from chapterverse.widget import CONFIG
@@ -34,7 +36,7 @@ from chapterverse.widget import CONFIG
 _WARNINGS = {": content_type ": "content_type", " holds ": "nul"}
 
 #: In the generated configuration, which is JSON.
-_NO_ENDPOINT = re.compile(r"[\"']?endpoint[\"']?\s*:\s*(?:\"\"|'')")
+_NO_ENDPOINT = re.compile(r"[\"']?endpoint[\"']?\s*:\s*(?:\"\"|''|null\b)")
 
 
 def check(
@@ -65,7 +67,7 @@ def check(
     globs = PageGlobs.of(exclude := tuple(exclude), include := tuple(include))
     reading = _read(site, settings.base_url or None, include, exclude, findings)
     findings.listings = dict(reading.listings)
-    places = Places(reading.base_url, _sitemap(site))
+    places = Places(reading.base_url, frozenset(read_sitemap(_text(site, "sitemap.xml"))))
     offered = {reading.built.get(source.file_path, source.file_path): source.file_path for source in reading.sources}
     run = _Check(site, settings, findings, places, offered, globs)
     listing = list_files(site, (".html", ".htm"))
@@ -137,6 +139,8 @@ class _Check:
             self.findings.add("no_index", "", str(error))
             return
         self.findings.way = self.index.way
+        for head in self.index.deleted:
+            self.findings.add("old_version", "", maintenance.no_pages_of(head))
         if base and self.index.base != base:
             self.findings.add("other_address", "", f"The index cites {self.index.base}, and the site is at {base}.")
 
@@ -161,6 +165,9 @@ class _Check:
         base = urljoin(url, inspection.frame.base or "")
         for href in self.links.add(path, base, inspection.links, inspection.ids):
             self.findings.add("dead_anchor", path, f"{path} links to {href}, and has no such id.")
+        self.links.add_media(path, base, inspection.media)
+        for text in inspection.unresolved:
+            self.findings.add("dead_link", path, f"{path} refers to {text!r}, which Sphinx didn't find.")
         if path in self.offered:
             self._note_address(path, url, inspection)
             if self.index is not None:
@@ -257,16 +264,21 @@ class _Check:
                     self.findings.add("twin", path, says)
 
     def note_links(self, progress: Progress) -> None:
-        """Check the ids that other pages link to."""
+        """Check the pages, files and ids that other pages link to or show."""
         links_by_file = self.links.by_file()
-        for url, fragment, link in self.links.lost():
+        redirects = read_redirects(_text(self.site, "_redirects"))
+        for url, fragment, link in self.links.lost(lambda url: bool(self._built_file(url))):
+            if redirects.fullmatch(urlsplit(url).path):
+                continue
             # Some folders hold pages that are not indexed, such as the source code that Sphinx shows.
-            path = unquote(self.places.relative(url))
-            file = next((file for file in (path, f"{path}index.html") if (self.site / file).is_file()), "")
+            file = self._built_file(url)
             if file.endswith((".html", ".htm")) and fragment:
                 links_by_file.setdefault(file, {})[fragment] = link
+            elif not file and fragment is None:
+                says = f"{link.origin} shows {link.href}, and the site has no file {url}."
+                self.findings.add("dead_image", link.source, says)
             elif not file:
-                says = f"{link.origin} links to {link.href}, and the site has no page {url}."
+                says = f"{link.origin} links to {link.href}, and the site has no page or file {url}."
                 self.findings.add("dead_link", link.source, says)
         for done, (path, fragments) in enumerate(sorted(links_by_file.items())):
             progress("Following links", done, len(links_by_file))
@@ -278,6 +290,12 @@ class _Check:
                         says = f"{link.origin} links to {link.href}, and {path} has no such id."
                         self.findings.add("dead_anchor", link.source, says)
         progress("Following links", len(links_by_file), len(links_by_file))
+
+    def _built_file(self, url: str) -> str:
+        """Return the file at an address of the site, "" without one."""
+        path = unquote(self.places.relative(url))
+        # Not `Path.is_file`, which raises for a name that is too long.
+        return next((file for file in (path, f"{path}index.html") if os.path.isfile(self.site / file)), "")  # noqa: PTH113
 
     def note_index(self) -> None:
         """Note pages that the index holds and the site doesn't."""
@@ -306,11 +324,11 @@ def _read(
         return reading
 
 
-def _sitemap(site: Path) -> frozenset[str]:
-    # `read_site` has reported a sitemap that can't be read.
-    with contextlib.suppress(UnreadablePage):
-        return frozenset(read_sitemap(decode("sitemap.xml", read_page(site, "sitemap.xml"))))
-    return frozenset()
+def _text(site: Path, path: str) -> str:
+    """Return a file of the site, "" without one. That it can't be read is another finding."""
+    with contextlib.suppress(UnreadablePage, UnsafePath):
+        return decode(path, read_page(site, path))
+    return ""
 
 
 def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, progress: Progress) -> None:

@@ -79,6 +79,7 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "dead_link": Kind("error", "Links to pages that aren't there", "Mend the link, or build the page that it names."),
+    "dead_image": Kind("error", "Images that aren't there", "Mend the address, or put the file there."),
     "dead_anchor": Kind("error", "Links to headings that aren't there", "Mend the link, or give the heading that id."),
     "no_index": Kind(
         "error",
@@ -132,6 +133,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "nul": Kind("note", "Pages with NUL bytes", "Remove them: the index holds U+FFFD in their place."),
     "content_type": Kind("note", "Pages of an unknown kind", "State one of the known kinds, or none."),
+    "old_version": Kind("note", "Docs versions without a page here", "Remove from the store what you deleted."),
     "twin": Kind(
         "note", "Pages at almost one address", "Rename one, if your server adds or drops a slash or an ending."
     ),

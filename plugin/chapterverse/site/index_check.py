@@ -8,13 +8,13 @@ chunks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from chapterverse.indexing import status
 from chapterverse.indexing.status import State
-from chapterverse.ledger import UNREAD, open_ledger
+from chapterverse.ledger import UNREAD, Ledger, open_ledger
 from chapterverse.model import PAGE, Head, Scope, Section, Source, join_blocks
 from chapterverse.readers.addresses import clean_base, clean_url
 from chapterverse.readers.html import read_document
@@ -39,6 +39,7 @@ class IndexedPages:
         hashes: content hash of each source file, as indexed; empty if the ledger is elsewhere.
         outdated: state of each built file that is not up to date; None if the ledger can't tell.
         anchored: the index cites anchors, so it was made from HTML.
+        deleted: docs versions whose pages are gone from the site.
     """
 
     head: Head
@@ -49,6 +50,7 @@ class IndexedPages:
     hashes: dict[str, str] = field(default_factory=dict)
     outdated: Mapping[str, State] | None = None
     anchored: bool = False
+    deleted: tuple[Head, ...] = ()
 
     @property
     def way(self) -> Way:
@@ -92,7 +94,7 @@ class IndexedPages:
         return stored <= shown | own and body <= stored | headings
 
 
-def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> IndexedPages:
+def open_index(settings: Settings, base: str, sources: Collection[Source]) -> IndexedPages:
     """Return the index that the settings name; without a name, the one of the site at `base`.
 
     Raises:
@@ -101,32 +103,22 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
     """
     store = open_store(settings)
     heads = store.heads()
-    here = [
-        head for head in heads
-        if clean_base(head.base_url) == base and settings.site in ("", head.site)
-        and settings.docs_version in (None, head.version)
-    ]  # fmt: skip
-    head = only_head(here or heads, settings.site, settings.docs_version)
+    head = _head(heads, settings, base)
     index = IndexedPages(head, base=clean_base(head.base_url) or base)
     # A build may hold several docs versions, each below an address of its own.
     versions = [head, *(h for h in heads if settings.docs_version is None and _is_below(h, head))]
     ledger = open_ledger(settings)
-    others = {version.scope: _read_points(index, store.snapshot(version.scope)) for version in versions}
+    snapshots = {version.scope: store.snapshot(version.scope) for version in versions}
+    urls = {source.url for source in sources}
+    index.deleted = tuple(version for version in versions[1:] if not _has_page(snapshots[version.scope], urls))
+    versions = [version for version in versions if version not in index.deleted]
+    others = {version.scope: _read_points(index, snapshots[version.scope]) for version in versions}
     by_version = _by_version(index, versions, sources)
     outdated: dict[str, State] = {}
     compared = True
     for version in versions:
-        described = (ledger.generation(version.scope), ledger.token(version.scope)) == (
-            version.generation,
-            version.token,
-        )
-        # Rows rebuilt from the index have no hash of the pages.
-        records = ledger.records(version.scope) if described else {}
-        hashes = {path: row.content_hash for path, row in records.items()}
-        if UNREAD in hashes.values():
-            hashes = {}
+        hashes, offered = _page_hashes(ledger, version), by_version[version.scope]
         index.hashes.update(hashes)
-        offered = by_version[version.scope]
         if hashes and not {source.file_path for source in offered}.isdisjoint(index.files.values()):
             files = status.derive(store, ledger, version.scope, offered).files
             outdated |= {
@@ -136,6 +128,25 @@ def open_index(settings: Settings, base: str, sources: Iterable[Source]) -> Inde
             compared = False
     index.outdated = outdated if compared else None
     return index
+
+
+def _head(heads: Sequence[Head], settings: Settings, base: str) -> Head:
+    """Return the head that the settings name; without a name, the one of the site at `base`."""
+    here = [
+        head for head in heads
+        if clean_base(head.base_url) == base and settings.site in ("", head.site)
+        and settings.docs_version in (None, head.version)
+    ]  # fmt: skip
+    return only_head(here or heads, settings.site, settings.docs_version)
+
+
+def _page_hashes(ledger: Ledger, version: Head) -> dict[str, str]:
+    """Return the content hash of each page by the ledger; none if it describes another generation."""
+    if (ledger.generation(version.scope), ledger.token(version.scope)) != (version.generation, version.token):
+        return {}
+    hashes = {path: row.content_hash for path, row in ledger.records(version.scope).items()}
+    # Rows rebuilt from the index have no hash of the pages.
+    return {} if UNREAD in hashes.values() else hashes
 
 
 def _by_version(index: IndexedPages, versions: list[Head], sources: Iterable[Source]) -> dict[Scope, list[Source]]:
@@ -154,6 +165,13 @@ def _is_below(version: Head, head: Head) -> bool:
     return (
         version.site == head.site and version.base_url != head.base_url and version.base_url.startswith(head.base_url)
     )
+
+
+def _has_page(version: Snapshot, urls: Collection[str]) -> bool:
+    """Whether a site has a page of a docs version: one that it cites, or one at its address."""
+    base = version.head.base_url
+    cited = (str(url).partition("#")[0] for url in version.values("url"))
+    return any(f"{url}/".startswith(base) for url in urls) or any((clean_url(url) or url) in urls for url in cited)
 
 
 def _read_points(index: IndexedPages, snapshot: Snapshot) -> set[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 from chapterverse.readers.addresses import clean_url, page_paths
 
 #: Address of a site that states none; reserved, so nothing can be there (RFC 2606).
 NOWHERE = "https://site.invalid/"
 
-_PAGE_ENDINGS = frozenset(("html", "htm", "md", "mdx", "markdown", "rst"))
+_SOURCES = (".md", ".mdx", ".markdown", ".rst")
 
 
 @dataclass(slots=True)
@@ -49,10 +50,17 @@ class Places:
 
 @dataclass(slots=True)
 class InternalLink:
-    """Links to another page or an anchor of it: the first page with such a link, and the number of further pages."""
+    """Links to one place: the first page with such a link, and the number of further pages.
+
+    Attributes:
+        rooted: none of them is relative to its page.
+        certain: one of them means a file of the site for certain, if a path from the root does.
+    """
 
     source: str
     href: str
+    rooted: bool
+    certain: bool
     more: int = 0
 
     @property
@@ -62,19 +70,23 @@ class InternalLink:
 
 @dataclass(slots=True)
 class InternalLinks:
-    """Links to other pages by address and fragment, "" without one. Links within a page are checked at once."""
+    """Links to other files by address and fragment, "" without one. Links within a page are checked at once.
+
+    A file that a page shows, such as an image, has None for a fragment.
+    """
 
     places: Places
-    by_target: dict[tuple[str, str], InternalLink] = field(default_factory=dict)
+    by_target: dict[tuple[str, str | None], InternalLink] = field(default_factory=dict)
 
-    def add(self, path: str, base: str, hrefs: Iterable[str], ids: set[str]) -> Iterator[str]:
+    def add(self, path: str, base: str, hrefs: Mapping[str, bool], ids: set[str]) -> Iterator[str]:
         """Record the links of one page and yield those to missing ids of the page itself.
 
         Args:
             base: the address that its links are relative to.
+            hrefs: whether all links with the address name a `target`, by address.
         """
         own = self.places.urls[path]
-        for href in hrefs:
+        for href, has_target in hrefs.items():
             before, _, fragment = href.strip().partition("#")
             fragment = fragment.partition(":~:")[0]
             if not _is_anchor(fragment):
@@ -83,9 +95,14 @@ class InternalLinks:
             if url == own:
                 if fragment and not has(ids, fragment):
                     yield href
-            elif url and url.startswith(self.places.base):
-                link = self.by_target.setdefault((url, fragment), InternalLink(path, href, -1))
-                link.more += 1
+            elif url:
+                self._record(url, fragment, path, href, has_target)
+
+    def add_media(self, path: str, base: str, sources: Iterable[str]) -> None:
+        """Record the files that one page shows."""
+        for src in sources:
+            if url := clean_url(urljoin(base, src)):
+                self._record(url, None, path, src)
 
     def by_file(self) -> dict[str, dict[str, InternalLink]]:
         """Return the links by file and fragment."""
@@ -95,11 +112,42 @@ class InternalLinks:
                 links.setdefault(file, {})[fragment] = link
         return links
 
-    def lost(self) -> Iterator[tuple[str, str, InternalLink]]:
-        """Yield address, fragment and link where no page of the site is known at the address."""
+    def lost(self, is_file: Callable[[str], bool]) -> Iterator[tuple[str, str | None, InternalLink]]:
+        """Yield address, fragment and link where no page of the site is known at the address.
+
+        Args:
+            is_file: whether the site has a file at an address.
+        """
+        rooted = self._owns_root(is_file)
         for (url, fragment), link in self.by_target.items():
-            if self.places.file(url) is None and _is_within_site(link.href):
+            if self.places.file(url) is None and link.certain and (rooted or not link.rooted):
                 yield url, fragment, link
+
+    def _record(self, url: str, fragment: str | None, path: str, href: str, has_target: bool = False) -> None:
+        if not url.startswith(self.places.base):
+            return
+        # Docusaurus and VitePress check no path from the root that names a `target`: there it leads to another site.
+        # Only a source that a generator didn't find stays in a link under its own name.
+        whole = ":" in href.partition("?")[0].partition("#")[0]
+        rooted = whole or (href.lstrip().startswith("/") and not url.endswith(_SOURCES))
+        certain = not (whole or (rooted and has_target))
+        link = self.by_target.setdefault((url, fragment), InternalLink(path, href, rooted, certain, -1))
+        link.more += 1
+        # An error page names by the root what other pages name by where they are.
+        link.rooted = link.rooted and rooted
+        if certain and not link.certain:
+            link.source, link.href, link.certain = path, href, True
+
+    def _owns_root(self, is_file: Callable[[str], bool]) -> bool:
+        """Whether a path from the root of the host means a file of the site, below whose address it leads.
+
+        Another site may share a host. So most of such paths must lead to files of this one, as where a generator writes
+        all links so, unless this one has a folder of its own.
+        """
+        if urlsplit(self.places.base).path != "/":
+            return True
+        rooted = {url for (url, _), link in self.by_target.items() if link.rooted and link.certain}
+        return 2 * sum(self.places.file(url) is not None or is_file(url) for url in rooted) > len(rooted)
 
 
 def has(ids: set[str], fragment: str) -> bool:
@@ -112,11 +160,12 @@ def _is_anchor(fragment: str) -> bool:
     return bool(fragment) and not fragment.startswith(("/", "!", "?"))
 
 
-def _is_within_site(href: str) -> bool:
-    """Whether a link's target is a page of the same site and not only of the same host.
+def read_redirects(text: str) -> re.Pattern[str]:
+    """Return the pattern of the paths that a host leads elsewhere, of the file `_redirects` for Netlify or Cloudflare.
 
-    A source that a generator didn't find stays in the link, as "setup.md".
+    What it says of all paths at once is left out: it shows an error page, or an application in place of pages.
     """
-    path = href.strip().partition("#")[0].partition("?")[0]
-    ending = path.rpartition("/")[2].rpartition(".")[1:]
-    return not path.startswith("/") and ":" not in path and (not ending[0] or ending[1].lower() in _PAGE_ENDINGS)
+    paths = [line.split()[0] for line in text.splitlines() if line.startswith("/")]
+    rules = [re.sub(r":\w+", "[^/]+", re.escape(path.removesuffix("*").rstrip("/"))) for path in paths]
+    ends = ["/.*" if path.endswith("*") else "/?" for path in paths]
+    return re.compile("|".join(rule + end for rule, end in zip(rules, ends, strict=True) if rule) or r"(?!)")

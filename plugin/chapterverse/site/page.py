@@ -9,14 +9,23 @@ from dataclasses import dataclass, field
 from chapterverse.indexing.plugin_api import READ_MARK
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.markup import after_raw, parse_attributes, start_tags
+from chapterverse.readers.visible import unescape
 from chapterverse.site.script_tag import Frame, open_frame
 
-_NAMED = re.compile(r"(?:id|name|href)\s*=", re.IGNORECASE)
+_NAMED = re.compile(r"(?:id|name|href|src)\s*=", re.IGNORECASE)
+#: Elements that show a file.
+_MEDIA = frozenset("img source video audio track".split())
 _GENERATOR = re.compile(r"<meta\s+name=[\"']?generator[\"']?\s+content=[\"']?([a-z]+)", re.IGNORECASE)
 #: The plugin's mark at the end of what it read. A page that explains it shows the tag as text, with "&lt;".
 _READ = re.compile(rf"""<div\b[^<>]*\b{READ_MARK}(?:=["']?([0-9a-f]*))?""", re.IGNORECASE)
 #: Schemes that lead to no page; an address of http may be the site's own.
 _FOREIGN = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+#: What Sphinx leaves of a reference whose target it didn't find; found, it stands in a link or loses the class.
+_UNRESOLVED = re.compile(
+    r"""(<a\b[^<>]*>)?<(?:span|code)\ class="xref\ (?:std\ std-(?:ref|doc|term|numref|keyword|option)|download|any|myst)
+    \b[^"<>]*">(?:<span[^<>]*>)?([^<]{0,200})""",
+    re.VERBOSE,
+)
 _REFRESH = re.compile(r"http-equiv\s*=\s*[\"']?refresh", re.IGNORECASE)
 
 
@@ -26,7 +35,10 @@ class Inspection:
 
     Attributes:
         ids: possible targets of a fragment: ids of elements, names of anchors.
-        links: each distinct `href` in the page's content that may lead to a page of the site.
+        links: each distinct `href` that may lead to a page of the site, and whether all its links name a `target`.
+            Fragments alone are only taken from the page's content, because scripts of a theme use them too.
+        media: each distinct address of an image, a video or a sound that may be a file of the site.
+        unresolved: texts of references without a link, whose target Sphinx didn't find.
         generator: first word of the generator's meta tag, in lower case.
         redirect: the page redirects its readers.
         read: hash of what the plugin read of the page, "" if it left the page out; None without its mark.
@@ -36,7 +48,9 @@ class Inspection:
     frame: Frame
     envelope: Envelope
     ids: set[str] = field(default_factory=set)
-    links: list[str] = field(default_factory=list)
+    links: dict[str, bool] = field(default_factory=dict)
+    media: dict[str, None] = field(default_factory=dict)
+    unresolved: tuple[str, ...] = ()
     generator: str = ""
     redirect: bool = False
     read: str | None = None
@@ -56,13 +70,17 @@ def inspect(page: str) -> Inspection:
     # A page that repeats others, such as one for print, has several.
     if len(marks := list(_READ.finditer(page, envelope.start))) == 1:
         inspection.read, inspection.read_to = marks[0][1] or "", marks[0].start()
-    links: dict[str, None] = {}
     for name, attributes, end in _named(page):
         inspection.ids.update(_ids(name, attributes))
-        href = attributes.get("href", "") if name in ("a", "area") else ""
-        if href and not _FOREIGN.match(href) and envelope.start <= end <= envelope.end:
-            links[href] = None
-    inspection.links = list(links)
+        if name in ("a", "area"):
+            href = attributes.get("href", "")
+            own = not href.lstrip().startswith("#") or envelope.start <= end <= envelope.end
+            if href and own and not _FOREIGN.match(href):
+                inspection.links[href] = inspection.links.get(href, True) and "target" in attributes
+        elif name in _MEDIA and (src := attributes.get("src", "")) and not _FOREIGN.match(src):
+            inspection.media[src] = None
+    found = _UNRESOLVED.finditer(page, envelope.start, envelope.end)
+    inspection.unresolved = tuple(dict.fromkeys(unescape(m[2]).strip() for m in found if not m[1]))
     return inspection
 
 

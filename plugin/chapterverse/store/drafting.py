@@ -1,6 +1,6 @@
 """Writing on a private copy of the live shard: what the embedded and the S3 store have in common.
 
-Both publish whole folders that nobody writes to again. They differ in where the copy comes from and in how the head
+Both publish whole folders that are never written again. They differ in where the copy comes from and in how the head
 moves to it.
 """
 
@@ -46,9 +46,9 @@ class DraftPublication:
     """All of `chapterverse.store.Publication` but `renew` and `commit`.
 
     Args:
-        place: where the draft shall stand, in a folder that is there.
+        place: path of the draft, in an existing folder.
         live: the sealed folder of `previous`, to start from.
-        previous: what readers see; None for a first publication, or when that is damaged.
+        previous: the generation that readers see; None for a first publication, or if that is damaged.
     """
 
     def __init__(self, place: Path, live: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:

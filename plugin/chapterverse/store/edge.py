@@ -5,9 +5,9 @@
     ROOT/SITE/VERSION/GENERATION-TOKEN/  a sealed shard (see `chapterverse.store.shard`)
     ROOT/SITE/VERSION/*.new              what a publisher works on; after a kill, what the next one sweeps away
 
-Readers only ever open folders that nobody writes to any more: a shard that is written while another process holds it
-open blocks or gets corrupted (measured), and an exception of the engine leaves a shard in doubt, so a publication works
-on a copy and throws it away when anything goes wrong.
+Readers only open folders that are never written again: a shard that is written while another process holds it open
+blocks or gets corrupted (measured). After an exception of the engine the state of a shard is unknown, so a publication
+works on a copy and throws it away after any error.
 """
 
 from __future__ import annotations
@@ -99,12 +99,21 @@ class EdgeStore:
             finally:
                 publication.discard()
 
+    def unpublish(self, scope: Scope) -> None:
+        folder = self._folder(scope)
+        if not (folder / HEAD).exists():
+            return
+        with writing(folder), _lock(folder / _LOCK, scope):
+            (folder / HEAD).unlink(missing_ok=True)
+            files.sync_folder(folder)
+        self.sweep(scope)
+
     def sweep(self, scope: Scope) -> int:
         folder = self._folder(scope)
         if not folder.is_dir():
             return 0
         with writing(folder), _lock(folder / _LOCK, scope):
-            # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
+            # A damaged head doesn't tell which folders it reaches; `index` replaces it as a whole.
             live = folder / (read_head(folder / HEAD)[1] if (folder / HEAD).exists() else "")
             garbage = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
             for path in garbage:
@@ -147,7 +156,7 @@ class EdgePublication(DraftPublication):
             self._rename(f"{head.generation:06d}-{self._token}")
             write_head(self._folder, head, self._place.name)
         self._live_now = True
-        # Readers see it already, so an error of this is none of the publication.
+        # Readers see the generation already, so an error here doesn't fail the publication.
         with contextlib.suppress(OSError):
             files.sync_folder(self._folder)
         # A reader may just be opening the previous generation, so that one stays until the next publication.
@@ -178,7 +187,7 @@ def _retire(folder: Path, keep: set[int]) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what a killed publisher left; called under its lock, so nobody works on it."""
+    """Remove the files of a killed publisher. The caller holds the lock, so no other process uses them."""
     live = folder / live_name(folder)
     generations = _generations(folder)
     # A kill between the rename and the head leaves a generation that no head ever named.

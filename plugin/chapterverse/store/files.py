@@ -6,8 +6,8 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from chapterverse.errors import IndexCorrupt
@@ -35,15 +35,17 @@ class Manifest:
     Attributes:
         files: the size of every file that readers don't rewrite, by its path in the folder.
         slots: places of points, those of replaced and deleted ones included: the engine never uses one twice.
+        constants: the fields without an index, in which all points have the same, with their value if they have one.
     """
 
     files: Mapping[str, int]
     slots: int
+    constants: Mapping[str, Sequence[str | int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, folder: Path, slots: int) -> Manifest:
+    def of(cls, folder: Path, slots: int, constants: Mapping[str, Sequence[str | int]]) -> Manifest:
         """Return the description of a folder as it is now."""
-        return cls(sizes(folder), slots)
+        return cls(sizes(folder), slots, constants)
 
     @classmethod
     def load(cls, folder: Path) -> Manifest:
@@ -154,8 +156,8 @@ def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
             start = os.lseek(handle, end, os.SEEK_DATA)
             end = os.lseek(handle, start, os.SEEK_HOLE)
         except OSError as error:
-            # "No such address" means that there is nothing but a hole up to the end; whatever else is said, that this
-            # file system doesn't know its holes.
+            # "No such address" means that the rest of the file is a hole; any other error, that the file system doesn't
+            # report holes.
             if error.errno != errno.ENXIO:
                 yield end, size
             return

@@ -88,10 +88,10 @@ def read_head(path: Path) -> tuple[Head, str]:
     """Return a head and the name of its generation's folder.
 
     Raises:
-        IndexMissing: there is none.
+        IndexMissing: there is no head.
         IndexMismatch: it is in a newer format.
         IndexCorrupt: it is damaged.
-        IndexFault: the system doesn't let it be read, which says nothing of what it holds.
+        IndexFault: the system doesn't allow reading it, so its content is unknown.
     """
     try:
         raw = path.read_bytes()
@@ -117,7 +117,7 @@ def write_head(folder: Path, head: Head, name: str) -> None:
 
 
 def live_name(folder: Path) -> str:
-    """Return the name of the live generation's folder; "" where there is none, or a damaged head."""
+    """Return the name of the live generation's folder; "" without a head, or with a damaged one."""
     with contextlib.suppress(IndexMissing, IndexCorrupt):
         return read_head(folder / HEAD)[1]
     return ""

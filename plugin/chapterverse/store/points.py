@@ -22,7 +22,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def check(point: Point, dense_size: int) -> None:
     """Raises `IndexMismatch` if a vector is malformed, or of another size than the index's.
 
-    It is asked before the point reaches an engine that would take it and break.
+    It is checked before the point reaches the engine, which would accept it and break.
     """
     indices, values, dense = point.lexical.indices, point.lexical.values, point.dense
     ascending = all(a < b for a, b in pairwise(indices))

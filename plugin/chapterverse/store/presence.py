@@ -2,9 +2,9 @@
 
     ROOT/SHA256.lease   locked while the publisher holds a lease; SHA256 is that of the lease's token
 
-The system frees the lock when the process is gone, however it ended, and at no other time: not while it is stopped,
-and not for another process that got its number. So who gets the lock knows that nobody publishes by that token any
-more. The file says as well until when a request of the dead one may still arrive, by the clock of the boot.
+The system frees the lock when the process has ended, in any way, and at no other time: not while it is stopped, and not
+for another process that got its number. So a process that gets the lock knows that no other one publishes by that
+token. The file also states until when a request of the ended process may still arrive, by the clock of the boot.
 
 A copy of the file proves nothing on another machine, or in a container that has processes of its own. It names the
 boot and the namespace that it was made in, so there it counts for nothing, as on systems that don't tell those.
@@ -45,9 +45,9 @@ class Presence:
     @classmethod
     @contextlib.contextmanager
     def of(cls, token: str) -> Iterator[Presence]:
-        """Hold the lock for a lease's token, which nobody has seen yet.
+        """Hold the lock for a lease's token, which no other process has seen yet.
 
-        Where there is no room for the file, or no way to tell one machine from another, nobody can see anything.
+        Without room for the file, or without a way to tell one machine from another, the lock is not visible to others.
         """
         with contextlib.ExitStack() as stack:
             handle = None
@@ -88,7 +88,7 @@ def gone(token: str) -> float | None:
 
 
 def shared_folder() -> Path:
-    """Return the folder in temporary space that all processes of one user share, and nobody else writes to.
+    """Return the folder in temporary space that all processes of one user share, and no other user can write to.
 
     It need not be there yet; after a boot it is another one.
     """
@@ -141,7 +141,7 @@ def _path(token: str) -> Path:
 
 
 def _machine() -> str:
-    """Return a name for this boot of this machine and this namespace of processes; "" where that can't be told."""
+    """Return a name for this boot of this machine and this namespace of processes; "" if it is unknown."""
     if sys.platform != "linux":
         return ""
     with contextlib.suppress(OSError):

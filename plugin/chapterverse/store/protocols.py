@@ -117,7 +117,7 @@ class Store(Protocol):
         ...
 
     def head(self, scope: Scope) -> Head | None:
-        """Return the live head of one scope, whatever is wrong with others; None where nothing was published.
+        """Return the live head of one scope, even if others are damaged; None if nothing was published.
 
         Raises:
             IndexMismatch: the index is in a newer format.
@@ -155,8 +155,18 @@ class Store(Protocol):
         """
         ...
 
+    def unpublish(self, scope: Scope) -> None:
+        """Remove the live head of a scope, and then all that it reached; without one nothing happens.
+
+        A reader that has a snapshot open may keep it.
+
+        Raises:
+            IndexLocked: another process is publishing to the scope.
+        """
+        ...
+
     def sweep(self, scope: Scope) -> int:
-        """Remove everything of the scope that its head doesn't reach, whatever its age; return how much there was.
+        """Remove everything of the scope, of any age, that its head doesn't reach; return how much there was.
 
         Unlike the clean-up after a publication this waits for no reader, so it is for `repair` alone.
 
@@ -171,7 +181,7 @@ class CachingStore(Protocol):
     """A store that leaves what it opened on this machine, for processes that come later."""
 
     def kept(self) -> list[Snapshot]:
-        """Open what is left there and whole, one generation of a scope at most; the store itself is not asked."""
+        """Open the whole generations that are there, one of a scope at most, without a request to the store."""
         ...
 
 

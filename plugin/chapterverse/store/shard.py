@@ -2,10 +2,10 @@
 
     shard/         the engine's files (qdrant-edge-py 0.9.0)
     terms.bin      in how many chunks each term occurs
-    manifest.json  what these files must look like
+    manifest.json  what these files must look like, and what all points have in the fields without an index
 
 The files are compared with the manifest before the engine sees them: a truncated one makes it panic, or kills the
-interpreter. A panic of the engine is no `Exception`, so everything it raises is caught and told as what it means.
+interpreter. A panic of the engine is no `Exception`, so `BaseException` is caught and becomes one of our errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, Generic, TypeVar
 import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
-from chapterverse.filters import NOTHING, SELDOM, And, Filter, In
+from chapterverse.filters import SELDOM, And, Filter, In
 from chapterverse.model import Chunk, Point, SparseVector
 from chapterverse.store import files, preallocation
 from chapterverse.store.files import Manifest
@@ -45,23 +45,25 @@ _SCROLL = 1000
 _POINTS, _PAGES, _PAGE = 2500, 125, 50
 #: More than the values that any field has.
 _VALUES = 2**31
+#: To look for none of a field's values reads every point, unless the field has an index.
+_NO_POINT = edge.HasIdCondition(set())
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """What a shard holds: how many pages and chunks, in which languages."""
+    """The content of a shard: the number of pages and chunks, and the languages."""
 
     pages: int
     chunks: int
     languages: tuple[str, ...]
 
 
-#: What the engine says where the system refused it room, rights or handles, and the files themselves are well.
+#: The engine's messages where the system denies it space, rights or handles, and the files themselves are intact.
 _BY_THE_SYSTEM = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
 
 
 class TwoGenerationCache(Generic[_Key, _Value]):
-    """What was fetched lately: making a point of what the engine holds takes longer than finding it.
+    """A cache of points, because making a point from the engine's payload takes longer than finding it.
 
     Of two halves the older is dropped when the newer is full. Safe to use from several threads.
     """
@@ -132,10 +134,13 @@ class Terms:
 class Shard:
     """The points of one folder."""
 
-    def __init__(self, folder: Path, engine: Any, terms: Terms, dense_size: int) -> None:
+    def __init__(
+        self, folder: Path, engine: Any, terms: Terms, dense_size: int, constants: Mapping[str, Sequence[str | int]]
+    ) -> None:
         self._folder = folder
         self._engine = engine
         self._terms = terms
+        self._constants = dict(constants)
         self._dense_size = dense_size
         #: By ids as numbers, which have a hash at once.
         self._points = TwoGenerationCache[int, tuple[Chunk, SparseVector]](_POINTS)
@@ -153,18 +158,18 @@ class Shard:
             manifest = Manifest.load(folder)
             manifest.check(folder)
             terms, place = Terms.load(folder / TERMS), folder
-            # The engine writes to what it opens; where it can't, it opens a copy of its own.
+            # The engine writes to the files that it opens. Where it can't, it opens a copy.
             if not os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 place = Path(tempfile.mkdtemp(prefix="chapterverse-"))
                 files.copy(folder / SHARD, place / SHARD)
-            shard = cls(folder, edge.EdgeShard.load(str(place / SHARD)), terms, dense_size)
+            shard = cls(folder, edge.EdgeShard.load(str(place / SHARD)), terms, dense_size, manifest.constants)
             if place != folder:
                 weakref.finalize(shard, shutil.rmtree, place, ignore_errors=True)
             preallocation.release(place, manifest.files)
             return shard
 
     def close(self) -> None:
-        """Let go of the files; what was opened is not usable afterwards."""
+        """Close the files; the shard is not usable afterwards."""
         self._engine.close()
 
     def census(self) -> Census:
@@ -191,7 +196,7 @@ class Shard:
         if field in SELDOM:
             points = self._scroll(None, payload=[field], vectors=False)
             return tuple(sorted({p.payload[field] for p in points if field in p.payload}))
-        # What the engine estimates are the counts; the values are the same, thirty times as fast.
+        # The engine's counts are estimates, but its values are exact, and thirty times as fast.
         return tuple(self._values(field, exact=False))
 
     def page(self, place: str, field: str = "source_file_path") -> list[Chunk]:
@@ -215,16 +220,18 @@ class Shard:
         return {r.payload["embed_hash"]: _dense(r.vector) for r in records}
 
     def _values(self, name: str, *, exact: bool) -> list[Any]:
-        """Return the distinct values of an indexed field, ascending."""
+        """Return the distinct values of an indexed field or a constant, ascending."""
+        if name in self._constants:
+            return [*self._constants[name]]
         with engine_at(self._folder):
             return sorted(hit.value for hit in self._engine.facet(edge.FacetRequest(name, _VALUES, exact=exact)).hits)
 
     def _search(self, query: Any, limit: int, filters: Filter | None) -> list[Hit]:
-        """Return the best hits; the engine only ranks, and what they hold is fetched for those that are wanted."""
-        where = _where(filters)
+        """Return the best hits. The engine only ranks; payloads are fetched for the best hits alone."""
+        where = self._where(filters)
 
         def ask(most: int) -> list[tuple[float, Any]]:
-            # The engine makes each id anew whenever it is asked for it.
+            # The engine makes a new object for an id at each access.
             return [
                 (-r.score, r.id) for r in self._engine.query(edge.QueryRequest(query=query, limit=most, filter=where))
             ]
@@ -235,7 +242,7 @@ class Shard:
             return [Hit(points[i.int][0], -low, points[i.int][1]) for low, i in ranked]
 
     def _fetch(self, ids: Sequence[Any]) -> dict[int, tuple[Chunk, SparseVector]]:
-        """Return points by their ids as numbers; the engine is asked for those that are not at hand."""
+        """Return points by their ids as numbers; the engine loads those that are not in the cache."""
         points = {i.int: point for i in ids if (point := self._points.get(i.int))}
         missing = [i for i in ids if i.int not in points]
         for record in self._engine.retrieve(missing, True, ["lexical"]) if missing else ():
@@ -244,7 +251,7 @@ class Shard:
         return points
 
     def _scroll(self, filters: Filter | None, *, payload: bool | list[str], vectors: bool) -> Iterator[Any]:
-        where, after = _where(filters), None
+        where, after = self._where(filters), None
         while True:
             with engine_at(self._folder):
                 records, after = self._engine.scroll(
@@ -256,10 +263,26 @@ class Shard:
             if after is None:
                 return
 
+    def _where(self, filters: Filter | None) -> Any:
+        return None if filters is None else edge.Filter(must=[self._condition(filters)])
+
+    def _condition(self, filters: Filter) -> Any:
+        if isinstance(filters, In):
+            # The stubs want lists of one type; a value that can't be stored can't be found either.
+            anything: list[Any] = [value for value in filters.values if is_storable(value)]
+            constant = self._constants.get(filters.field)
+            if constant is not None:
+                return edge.Filter() if set(constant).intersection(anything) else _NO_POINT
+            return edge.FieldCondition(filters.field, match=edge.MatchAny(anything)) if anything else _NO_POINT
+        if isinstance(filters, And):
+            return edge.Filter(must=[self._condition(part) for part in filters.parts])
+        # To the engine an empty list is no condition at all.
+        return edge.Filter(should=[self._condition(part) for part in filters.parts] or [_NO_POINT])
+
 
 @contextlib.contextmanager
 def engine_at(folder: Path) -> Iterator[None]:
-    """Turn whatever the engine raises into one sentence."""
+    """Turn any error of the engine into one sentence."""
     try:
         yield
     except (ChapterVerseError, KeyboardInterrupt, SystemExit):
@@ -279,18 +302,3 @@ def sparse(vectors: Mapping[str, Any]) -> SparseVector:
 def _dense(vectors: Mapping[str, Any]) -> tuple[float, ...] | None:
     dense = vectors.get("dense")
     return None if dense is None else tuple(dense)
-
-
-def _where(filters: Filter | None) -> Any:
-    return None if filters is None else edge.Filter(must=[_condition(filters)])
-
-
-def _condition(filters: Filter) -> Any:
-    if isinstance(filters, In):
-        # The stubs want lists of one type; a value that can't be stored can't be found either.
-        anything: list[Any] = [value for value in filters.values if is_storable(value)]
-        return edge.FieldCondition(filters.field, match=edge.MatchAny(anything))
-    if isinstance(filters, And):
-        return edge.Filter(must=[_condition(part) for part in filters.parts])
-    # To the engine an empty list is no condition at all.
-    return edge.Filter(should=[_condition(part) for part in filters.parts or (NOTHING,)])

@@ -1,7 +1,7 @@
 """Tells whether a word is a common one, by a Bloom filter of 14 kB (Bloom, 1970).
 
-The words are those of four letters or more that are one token among the first 50,000 of cl100k: what is
-merged so early is frequent on the web, mostly in English. One word in a hundred is taken for a common one and is none.
+The words have four letters or more and are one token among the first 50,000 of cl100k: words that are merged so early
+are frequent on the web, mostly in English. The filter takes one other word in a hundred for a common one.
 `scripts/common_words.py` writes the filter, and a test compares.
 """
 

@@ -64,7 +64,7 @@ _STEMMERS = {
 }  # fmt: skip
 
 
-#: Languages that are told by their function words or signs.
+#: Languages that are recognized by their function words or signs.
 LANGUAGES = (*STOP_WORDS, *character_bigrams.SIGNS)
 
 
@@ -95,14 +95,39 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
     would lose words. Removing each language's only by its own rules would keep German "die" as a rare English verb.
     """
     codes = tuple(dict.fromkeys(map(_code, languages)))
-    own = codes[0] if len(codes) == 1 else language_of(text, codes) or next(iter(codes), "")
+    own = question_language(text, codes)
     for code in codes:
         yield from _read(text, code, own)
 
 
+def question_language(text: str, languages: Iterable[str]) -> str:
+    """Return the language of a question to an index of these languages, the first of them where nothing tells; "" of
+    none.
+    """
+    codes = tuple(dict.fromkeys(map(_code, languages)))
+    return codes[0] if len(codes) == 1 else language_of(text, codes) or next(iter(codes), "")
+
+
+def tokens(text: str, language: str) -> Iterator[tuple[str, str]]:
+    """Yield each word of a text in lower case, with its stem. A function word is its own stem, and so is what is no
+    plain word, such as an identifier.
+    """
+    function_words = STOP_WORDS.get(language, frozenset())
+    for token in _WORD.findall(_normal(text)):
+        surface = token.lower().replace("’", "'")
+        plain = surface.isalpha() and surface not in function_words
+        yield surface, stem(surface, language) if plain else surface
+
+
+def hashed(term: str) -> int:
+    """Return the index of a term in a sparse vector: its CRC-32."""
+    return zlib.crc32(term.encode())
+
+
 def language_of(text: str, languages: Iterable[str]) -> str | None:
     """Return the language with most of its function words in a text; None where two have as many, or none has any."""
-    signs = {code: _function_words(text, code) for code in map(_code, languages)}
+    tokens = [token.lower() for token in _WORD.findall(_normal(text))]
+    signs = {code: _function_words(text, tokens, code) for code in map(_code, languages)}
     most = max(signs.values(), default=0)
     likeliest = [code for code, count in signs.items() if count == most]
     return likeliest[0] if most and len(likeliest) == 1 else None
@@ -159,12 +184,11 @@ def _normal(text: str) -> str:
     return _WIDTHS.sub(lambda wide: unicodedata.normalize("NFKC", wide.group()), unicodedata.normalize("NFC", text))
 
 
-def _function_words(text: str, code: str) -> int:
-    """Count the signs that a question is in a language."""
+def _function_words(text: str, tokens: Sequence[str], code: str) -> int:
+    """Count the signs that a text of these tokens in lower case is in a language."""
     if code in character_bigrams.SIGNS:
         return len(character_bigrams.SIGNS[code].findall(text))
-    stop_words = STOP_WORDS.get(code, frozenset())
-    return sum(match.group().lower() in stop_words for match in _WORD.finditer(_normal(text)))
+    return sum(map(STOP_WORDS.get(code, frozenset()).__contains__, tokens))
 
 
 def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
@@ -175,7 +199,7 @@ def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
                 yield plain
         else:
             for word in character_bigrams.words(run, own):
-                yield Word(word[0], tuple(map(_hash, word)))
+                yield Word(word[0], tuple(map(hashed, word)))
 
 
 def _runs(token: str) -> Iterator[tuple[str, bool]]:
@@ -214,12 +238,12 @@ def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
         return ()
     # "C++" and "F#" are names, not a "c" or an "f" with a sign.
     if len(parts) == 1 and (parts[0] == token or len(parts[0]) == 1):
-        return tuple(map(_hash, _forms(lower, stemming)))
+        return tuple(map(hashed, _forms(lower, stemming)))
     words = [p.lower() for p in parts if p.lower() not in stop_words]
     # "don't" is not an identifier: only its meaningful part counts.
     if "'" in lower and not any(c in lower for c in "._:/@-"):
-        return tuple(map(_hash, next((_forms(p, stemming) for p in words if len(p) > 1), ())))
-    return tuple(map(_hash, dict.fromkeys((lower, *(form for p in words for form in _forms(p, stemming))))))
+        return tuple(map(hashed, next((_forms(p, stemming) for p in words if len(p) > 1), ())))
+    return tuple(map(hashed, dict.fromkeys((lower, *(form for p in words for form in _forms(p, stemming))))))
 
 
 def _forms(word: str, language: str) -> tuple[str, ...]:
@@ -232,6 +256,7 @@ def _forms(word: str, language: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stem(w, language) for w in others))
 
 
+@functools.lru_cache(maxsize=16_384)
 def stem(word: str, language: str) -> str:
     """Return the stem of one lower-case word, without accents."""
     name = _STEMMERS.get(language)
@@ -258,7 +283,3 @@ def _stemmer(name: str) -> Any:
         package.__path__ = list(spec.submodule_search_locations or ()) if spec else []
         sys.modules[alias] = package
     return getattr(importlib.import_module(f"{alias}.{name}_stemmer"), f"{name.capitalize()}Stemmer")
-
-
-def _hash(term: str) -> int:
-    return zlib.crc32(term.encode())

@@ -16,7 +16,7 @@ Kind = Literal["prose", "heading", "code"]
 # A fence of backticks holds none in its first line: that would be code within a line.
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`\n]*\n?\Z)|~{3,})")
 _BREAK = re.compile(r"\s*(?:\||#{1,6}\s|>|(?:[-*+]|\d{1,3}[.)])\s)")
-#: Lines that are a block each, whatever follows.
+#: Lines that are a block each, before any text.
 _ONE_LINE = re.compile(r"\s*(?:\||#{1,6}\s)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s.*|\*\*[^*\n]+\*\*:?|__[^_\n]+__:?)")
 # What makes a head of the row of a table above it.
@@ -55,7 +55,7 @@ _BEFORE = 6
 _TICK = re.compile(r"(?<!`)`(?!`)")
 #: Characters of the longest code span in which a sentence doesn't end.
 _CODE_SPAN = 80
-# What marks a heading, an item or stress around a sentence is not part of what it says.
+# Marks of headings, items and stress around a sentence are not among its words.
 _LEADING = re.compile(r"(?:[\s>*_#|+-]|\d{1,3}[.)]\s|\[[ xX]\]\s)*")
 _TRAILING = " \t\r\n*_#>|"
 
@@ -71,7 +71,7 @@ class Sentence:
 
     Attributes:
         start, end: its place in the text, with the white space behind it; the next one starts where it ends.
-        said: its words without what marks them.
+        said: its words without markup.
     """
 
     start: int
@@ -89,7 +89,7 @@ class SentenceReader:
     """Yields each sentence of a text as soon as it is whole; the pieces in which the text comes make no difference.
 
     Attributes:
-        text: all that was read.
+        text: all text so far.
         start: where the sentence begins that is not whole yet.
     """
 
@@ -103,7 +103,7 @@ class SentenceReader:
 
     @property
     def waiting(self) -> str:
-        """What of the text is not whole yet."""
+        """The text behind the last complete sentence."""
         return self.text[self.start :]
 
     @property
@@ -112,7 +112,7 @@ class SentenceReader:
         return bool(self._fence)
 
     def read(self, text: str, *, last: bool = False) -> Iterator[Sentence]:
-        """Yield what is whole now that `text` has come; all that is left if it is the last."""
+        """Yield the sentences that `text` completes; if it is the last piece, all that remain."""
         self.text += text
         while self._line < len(self.text):
             end = self.text.find("\n", self._line) + 1
@@ -173,7 +173,7 @@ class SentenceReader:
             self._close(end)
 
     def _finish(self, end: int) -> Iterator[Sentence]:
-        """Yield what is left of a block that ends here."""
+        """Yield the rest of a block that ends here."""
         block = self.text[self.start : end]
         if self._fence:
             self._fence = ""
@@ -241,13 +241,13 @@ class SentenceReader:
 
 
 def _begins_mark(line: str) -> bool:
-    """Whether there is nothing but marks in what is known of a line, the last perhaps begun."""
+    """Whether the known part of a line holds only marks, the last of which may be incomplete."""
     marks = _MARK_ROW.match(line)
     rest = line[marks.end() if marks else 0 :].lstrip()
     return line[0] in "[【" and (not rest or _BEGUN_MARK.match(rest) is not None)
 
 
 def words(text: str) -> str:
-    """Return what a sentence says, without what marks it."""
+    """Return the words of a sentence, without its marks."""
     leading = _LEADING.match(text)
     return text[leading.end() if leading else 0 :].rstrip(_TRAILING)

@@ -21,13 +21,13 @@ const CRUMB = /^\s*\*\*[^*]+\*\*\s*$/;
 /** @type {(segment: Segment) => boolean} */
 const isCrumb = ({ kind, text }) => kind === 'framing' && CRUMB.test(text);
 
-/** Splits segments into what is shown together: a quote with its heading path, or a stretch of text. @type {(parts: Segment[]) => Segment[][]} */
+/** Splits segments into what is shown together: a heading path with a quote or text, or a stretch of text. @type {(parts: Segment[]) => Segment[][]} */
 const grouped = parts => {
   /** @type {Segment[][]} */
   const groups = [];
   for (const part of parts) {
     const last = groups.at(-1)?.at(-1);
-    const alone = part.kind === 'quote' ? !last || !isCrumb(last) : !last || last.kind === 'quote' || isCrumb(part) || isCrumb(last);
+    const alone = !last || (part.kind === 'quote' ? !isCrumb(last) : last.kind === 'quote' || isCrumb(part));
     if (alone) groups.push([part]);
     else groups.at(-1)?.push(part);
   }
@@ -64,20 +64,21 @@ export const createTurn = (panel, question, message) => {
 
   /** @type {(group: Segment[]) => HTMLElement} */
   const block = group => {
-    const [first] = group;
-    const last = /** @type {Segment} */ (group.at(-1));
-    if (last.kind !== 'quote' && !isCrumb(first)) {
+    const crumb = isCrumb(group[0]) ? render([{ ...group[0], citations: [] }], () => '').textContent.trim() : '';
+    const parts = crumb ? group.slice(1) : group;
+    const [first] = parts;
+    if (!crumb && first.kind !== 'quote') {
       const framing = group.every(({ kind }) => kind === 'framing');
       return el('div', { className: framing ? 'framing' : '' }, render(group, index => markers(group[index])));
     }
-    const source = sources.find(({ id }) => last.citations.includes(id));
-    const crumb = isCrumb(first) ? render([{ ...first, citations: [] }], () => '').textContent.trim() : '';
-    const { mark, text } = last;
-    const number = source && el('span', { className: 'cite' }, `${order.indexOf(source.id) + 1}`);
-    const quote = el('div', {}, last.kind === 'quote' ? render([{ text, citations: [] }], () => '') : []);
-    if (mark) import('./turns.js').then(({ emphasize }) => emphasize(quote, last)).catch(() => {});
+    const source = sources.find(({ id }) => first?.citations.includes(id));
+    // The head has the number already.
+    const rest = parts.map(part => ({ ...part, citations: part.citations.filter(id => id !== source?.id) }));
+    const quote = el('div', {}, render(rest, index => markers(rest[index])));
+    if (first?.mark) import('./turns.js').then(({ emphasize }) => emphasize(quote, first)).catch(() => {});
     return el('div', { className: 'card' }, source
-      ? reference({ ...source, snippet: `${mark || text}`.slice(0, 500) }, 'crumb', number ?? '', el('span', {}, crumb || where(source)))
+      ? reference({ ...source, snippet: `${first.mark || first.text}`.slice(0, 500) }, 'crumb',
+        el('span', { className: 'cite' }, `${order.indexOf(source.id) + 1}`), el('span', {}, crumb || where(source)))
       : el('span', { className: 'crumb' }, crumb), quote);
   };
 
@@ -136,8 +137,9 @@ export const createTurn = (panel, question, message) => {
       foot.replaceChildren(row);
       const told = [...quoted ? [] : foot.childNodes, render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
       const cited = order.flatMap(id => sources.filter(source => source.id === id));
-      // The head of a quote names and links its source.
-      const rest = cited.filter(({ id }) => parts.some(({ kind, citations }) => kind !== 'quote' && citations.includes(id)));
+      // The head of a card names and links its source.
+      const heads = [...body.querySelectorAll('.crumb')].map(head => /** @type {any} */ (head).source?.id);
+      const rest = cited.filter(({ id }) => !heads.includes(id));
       const listed = cited.length ? rest : sources;
       if (listed.length) foot.append(list(strings.sources, listed, listed.map(({ id }, at) => `${order.indexOf(id) + 1 || at + 1}`)));
       const near = nearest.filter(({ url }) => cited.every(source => source.url !== url));

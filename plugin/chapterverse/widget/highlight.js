@@ -34,7 +34,8 @@ const sheet = new CSSStyleSheet();
 
 /** Paints all code of the conversation anew. @type {(root: ShadowRoot) => void} */
 export const highlight = root => {
-  if (!globalThis.Highlight) return;
+  // Forced colors put a box behind each range.
+  if (!globalThis.Highlight || matchMedia('(forced-colors:active)').matches) return;
   const ranges = KINDS.map(() => new Highlight());
   for (const code of root.querySelectorAll('.code code')) {
     const { className, firstChild } = code;

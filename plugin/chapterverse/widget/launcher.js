@@ -22,7 +22,7 @@ sheet.replaceSync(`
 .launcher[aria-busy=true]{animation:1s infinite alternate pulse}
 @keyframes pulse{from{opacity:.6}}
 @media(prefers-reduced-motion){*{animation:none!important}}
-@media(max-width:480px){.launcher{padding:14px;font-size:0;gap:0}}
+@media(max-width:480px){.launcher{padding:10px 13px;font-size:0;gap:0}}
 :host::before,:host::after,:host::backdrop{display:none!important}
 @media print{:host{display:none!important}}`);
 
@@ -75,8 +75,8 @@ const present = async () => {
 const open = async (question, focus = true) => {
   if (config.consent && !confirm(config.consent)) return;
   config.consent = '';
-  if (!await present()) return own.remove();
-  if (!own.isConnected) mount();
+  // The host stays, empty: a host that is removed comes back.
+  if (!await present()) return button.remove();
   button.ariaBusy = 'true';
   try {
     const [{ createPanel }, { default: words }] = await load();
@@ -141,8 +141,8 @@ if (!document.querySelector('chapter-verse') && (config.consent || await present
   place = dress(own);
   own.shadowRoot?.append(button);
   mount();
-  // Instant navigation may replace the whole body.
-  new MutationObserver(() => own.isConnected || mount()).observe(document.documentElement, { childList: true });
+  // Instant navigation may replace the whole body, or all that is in it.
+  new MutationObserver(() => own.isConnected || mount()).observe(document, { childList: true, subtree: true });
   window.chapterverse = {
     open,
     ask: text => open({ text, send: true }),

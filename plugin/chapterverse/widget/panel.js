@@ -5,9 +5,6 @@ import { el, icon } from './render.js';
 import { kept, newSession, saveSession, store } from './session.js';
 import { sheet } from './styles.js';
 
-const room = new CSSStyleSheet();
-room.replaceSync('@media(min-width:1000px){html{margin-inline-end:min(430px,40vw)!important}}');
-
 /** @type {CreatePanel} */
 export const createPanel = async (place, launcher, config, words) => {
   const strings = { ...words, ...config, ...config.strings };
@@ -45,14 +42,20 @@ export const createPanel = async (place, launcher, config, words) => {
     only.replaceChildren(el('span', {}, strings.only_page, single ? `: ${title}` : ''), single ? icon('close') : '');
   };
 
+  /** @type {Promise<typeof import('./room.js')> | undefined} */
+  let room;
   /** Lets the panel float, widen, or stand beside the page, which makes room. @type {(name?: string) => void} */
   const showShape = (name = shape) => {
     shape = name;
     dialog.className = inline ? 'inline' : name;
     expand.ariaPressed = `${name === 'wide'}`;
     dock.ariaPressed = `${name === 'side'}`;
-    const others = document.adoptedStyleSheets.filter(other => other !== room);
-    document.adoptedStyleSheets = name === 'side' && dialog.open && !inline ? [...others, room] : others;
+    const docked = name === 'side' && dialog.open && !inline;
+    if (docked) room ??= import('./room.js');
+    room?.then(({ make }) => make(docked, () => {
+      dock.hidden = true;
+      showShape('');
+    })).catch(() => room = undefined);
   };
 
   const keepView = () => {

@@ -32,6 +32,8 @@ th{background:var(--_shade)}
 .source:hover{border-color:var(--_link)}
 .framing:has(+.card){color:var(--_soft);font-size:13px}
 .card{border-radius:10px;overflow:hidden}
+.code pre{grid-column:1}
+.code::before{content:"";z-index:1;grid-area:1/1/3/2;align-self:stretch;width:14px;background:linear-gradient(90deg,#0000,var(--_shade));pointer-events:none}
 .card>div{padding:12px 14px 1px}
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
 a.crumb:hover{text-decoration:underline}
@@ -326,7 +328,9 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
     note);
   // Only an API of an older version sends a draft.
   if (revised) row.after(status('degraded', strings.revised));
-  if (answer.status === 'not_in_docs') {
+  // A greeting is not refused, and nothing follows from it.
+  const talk = answer.retrieval_used === false;
+  if (answer.status === 'not_in_docs' && !talk) {
     foot.append(...person(config, strings));
     import('./menu.js').then(({ elsewhere }) => elsewhere(panel, foot, message.content)).catch(() => {});
   }
@@ -337,19 +341,23 @@ export const equip = async (panel, { question, message, answer, cited, revised, 
   const offer = (label, items) => (items.length ? [el('p', { className: 'status' }, label), ...items] : []);
   // The title of a page is no question: it is there to be read.
   const pages = new Map([answer.nearest ?? [], answer.source_chunks ?? []].flat().filter(page => page?.url).map(page => [page.chapter, page]));
-  foot.append(el('div', { className: 'next' },
-    offer(strings.follow_ups, next.filter(text => !pages.has(text)).map(text => (
-      el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text)))),
+  /** @type {(label: string, asks: boolean) => Node[]} */
+  const questions = (label, asks) => offer(label, next.filter(text => !pages.has(text) && /[?？؟]\s*$/.test(text) === asks).map(text => (
+    el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text))));
+  // A heading is the subject of a question.
+  foot.append(el('div', { className: 'next' }, questions(strings.follow_ups, true), questions(strings.subjects, false),
     offer(strings.read_next, next.filter(text => pages.has(text)).map(text => (
       link(pages.get(text)?.url?.replace(/#.*/, ''), 'chip', text))))));
   if (!panel.root.querySelector('.export')) root.querySelector('h2')?.after(tool('export', () => save(panel)));
-  panel.follow?.remove();
-  panel.follow = el('button', { type: 'button', className: 'chip', title: strings.alone, onclick() {
-    panel.alone = true;
+  if (!talk) {
     panel.follow?.remove();
-    field.focus();
-  } }, el('span', {}, strings.follow_up.replace('{query}', () => question.text || unfenced(question.selection ?? ''))), icon('close'));
-  panel.chips.append(panel.follow);
+    panel.follow = el('button', { type: 'button', className: 'chip', title: strings.alone, onclick() {
+      panel.alone = true;
+      panel.follow?.remove();
+      field.focus();
+    } }, el('span', {}, strings.follow_up.replace('{query}', () => question.text || unfenced(question.selection ?? ''))), icon('close'));
+    panel.chips.append(panel.follow);
+  }
   asked.append(edit);
   const { searched_as: searched } = answer;
   if (searched && /^(corrected|follow_up)$/.test(searched.reason)) {

@@ -8,15 +8,8 @@ from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.filters import CONDITIONS
 from chapterverse.settings import Settings
-from chapterverse_api.answering.context import (
-    ON_TOPIC,
-    SNIPPET,
-    AnswerContext,
-    Weights,
-    about_selection,
-    from_index,
-    from_selection,
-)
+from chapterverse_api.answering.context import ON_TOPIC, SNIPPET, AnswerContext, Weights, from_index
+from chapterverse_api.answering.selection import about_selection, from_selection
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service
@@ -33,7 +26,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
     return quill.service(quill.publish(root, {**quill.PAGES, "long.md": LONG}))
 
 
-def found(service: Service, query: str, **fields: object) -> AnswerContext:
+def context_of(service: Service, query: str, **fields: object) -> AnswerContext:
     return from_index(Turn(ChatQuery.model_validate({"query": query, **fields}), service.resources))
 
 
@@ -42,8 +35,8 @@ def selected(service: Service, text: str, **fields: object) -> AnswerContext:
 
 
 def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:
-    material = found(service, "How do I change the colors?")
-    passage, source = material.task.passages[0], material.sources[0]
+    context = context_of(service, "How do I change the colors?")
+    passage, source = context.task.passages[0], context.sources[0]
     assert (passage.id, passage.path) == ("1", ("Themes", "Changing colors"))
     assert passage.text in passage.section
     assert (source.id, source.chapter, source.section) == ("1", "Themes", "Changing colors")
@@ -54,13 +47,13 @@ def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None
 
 
 def test_a_section_is_one_source_however_many_of_its_chunks_match(service: Service) -> None:
-    material = found(service, "flag of the engine")
-    assert [(s.chapter, s.section) for s in material.sources] == [("Long", "Options")]
-    assert material.candidates > 3
+    context = context_of(service, "flag of the engine")
+    assert [(s.chapter, s.section) for s in context.sources] == [("Long", "Options")]
+    assert context.candidates > 3
 
 
 def test_a_passage_brings_its_neighbors_but_not_a_whole_reference(service: Service) -> None:
-    (passage,) = found(service, "How do I set --flag-5 of the engine?").task.passages
+    (passage,) = context_of(service, "How do I set --flag-5 of the engine?").task.passages
     assert "--flag-5" in passage.text
     assert all(f"--flag-{i}`" in passage.section for i in (4, 5, 6))
     assert "--flag-0`" not in passage.section
@@ -68,7 +61,7 @@ def test_a_passage_brings_its_neighbors_but_not_a_whole_reference(service: Servi
 
 
 def test_a_snippet_is_short_flat_and_whole_in_its_words(service: Service) -> None:
-    (source,) = found(service, "How do I set --flag-5 of the engine?").sources
+    (source,) = context_of(service, "How do I set --flag-5 of the engine?").sources
     assert 150 < len(source.snippet) <= SNIPPET
     assert "\n" not in source.snippet
     text = source.snippet.removesuffix("…")
@@ -77,7 +70,7 @@ def test_a_snippet_is_short_flat_and_whole_in_its_words(service: Service) -> Non
 
 def test_a_word_without_end_is_still_cut(tmp_path: Path) -> None:
     service = quill.service(quill.publish(tmp_path, {"a.md": f"# Wall\n\nbrick {'x' * 900}", **quill.PAGES}))
-    (source,) = found(service, "wall brick").sources
+    (source,) = context_of(service, "wall brick").sources
     assert len(source.snippet) <= SNIPPET
 
 
@@ -99,8 +92,8 @@ SHOWN = "A kettle whistles when its _water_ boils,\nsee the physics and https://
 
 def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
     service = quill.service(quill.publish(tmp_path, {"kettles.md": LINKED, **quill.PAGES}))
-    material = found(service, "When does a kettle whistle?")
-    passage, source = material.task.passages[0], material.sources[0]
+    context = context_of(service, "When does a kettle whistle?")
+    passage, source = context.task.passages[0], context.sources[0]
     assert passage.text == passage.section == f"{SHOWN}\n\n```js\nkettle[0](whistle)\n```"
     assert source.snippet == " ".join(passage.text.split())
     answer = quill.ask(service, "When does a kettle whistle?")
@@ -112,36 +105,36 @@ def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
 
 
 def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) -> None:
-    material = found(service, "Who won the cache world cup of 1966 in Paris?")
-    assert material.task.passages == ()
-    assert 0 < material.evidence < 0.5
-    assert [n.section for n in material.nearest] == ["Clearing the cache"]
+    context = context_of(service, "Who won the cache world cup of 1966 in Paris?")
+    assert context.task.passages == ()
+    assert 0 < context.evidence < 0.5
+    assert [n.section for n in context.nearest] == ["Clearing the cache"]
 
 
 def test_nearest_are_three_pages_at_most_each_once(service: Service) -> None:
-    material = found(service, "quill zebra xylophone caching themes deploying options")
-    assert len({n.chapter for n in material.nearest}) == len(material.nearest) == 3
+    context = context_of(service, "quill zebra xylophone caching themes deploying options")
+    assert len({n.chapter for n in context.nearest}) == len(context.nearest) == 3
 
 
 def test_a_question_about_something_else_points_to_no_page_that_its_words_do_not_name(service: Service) -> None:
-    material = found(service, "Who won the world cup of entries in Paris with zebras?")
-    assert (material.task.passages, material.off_topic, material.nearest) == ((), True, ())
-    assert material.found
-    assert 0 < material.found.answerability < ON_TOPIC
+    context = context_of(service, "Who won the world cup of entries in Paris with zebras?")
+    assert (context.task.passages, context.off_topic, context.nearest) == ((), True, ())
+    assert context.retrieval
+    assert 0 < context.retrieval.answerability < ON_TOPIC
 
 
 def test_small_talk_is_not_searched_for(service: Service) -> None:
-    material = found(service, "Danke schön!")
-    assert (material.task.passages, material.off_topic, material.nearest) == ((), True, ())
-    assert (material.language, material.retrieval_used) == ("de", False)
+    context = context_of(service, "Danke schön!")
+    assert (context.task.passages, context.off_topic, context.nearest) == ((), True, ())
+    assert (context.language, context.retrieval_used) == ("de", False)
 
 
 def test_a_selection_is_searched_for_by_its_rarest_words(service: Service) -> None:
     text = "Each deployment is numbered. Kettles sing."
     turn = Turn(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
-    material = about_selection(turn)
-    assert (material.mode, material.sources[0].section, material.searched_as) == ("rag", "Rolling back", None)
-    assert (material.task.selection, material.task.selected) == (text, False)
+    context = about_selection(turn)
+    assert (context.mode, context.sources[0].section, context.searched_as) == ("rag", "Rolling back", None)
+    assert (context.task.selection, context.task.selected) == (text, False)
 
 
 def test_a_selection_of_which_the_docs_say_nothing_is_the_source(service: Service) -> None:
@@ -151,18 +144,18 @@ def test_a_selection_of_which_the_docs_say_nothing_is_the_source(service: Servic
 
 def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> None:
     history = [{"role": "user", "content": "How do I change the colors of the header?"}]
-    alone = found(service, "and accent?")
-    led = found(service, "and accent?", conversation_history=history)
+    alone = context_of(service, "and accent?")
+    led = context_of(service, "and accent?", conversation_history=history)
     assert led.sources[0].section == "Changing colors"
     assert led.task.question == "and accent?"
     assert len(led.task.words.words) > len(alone.task.words.words)
 
 
 def test_a_filter_restricts_where_answers_come_from(service: Service) -> None:
-    only = found(service, "How do I install Quill for caching?", filters={"source_file_path": "cache.md"})
+    only = context_of(service, "How do I install Quill for caching?", filters={"source_file_path": "cache.md"})
     assert {s.chapter for s in only.sources} <= {"Caching"}
     assert {n.chapter for n in only.nearest} == {"Caching"}
-    both = found(service, "Quill caching deploying", filters={"chapter_title": ["Caching", "Deploying"]})
+    both = context_of(service, "Quill caching deploying", filters={"chapter_title": ["Caching", "Deploying"]})
     assert {n.chapter for n in both.nearest} == {"Caching", "Deploying"}
 
 
@@ -170,7 +163,7 @@ def test_an_unknown_filter_is_refused_with_what_is_known(service: Service) -> No
     with pytest.raises(
         InputError, match=r"^A filter names no known field; known are type, url, chapter_title"
     ) as error:
-        found(service, "Quill", filters={"<script>": "x"})
+        context_of(service, "Quill", filters={"<script>": "x"})
     assert error.value.field == "filters"
     assert "script" not in str(error.value)
 
@@ -178,13 +171,13 @@ def test_an_unknown_filter_is_refused_with_what_is_known(service: Service) -> No
 @pytest.mark.parametrize("value", [7, [], ["a", 7]])
 def test_a_filter_of_another_type_is_refused(service: Service, value: object) -> None:
     with pytest.raises(InputError, match="The filter on tags needs values of type str"):
-        found(service, "Quill", filters={"tags": value})
+        context_of(service, "Quill", filters={"tags": value})
 
 
 @pytest.mark.parametrize("value", ["0", [0, "1"]])
 def test_a_number_is_no_text(service: Service, value: object) -> None:
     with pytest.raises(InputError, match="The filter on chunk_index needs values of type int"):
-        found(service, "Quill", filters={"chunk_index": value})
+        context_of(service, "Quill", filters={"chunk_index": value})
 
 
 GERMAN = """# Zwischenspeicher
@@ -206,24 +199,24 @@ def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Service:
 
 def test_the_readers_language_is_kept_to_where_there_is_one(bilingual: Service) -> None:
     for language in ("de", "de-AT", "DE"):
-        german = found(bilingual, "quill cache clean", language=language)
+        german = context_of(bilingual, "quill cache clean", language=language)
         assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
-    assert "Caching" in {s.chapter for s in found(bilingual, "quill cache clean", language="fr").sources}
-    assert "Caching" in {s.chapter for s in found(bilingual, "quill cache clean", language="en-US").sources}
+    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache clean", language="fr").sources}
+    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache clean", language="en-US").sources}
 
 
 def test_without_one_the_answer_speaks_as_its_best_source_does(bilingual: Service) -> None:
-    assert found(bilingual, "Wie leere ich den Zwischenspeicher?").task.language == "de"
-    assert found(bilingual, "How do I roll back a deployment?").task.language == "en"
+    assert context_of(bilingual, "Wie leere ich den Zwischenspeicher?").task.language == "de"
+    assert context_of(bilingual, "How do I roll back a deployment?").task.language == "en"
 
 
 def test_a_filter_on_language_is_the_readers_own_choice(bilingual: Service) -> None:
     for filters in ({"language": "de"}, {"$or": [{"language": {"$prefix": "de"}}, {"type": "faq"}]}):
-        german = found(bilingual, "quill cache clean", language="en", filters=filters)
+        german = context_of(bilingual, "quill cache clean", language="en", filters=filters)
         assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
     # The reader's language takes nothing from what a filter may hold.
     most = {"$or": [{"source_file_path": f"{n}.md"} for n in range(CONDITIONS - 1)] + [{"type": "page"}]}
-    assert "Caching" in {s.chapter for s in found(bilingual, "quill cache", language="en", filters=most).sources}
+    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache", language="en", filters=most).sources}
 
 
 @pytest.mark.parametrize(
@@ -238,17 +231,17 @@ def test_a_filter_on_language_is_the_readers_own_choice(bilingual: Service) -> N
     ],
 )
 def test_a_page_is_cited_by_an_address_that_the_index_holds(service: Service, sent: str, held: str) -> None:
-    material = selected(service, "Deployment 41 can be live again.", page_url=f"{quill.BASE}{sent}")
-    (source,) = material.sources
+    context = selected(service, "Deployment 41 can be live again.", page_url=f"{quill.BASE}{sent}")
+    (source,) = context.sources
     assert (source.url, source.chapter) == (f"{quill.BASE}{held}", "Deploying")
-    assert [n.section for n in material.nearest] == ["Rolling back"]
+    assert [n.section for n in context.nearest] == ["Rolling back"]
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", f"{quill.BASE}nope/", "", "deploy/", "http://["])
 def test_no_other_address_is_repeated(service: Service, url: str) -> None:
-    material = selected(service, "Deployment 41 can be live again.", page_url=url)
-    (source,) = material.sources
-    assert (source.url, source.chapter, material.nearest) == (None, "Selected text", ())
+    context = selected(service, "Deployment 41 can be live again.", page_url=url)
+    (source,) = context.sources
+    assert (source.url, source.chapter, context.nearest) == (None, "Selected text", ())
 
 
 def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: Path) -> None:
@@ -256,8 +249,8 @@ def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: 
     service = quill.service(quill.publish(tmp_path, pages))
     text = "The server is at https://cdn.quill.example.com/up, or [here](https://evil.example.net/x)."
     for page, known in ((f"{quill.BASE}deploy/", True), (None, False)):
-        material = selected(service, text, page_url=page)
-        (source,), (passage,) = material.sources, material.task.passages
+        context = selected(service, text, page_url=page)
+        (source,), (passage,) = context.sources, context.task.passages
         assert "evil" not in source.snippet + passage.text + passage.section
         assert ("cdn.quill.example.com/up" in passage.text) is known
         assert "or here" in source.snippet
@@ -265,8 +258,8 @@ def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: 
 
 def test_an_answer_is_in_the_readers_language_only_where_its_sources_are(bilingual: Service) -> None:
     for wanted, written in (("en-GB", "en-GB"), ("fr", "en")):
-        material = found(bilingual, "How do I clear the cache with quill cache clean?", language=wanted)
-        assert (material.task.language, material.language) == (written, wanted)
+        context = context_of(bilingual, "How do I clear the cache with quill cache clean?", language=wanted)
+        assert (context.task.language, context.language) == (written, wanted)
 
 
 def test_a_selection_that_is_not_on_its_page_still_stands_there(service: Service) -> None:
@@ -275,10 +268,10 @@ def test_a_selection_that_is_not_on_its_page_still_stands_there(service: Service
 
 
 def test_a_selection_brings_no_word_of_the_index(service: Service) -> None:
-    material = selected(service, "Caching", query="How do I clear the cache?", page_url=f"{quill.BASE}cache/")
-    (passage,) = material.task.passages
+    context = selected(service, "Caching", query="How do I clear the cache?", page_url=f"{quill.BASE}cache/")
+    (passage,) = context.task.passages
     assert (passage.text, passage.section, passage.chunk_id, passage.score) == ("Caching", "Caching", None, 1.0)
-    assert (material.mode, material.retrieval_used, material.candidates) == ("selected_text", False, 1)
+    assert (context.mode, context.retrieval_used, context.candidates) == ("selected_text", False, 1)
 
 
 def test_a_selections_title_is_in_the_readers_language(service: Service) -> None:
@@ -287,9 +280,9 @@ def test_a_selections_title_is_in_the_readers_language(service: Service) -> None
 
 def test_a_selection_needs_no_index_at_all(tmp_path: Path) -> None:
     missing = quill.service(Settings(store=f"edge:{tmp_path}/none"))
-    material = selected(missing, "Kettles sing.", query="What sings?", page_url=f"{quill.BASE}deploy/")
-    assert material.sources[0].url is None
-    assert Weights(material.snapshot)("Kettles") == {}
+    context = selected(missing, "Kettles sing.", query="What sings?", page_url=f"{quill.BASE}deploy/")
+    assert context.sources[0].url is None
+    assert Weights(context.snapshot)("Kettles") == {}
 
 
 def test_nor_one_that_is_whole(tmp_path: Path) -> None:
@@ -297,5 +290,5 @@ def test_nor_one_that_is_whole(tmp_path: Path) -> None:
     next(tmp_path.glob("*/*/head.json")).write_text("{")
     broken = quill.service(settings)
     with pytest.raises(IndexCorrupt):
-        found(broken, "Quill")
+        context_of(broken, "Quill")
     assert selected(broken, "Kettles sing.").sources[0].chapter == "Selected text"

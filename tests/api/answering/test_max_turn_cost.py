@@ -9,20 +9,14 @@ from dataclasses import dataclass
 import pytest
 
 from api.generation.drafts import task
-from chapterverse_api.answering.models import (
-    MeteredGenerator,
-    MeteredReranker,
-    MeteredWriter,
-    ModelCall,
-    max_search_cost,
-    max_turn_cost,
-)
+from chapterverse_api.answering.metering import MeteredGenerator, MeteredReranker, MeteredWriter, ModelCall
+from chapterverse_api.answering.turn_cost import max_search_cost, max_turn_cost
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.budget.prices import Price, Prices
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, GenerationRequest, Span, Usage
+from chapterverse_api.generation import ChatMessage, GenerationRequest, ModelRequest, Span, Usage
 
 QUESTION = "How do I clear the cache?"
 
@@ -41,15 +35,15 @@ def test_what_was_not_set_aside_loses_its_middle() -> None:
     class Repeating:
         told: str = ""
 
-        def write(self, instructions: str, messages: Sequence[ChatMessage], *, tokens: int, deadline: Deadline) -> str:
-            self.told = "".join(said.content for said in messages)
+        def write(self, request: ModelRequest) -> str:
+            self.told = "".join(said.content for said in request.messages)
             return ""
 
     repeating, turn_budget = Repeating(), TurnBudget()
     writer = MeteredWriter(repeating, ModelCall(CircuitBreaker("generator"), Price(1), turn_budget))
-    writer.write("", [ChatMessage("user", "é" * 8000)], tokens=1, deadline=Deadline())
+    writer.write(ModelRequest("", (ChatMessage("user", "é" * 8000),), 1, Deadline()))
     assert repeating.told == "é" * 8000
-    writer.write("", [ChatMessage("user", "first" + "é" * 9000 + "last")], tokens=1, deadline=Deadline())
+    writer.write(ModelRequest("", (ChatMessage("user", "first" + "é" * 9000 + "last"),), 1, Deadline()))
     assert repeating.told.startswith("firsté")
     assert repeating.told.endswith("élast")
     assert 15_990 < len(repeating.told.encode()) <= 16_000

@@ -16,8 +16,9 @@ import pytest
 from api import quill
 from api.quill import ask
 from chapterverse.settings import Settings
-from chapterverse_api.answering.models import TurnModels, max_turn_cost
+from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.turn_cost import max_turn_cost
 from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget
 from chapterverse_api.budget.prices import Price, Prices
 from chapterverse_api.circuit_breaker import CircuitBreaker

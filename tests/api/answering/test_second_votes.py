@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import subprocess
 import sys
 import time
@@ -17,17 +16,18 @@ import pytest
 from api import quill
 from api.answering.test_pipeline import ScriptedGenerator
 from chapterverse.settings import Settings
-from chapterverse_api.answering.models import MOST_CHECKED, MOST_CHECKED_BYTES, TurnModels, max_turn_cost
+from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.turn_cost import MOST_CHECKED, MOST_CHECKED_BYTES, max_turn_cost
 from chapterverse_api.budget.daily_budget import Level, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import Span
-from chapterverse_api.observability import log
 from fakes.loopback import LONG, SOON, Fault, failing
 from fakes.openai_server import KEY, OpenAIServer
+from fakes.recorded_log import recorded_log
 
 QUESTION = "How do I clear the cache?"
 #: To the letter in its section, and by its words alone rather sure to be there.
@@ -45,12 +45,8 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    logger = logging.getLogger("chapterverse")
-    before = (logger.handlers[:], logger.level, logger.propagate)
-    stream = io.StringIO()
-    log.write_to(stream)
-    yield stream
-    logger.handlers[:], logger.level, logger.propagate = before
+    with recorded_log() as stream:
+        yield stream
 
 
 def service(

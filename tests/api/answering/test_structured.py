@@ -20,7 +20,7 @@ from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, DataWriter, ResponseSchema, open_generator
+from chapterverse_api.generation import ChatMessage, DataWriter, ModelRequest, ResponseSchema, open_generator
 from chapterverse_api.structured_output.schema import read_schema
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_chat import ChatReply
@@ -161,7 +161,7 @@ def test_both_tries_are_counted(settings: Settings, provider: OpenAIServer) -> N
 
 def write(made: object, schema: ResponseSchema = SIMPLE) -> str:
     assert isinstance(made, DataWriter)
-    return made.write_data("Fill it in.", [ChatMessage("user", "a")], schema, tokens=60, deadline=Deadline(20))
+    return made.write_data(ModelRequest("Fill it in.", (ChatMessage("user", "a"),), 60, Deadline(20)), schema)
 
 
 def test_an_old_server_gets_the_schema_in_its_instructions_alone(provider: OpenAIServer) -> None:

@@ -16,7 +16,7 @@ from api import quill
 from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.models import TOOL_CALLS, max_turn_cost
+from chapterverse_api.answering.turn_cost import TOOL_CALLS, max_turn_cost
 from chapterverse_api.app import create_app
 from chapterverse_api.budget.prices import Prices
 from chapterverse_api.commands.session import ServiceSession

@@ -53,6 +53,10 @@ def played(steps: Iterable[Span], passages: Sequence[Passage] = PASSAGES) -> Dra
     return (*sentences[:-1], replace(sentences[-1], cut=reader.is_cut))
 
 
+def slices(text: str, size: int) -> list[str]:
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
 def cited(draft: Draft) -> list[tuple[str, tuple[str, ...]]]:
     return [(span.text, span.citations) for span in draft]
 

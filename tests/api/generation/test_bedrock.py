@@ -16,7 +16,7 @@ import pytest
 from api.generation.drafts import check_leaving, cited, damaged, drafted, outcome, task
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, Span, Usage, Writer, prompts
+from chapterverse_api.generation import ChatMessage, ModelRequest, Span, Usage, Writer, prompts
 from chapterverse_api.generation.bedrock import BedrockGenerator
 from embedding.providers import aws_environment
 from fakes.bags import tokens
@@ -145,7 +145,7 @@ def test_a_model_that_takes_no_temperature_is_asked_without(server: BedrockServe
         {"maxTokens": 600},
     ]
     again = BedrockGenerator.open("example.decided-v1:0")
-    assert again.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(5))
+    assert again.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(5)))
     assert [r.body["inferenceConfig"] for r in server.history[3:]] == [
         {"maxTokens": 60, "temperature": 0.1},
         {"maxTokens": 60},
@@ -229,7 +229,7 @@ def test_a_refusal_says_what_to_do(server: BedrockServer, fault: Fault, sentence
     made = BedrockGenerator.open(NOVA)
     for ask in (
         lambda: drafted(made),
-        lambda: made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(5)),
+        lambda: made.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(5))),
     ):
         server.faults.clear()
         server.play(*[fault] * 4)
@@ -319,7 +319,7 @@ def test_a_thousand_damaged_streams_are_drafts_or_failures(server: BedrockServer
 def test_it_writes(server: BedrockServer) -> None:
     server.scripts.append([" How do I ", "rotate a key? [1]\n"])
     made = BedrockGenerator.open(NOVA)
-    written = made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(5))
+    written = made.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(5)))
     assert written == "How do I rotate a key? [1]"
     (request,) = server.history
     assert request.path.endswith("/converse")
@@ -331,12 +331,12 @@ def test_it_writes(server: BedrockServer) -> None:
     server.play(Fault(hang=LONG))
     start = time.monotonic()
     with pytest.raises(ProviderError, match="in time"):
-        made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(0.2))
+        made.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(0.2)))
     assert time.monotonic() - start < SOON
     for reply in ({}, [], {"output": {"message": {"content": "s3cret"}}}, b"<html>", {"stopReason": {}}):
         server.play(*[Fault(change=lambda _, reply=reply: reply)] * 2)
         with pytest.raises(ProviderError) as caught:
-            made.write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(5))
+            made.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(5)))
         assert "s3cret" not in str(caught.value)
 
 

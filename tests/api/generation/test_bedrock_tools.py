@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, ToolCall, ToolCaller, ToolSpec
+from chapterverse_api.generation import ChatMessage, ModelRequest, ToolCall, ToolCaller, ToolSpec
 from chapterverse_api.generation.bedrock import BedrockGenerator
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
@@ -26,7 +26,7 @@ def server() -> Iterator[BedrockServer]:
 
 def choose(made: BedrockGenerator) -> tuple[ToolCall, ...] | None:
     assert isinstance(made, ToolCaller)
-    return made.choose_tools("Choose.", [ChatMessage("user", "A17?")], [TOOL], tokens=300, deadline=Deadline())
+    return made.choose_tools(ModelRequest("Choose.", (ChatMessage("user", "A17?"),), 300, Deadline()), [TOOL])
 
 
 def test_calls_are_returned_in_order(server: BedrockServer) -> None:

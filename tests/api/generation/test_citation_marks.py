@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from api.generation.drafts import PASSAGES, cited, passage, played
+from api.generation.drafts import PASSAGES, cited, passage, played, slices
 from chapterverse.errors import ProviderError
 from chapterverse.text.sentences import split
 from chapterverse_api.generation import Draft, Span
@@ -23,10 +23,6 @@ Cited = list[tuple[str, tuple[str, ...]]]
 
 def read(pieces: Iterable[str]) -> Draft:
     return played(map(Span, pieces), SOURCES)
-
-
-def slices(text: str, size: int) -> list[str]:
-    return [text[i : i + size] for i in range(0, len(text), size)]
 
 
 MARKS: list[tuple[str, Cited]] = [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -100,6 +101,18 @@ def test_code_comes_with_what_introduces_it_and_the_other_way_round() -> None:
         assert "To make it sing, run:\n\n```sh\nteapot --sing\n```" in quoted(question, passage(text))[0]
 
 
+def test_a_comparison_quotes_the_opening_of_each_side() -> None:
+    teapot = passage(f"A teapot brews. Lids fit. Cups too.\n\n{prose('kettle', 9)}", "1", ("Guide", "Teapot"))
+    kettle = passage(f"It boils water. Cords fit. Plugs too.\n\n{prose('teapot', 9)}", "2", ("Guide", "Kettle"))
+    asked = task("teapot vs kettle", teapot, kettle)
+    spans = [span for span in draft(replace(asked, sides=("1", "2"))) if span.kind == "quote"]
+    assert [span.citations for span in spans] == [("1",), ("2",)]
+    assert spans[0].text.startswith("A teapot brews.")
+    assert spans[1].text.startswith("It boils water.")
+    unsure = draft(replace(asked, sides=("1", "2"), unsure=True))
+    assert sum(span.kind == "quote" for span in unsure) == 1
+
+
 def test_a_label_comes_with_its_tab_or_not_at_all() -> None:
     filling = prose("lid", 14)
     assert (
@@ -183,10 +196,10 @@ def test_the_same_words_are_not_quoted_twice() -> None:
 
 
 def test_an_unsure_answer_is_one_marked_passage() -> None:
-    one, two = passage("Teapots sing.", "1"), passage("Teapots dance on ice.", "2", ("Other",))
+    one, two = passage("Teapots sing when hot.", "1"), passage("Teapots dance on ice.", "2", ("Other",))
     first, _, quote = draft(task("Do teapots sing?", one, two, language="de-CH", unsure=True))
     assert first.text == f"{phrases.of('de').unsure}\n\n"
-    assert (quote.citations, quote.mark) == (("1",), "Teapots sing.")
+    assert (quote.citations, quote.mark) == (("1",), "Teapots sing when hot.")
 
 
 def test_a_selection_is_not_quoted_back() -> None:
@@ -274,3 +287,9 @@ def test_generators_are_opened_by_name() -> None:
     assert open_generator(Settings()).name == "extractive"
     with pytest.raises(ConfigurationError, match="'gpt': use extractive"):
         open_generator(Settings(generator="gpt"))
+
+
+def test_an_announcement_at_the_end_of_what_is_here_says_that_more_follows() -> None:
+    text = "There are two kinds of teapot, which differ as follows:"
+    assert quoted("teapot", passage(text)) == [text]
+    assert quoted("teapot", passage(text, whole=False)) == [f"{text}\n\n… [Part]({URL})"]

@@ -16,7 +16,7 @@ from api.generation.drafts import check_leaving, cited, damaged, drafted, outcom
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, Span, Writer, prompts
+from chapterverse_api.generation import ChatMessage, ModelRequest, Span, Writer, prompts
 from chapterverse_api.generation.openai import OpenAIGenerator
 from fakes.loopback import LONG, SOON, Fault, failing, rate_limited
 from fakes.openai_server import KEY, OpenAIServer, chunk, event
@@ -293,7 +293,7 @@ def test_a_thousand_damaged_streams_are_drafts_or_failures(server: OpenAIServer)
 
 def test_it_writes(server: OpenAIServer) -> None:
     def written(tokens: int = 60) -> str:
-        return generator(server).write("Rephrase.", [ChatMessage("user", "that?")], tokens=tokens, deadline=Deadline(5))
+        return generator(server).write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), tokens, Deadline(5)))
 
     server.scripts.append(["<think>Hm</think> How do I ", "rotate a key? [1]\n"])
     assert written() == "How do I rotate a key? [1]"
@@ -309,7 +309,7 @@ def test_it_writes(server: OpenAIServer) -> None:
     server.play(Fault(hang=LONG))
     start = time.monotonic()
     with pytest.raises(ProviderError, match="did not answer in time"):
-        generator(server).write("Rephrase.", [ChatMessage("user", "that?")], tokens=60, deadline=Deadline(0.2))
+        generator(server).write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(0.2)))
     assert time.monotonic() - start < SOON
 
 

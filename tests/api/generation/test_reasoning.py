@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from api.generation.drafts import slices
 from chapterverse.errors import ProviderError
 from chapterverse_api.generation.reasoning import MOST_CHARACTERS, Reasoning, mended, visible, written
 
@@ -24,10 +25,6 @@ def aloud(pieces: Iterable[str]) -> tuple[str, int]:
         restarts += reasoning.restarted
         said = text if reasoning.restarted else said + text
     return mended(said), restarts
-
-
-def slices(text: str, size: int) -> list[str]:
-    return [text[i : i + size] for i in range(0, len(text), size)]
 
 
 @pytest.mark.parametrize(

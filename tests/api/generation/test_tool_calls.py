@@ -10,7 +10,7 @@ import pytest
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, ToolCall, ToolCaller, ToolSpec, open_generator
+from chapterverse_api.generation import ChatMessage, ModelRequest, ToolCall, ToolCaller, ToolSpec, open_generator
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
 from fakes.loopback import Fault
@@ -18,7 +18,7 @@ from fakes.openai_server import KEY, OpenAIServer
 
 SCHEMA = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
 TOOL = ToolSpec("order_status", "Tells where an order is.", SCHEMA)
-ASKED = [ChatMessage("user", "Where is A17?")]
+ASKED = (ChatMessage("user", "Where is A17?"),)
 Server = OpenAIServer | CohereServer
 
 
@@ -39,7 +39,7 @@ def caller(server: Server, model: str = "") -> ToolCaller:
 
 
 def choose(made: ToolCaller) -> tuple[ToolCall, ...] | None:
-    return made.choose_tools("Choose.", ASKED, [TOOL], tokens=300, deadline=Deadline())
+    return made.choose_tools(ModelRequest("Choose.", ASKED, 300, Deadline()), [TOOL])
 
 
 def test_calls_are_returned_in_order(server: Server) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from api.grounding.passages import equal_weights, passage
 from chapterverse.text import lexical
-from chapterverse_api.generation import Passage, Span
+from chapterverse_api.generation import Span
 from chapterverse_api.grounding import Verified, verify
 from growth import assert_linear
 
@@ -62,22 +63,14 @@ PAGES = {
 }
 
 
-def evenly(text: str) -> Mapping[int, float]:
-    return {}
-
-
-def passage(number: str, text: str, path: tuple[str, ...] = ("Title",)) -> Passage:
-    return Passage(number, path, text, text, frozenset(), 1.0, 1.0, None, None)
-
-
 def checked(text: str, *claimed: str, language: str = "en") -> Verified:
     """Check an answer against all pages; its citations name pages."""
     passages = [passage(name, said, ("Tarn", heading)) for name, (heading, said) in PAGES.items()]
-    return verify((Span(text, claimed),), passages, language, evenly)
+    return verify((Span(text, claimed),), passages, language, equal_weights)
 
 
 def cites(text: str, source: str, language: str) -> bool:
-    found = verify((Span(text, ("1",)),), [passage("1", source)], language, evenly)
+    found = verify((Span(text, ("1",)),), [passage("1", source)], language, equal_weights)
     return any(span.citations for span in found.spans)
 
 
@@ -320,6 +313,6 @@ def test_negations_of_other_languages(language: str, said: str, source: str, hol
 def test_hostile_text_takes_linear_time(unit: str) -> None:
     def work(size: int) -> None:
         text = unit * (size // len(unit))
-        verify((Span(text, ("1",)), Span(text)), [passage("1", f"{text[1:]}x")], "en", evenly)
+        verify((Span(text, ("1",)), Span(text)), [passage("1", f"{text[1:]}x")], "en", equal_weights)
 
     assert_linear(work, 5_000, 40_000)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator as Steps
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import pytest
 
 from api import quill
+from api.grounding.passages import equal_weights
 from api.liar import HOSTS, Liar
 from chapterverse.calibration import Question
 from chapterverse.settings import Settings
@@ -66,7 +67,7 @@ def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage]
         s for other in sent for p in other if p.text not in {q.text for q in passages} for s in p.text.split("\n")
     ]
     task = GenerationRequest("?", Question((), ()), tuple(passages), "en")
-    segments = Segments(task, evenly)
+    segments = Segments(task, equal_weights)
     shown = [
         one
         for span in Liar(seed, (*FOREIGN, *filter(str.strip, foreign))).generate(task)
@@ -74,10 +75,6 @@ def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage]
     ]
     shown += segments.end()
     return passages, "".join(span.text for span in shown), segments.verified
-
-
-def evenly(text: str) -> Mapping[int, float]:
-    return {}
 
 
 def stem(word: str) -> str:
@@ -123,9 +120,10 @@ BLOCK = 2500
 def test_nothing_of_a_lie_is_shown_as_cited(block: int, sent: list[Sequence[Passage]]) -> None:
     seeds = range(block * BLOCK, (block + 1) * BLOCK)
     found = [(seed, wrong) for seed in seeds for wrong in complaints(*lie(seed, sent))]
-    # A truth and a lie joined by "and" may hold enough of a source's words: of these it lets one answer in 500 pass.
+    # A truth and a lie joined by "and" may hold enough of a source's words: of these it lets one answer in 300 pass. A
+    # check that lets one in 500 pass takes their citations from 2 of 100 more true sentences of a language model.
     words = {seed for seed, wrong in found if wrong.startswith("the words")}
-    assert len(words) <= BLOCK // 500
+    assert len(words) <= BLOCK // 300
     assert [(seed, wrong) for seed, wrong in found if not wrong.startswith("the words")] == []
 
 

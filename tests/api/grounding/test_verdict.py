@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 
 import pytest
 
-from chapterverse_api.generation import Passage, Span
+from api.grounding.passages import equal_weights, passage
+from chapterverse_api.generation import Span
 from chapterverse_api.grounding import Claim, Source, Verified, judge, verify
 from chapterverse_api.grounding.model import trained
 
+PATH = ("Quill", "Caching")
 CACHE = (
     "The cache is kept in `.quill/cache` for 30 days by default. A build reads it before it renders a page.\n\n"
     "| Command | What it does |\n| --- | --- |\n| `quill cache clean` | Removes every entry of the cache. |\n"
@@ -20,17 +21,9 @@ CACHE = (
 )
 
 
-def evenly(text: str) -> Mapping[int, float]:
-    return {}
-
-
-def passage(number: str, text: str) -> Passage:
-    return Passage(number, ("Quill", "Caching"), text, text, frozenset(), 1.0, 1.0, None, None)
-
-
 def outcome(said: str, text: str = CACHE, kind: str = "prose") -> str:
     claim = Claim(said, kind, "en", {})
-    return judge(claim, [Source(passage("1", text), "en")], [], trained()).outcome
+    return judge(claim, [Source(passage("1", text, PATH), "en")], [], trained()).outcome
 
 
 @pytest.mark.parametrize(
@@ -111,12 +104,12 @@ def test_marks_of_direction_and_of_nothing_change_nothing(mark: str) -> None:
 def test_a_sentence_of_five_thousand_words_takes_bounded_time(word: str) -> None:
     text = " ".join([word] * 5_000)
     started = time.process_time()
-    verify((Span(text, ("1",)),), [passage("1", CACHE), passage("2", text)], "en", evenly)
+    verify((Span(text, ("1",)),), [passage("1", CACHE, PATH), passage("2", text, PATH)], "en", equal_weights)
     assert time.process_time() - started < 2
 
 
 def checked(*spans: Span) -> Verified:
-    return verify(spans, [passage("1", CACHE)], "en", evenly)
+    return verify(spans, [passage("1", CACHE, PATH)], "en", equal_weights)
 
 
 TRUE = "`quill cache clean` removes every entry of the cache. "

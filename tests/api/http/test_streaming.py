@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -25,6 +24,7 @@ from chapterverse_api.service import Service
 from fakes.cohere_server import CohereServer
 from fakes.loopback import Fault, failing
 from fakes.openai_server import KEY, OpenAIServer
+from fakes.sse import events
 
 STREAM = {"accept": "text/event-stream"}
 QUESTION = "How do I clear the cache?"
@@ -41,16 +41,6 @@ def opened(index: Path, provider: OpenAIServer) -> Service:
     return ServiceSession.open(
         Settings(store=f"edge:{index}", generator="openai:gpt-4.1-mini", openai_url=provider.url, openai_api_key=KEY)
     )
-
-
-def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the events of a stream as they come."""
-    name = ""
-    for line in lines:
-        if line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            yield name, json.loads(line.removeprefix("data: "))
 
 
 def test_the_first_words_reach_the_reader_before_the_model_has_sent_its_last_byte(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,19 @@ def test_a_page_is_of_the_version_with_the_longest_address_above_it(url: str, ve
     for heads in ([OLD, NEW, LATEST], [LATEST, NEW, OLD]):
         at = version_at(url, heads)
         assert (at.version if at else None) == version
+
+
+def test_a_translation_is_of_the_version_whose_folder_is_below_that_of_its_language() -> None:
+    heads = [replace(head, languages=("en", "pt-BR")) for head in (OLD, NEW, LATEST)]
+    for path, version in (
+        ("pt-br/1.0/cache/", "1.0"),
+        ("pt-BR/cache/", "2.0"),
+        ("de/1.0/cache/", "2.0"),
+        ("en/", "2.0"),
+    ):
+        at = version_at(quill.BASE + path, heads)
+        assert at is not None
+        assert at.version == version
 
 
 def test_where_versions_share_an_address_a_page_says_nothing_of_its_own() -> None:

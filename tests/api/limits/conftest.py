@@ -12,7 +12,6 @@ from chapterverse_api.limits.dynamodb import DynamoLimiter
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.sqlite import SqliteLimiter
 from fakes import dynamodb_server
-from fakes.dynamodb_server import DynamoServer
 
 #: Returns a limiter over the same counters at every call, as another process would have it.
 Open = Callable[[], Limiter]
@@ -22,16 +21,6 @@ Open = Callable[[], Limiter]
 def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder on a disk: in memory the clients are done before anybody can kill them."""
     return tmp_path_factory.mktemp("limits")
-
-
-@pytest.fixture
-def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoServer]:
-    """The server, which this process's environment names."""
-    server = dynamodb_server.shared()
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    yield server
-    server.reset()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from api import quill
 from api.scripted import META, WHOLE, Client, Scripted, serving
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.models import MeteredReranker, ModelCall
+from chapterverse_api.answering.metering import MeteredReranker, ModelCall
 from chapterverse_api.app import create_app
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.commands.session import ServiceSession
@@ -26,6 +26,7 @@ from chapterverse_api.observability import log
 from chapterverse_api.records import RecordsFault
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import failing
+from fakes.recorded_log import recorded_log
 
 CANARY = "cAnArYwOrD"
 QUESTION = {"query": "How do I clear the cache?"}
@@ -34,12 +35,8 @@ STREAM = {"accept": "text/event-stream"}
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    logger = logging.getLogger("chapterverse")
-    before = (logger.handlers[:], logger.level, logger.propagate)
-    stream = io.StringIO()
-    log.write_to(stream)
-    yield stream
-    logger.handlers[:], logger.level, logger.propagate = before
+    with recorded_log() as stream:
+        yield stream
 
 
 def test_an_event_is_one_json_line(stream: io.StringIO) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +18,10 @@ from chapterverse.errors import IndexFault
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import Events
-from chapterverse_api.observability import log, metrics
+from chapterverse_api.observability import metrics
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY, CohereServer
+from fakes.recorded_log import recorded_log
 
 #: "Embedded metric format schema" and "Specification: Embedded metric format" of the CloudWatch user guide, as one.
 SCHEMA = {
@@ -92,12 +92,8 @@ class Measured(Scripted):
 def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """Act as a Lambda function, and record its log."""
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "docs-chat")
-    logger = logging.getLogger("chapterverse")
-    before = (logger.handlers[:], logger.level, logger.propagate)
-    stream = io.StringIO()
-    log.write_to(stream)
-    yield stream
-    logger.handlers[:], logger.level, logger.propagate = before
+    with recorded_log() as stream:
+        yield stream
 
 
 def warm(service: Scripted, site: str = "") -> FastAPI:

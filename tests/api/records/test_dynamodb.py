@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -35,15 +34,6 @@ for number in range(10_000):
     records.append("shared", StoredTurn(turn_id, "q?", "a.", "answered"))
     print("kept", turn_id, flush=True)
 """
-
-
-@pytest.fixture
-def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoServer]:
-    server = dynamodb_server.shared()
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    yield server
-    server.reset()
 
 
 @pytest.fixture

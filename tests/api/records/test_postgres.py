@@ -148,7 +148,7 @@ def test_a_table_that_is_dropped_is_made_anew(address: str, records: Table) -> N
     assert len(records.thread("a").turns) == 1
 
 
-@pytest.mark.parametrize("use", [lambda r: r.thread("a"), lambda r: r.rated(9), lambda r: r.forget("b")])
+@pytest.mark.parametrize("use", [lambda r: r.thread("a"), lambda r: r.ratings(9), lambda r: r.forget("b")])
 def test_what_an_earlier_release_did_not_make_is_made(
     address: str, records: Table, use: Callable[[Table], object]
 ) -> None:
@@ -159,7 +159,7 @@ def test_what_an_earlier_release_did_not_make_is_made(
     use(upgraded)
     assert len(upgraded.thread("a").turns) == 1
     upgraded.rate(StoredRating("t1", "up"))
-    assert len(upgraded.rated(9)) == 1
+    assert len(upgraded.ratings(9)) == 1
 
 
 def test_many_that_come_first_make_one_table(address: str) -> None:

@@ -110,7 +110,7 @@ def test_a_row_that_somebody_else_wrote_is_told(tmp_path: Path) -> None:
         db.execute("UPDATE conversations SET cited = '{'")
     db.close()
     table(path).rate(StoredRating("t1", "up"))
-    for read in (lambda: table(path).thread("a"), lambda: table(path).rated(9)):
+    for read in (lambda: table(path).thread("a"), lambda: table(path).ratings(9)):
         with pytest.raises(RecordsFault) as caught:
             read()
         assert str(caught.value) == "A row of the conversations was not written by this release: remove it."

@@ -309,20 +309,20 @@ def test_many_writers_at_once_lose_nothing(address: str) -> None:
 
 
 def test_it_is_kept_for_thirty_days_that_an_entry_answered(table: Records, clock: UtcClock) -> None:
-    assert table.matched() == frozenset()
+    assert table.matched_entries() == frozenset()
     table.match("a" * 64)
     clock.now += 20 * DAY
     table.match("b" * 64)
     table.match("b" * 64)
-    assert table.matched() == {"a" * 64, "b" * 64}
+    assert table.matched_entries() == {"a" * 64, "b" * 64}
     clock.now += 11 * DAY
-    assert table.matched() == {"b" * 64}
+    assert table.matched_entries() == {"b" * 64}
     # A clock that goes back loses nothing.
     clock.now -= 40 * DAY
-    assert table.matched() == {"a" * 64, "b" * 64}
+    assert table.matched_entries() == {"a" * 64, "b" * 64}
     table.match("c" * 64)
     assert not table.forget("c")
-    assert "c" * 64 in table.matched()
+    assert "c" * 64 in table.matched_entries()
 
 
 # What readers said
@@ -334,7 +334,7 @@ def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Records, clock
     table.append("a", kept)
     clock.now += DAY
     table.rate(StoredRating("t1", "down", "wrong", odd))
-    (found,) = table.rated(9)
+    (found,) = table.ratings(9)
     assert (words([found]), found.at) == ([("t1", "down", "wrong", odd)], "2026-01-03T03:04:05.000000Z")
     assert found.turn is not None
     assert (found.turn.question, found.turn.status, found.turn.cited) == ("q1?", "answered", kept.cited)
@@ -342,7 +342,7 @@ def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Records, clock
 
 def test_a_rating_of_a_turn_that_is_not_kept_is_kept(records: Records) -> None:
     records.rate(StoredRating("elsewhere", "up", comment="c\0\ud800"))
-    (found,) = records.rated(9)
+    (found,) = records.ratings(9)
     assert (found.rating, found.reason, found.comment, found.turn) == ("up", "", "c\ufffd\ufffd", None)
 
 
@@ -352,12 +352,12 @@ def test_the_second_rating_of_a_turn_takes_the_place_of_the_first(table: Records
     ):
         clock.now = START + number * DAY
         table.rate(rated)
-    assert words(table.rated(9)) == [("t1", "up", "", ""), ("t2", "up", "", "")]
-    assert words(table.rated(1)) == [("t1", "up", "", "")]
+    assert words(table.ratings(9)) == [("t1", "up", "", ""), ("t2", "up", "", "")]
+    assert words(table.ratings(1)) == [("t1", "up", "", "")]
 
 
 def test_nothing_was_said_where_nothing_was_ever_kept(records: Records) -> None:
-    assert records.rated(9) == []
+    assert records.ratings(9) == []
 
 
 def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Records) -> None:
@@ -368,7 +368,7 @@ def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Records) ->
     for turn_id in ("t2", "t3", "t4"):
         table.rate(StoredRating(turn_id, "down"))
     assert table.forget("a")
-    assert {r.turn_id for r in table.rated(9)} == {"t3", "t4"}
+    assert {r.turn_id for r in table.ratings(9)} == {"t3", "t4"}
 
 
 @of_sql
@@ -377,9 +377,9 @@ def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Recor
     table.rate(StoredRating("t1", "down", comment="Wrong."))
     for number in range(2, LONGEST + 3):
         table.append("a", turn(number))
-    assert [r.turn for r in table.rated(9)] == [None]
+    assert [r.turn for r in table.ratings(9)] == [None]
     assert table.forget("a")
-    assert (table.rated(9), count(database, "feedback")) == ([], 0)
+    assert (table.ratings(9), count(database, "feedback")) == ([], 0)
 
 
 @of_sql
@@ -388,14 +388,14 @@ def test_a_rating_is_as_old_as_its_turn(table: Records, database: Database, cloc
     clock.now += 29 * DAY
     for turn_id in ("t1", "alone"):
         table.rate(StoredRating(turn_id, "down"))
-    assert {r.turn_id for r in table.rated(9)} == {"t1", "alone"}
+    assert {r.turn_id for r in table.ratings(9)} == {"t1", "alone"}
     clock.now += 2 * DAY
-    assert {r.turn_id for r in table.rated(9)} == {"alone"}
+    assert {r.turn_id for r in table.ratings(9)} == {"alone"}
     assert count(database, "feedback") == 2
     table.append("b", turn(2))
     assert count(database, "feedback") == 1
     clock.now += 29 * DAY
-    assert table.rated(9) == []
+    assert table.ratings(9) == []
 
 
 @of_sql
@@ -405,7 +405,7 @@ def test_what_was_said_is_removed_on_demand(table: Records, database: Database, 
     clock.now += 10 * DAY
     table.rate(StoredRating("t2", "up"))
     assert (table.expire(20), table.expire(5)) == (0, 2)
-    assert {r.turn_id for r in table.rated(9)} == {"t2"}
+    assert {r.turn_id for r in table.ratings(9)} == {"t2"}
     assert count(database, "feedback") == 1
 
 
@@ -421,7 +421,7 @@ def test_many_who_rate_one_turn_at_once_leave_one_row(address: str) -> None:
     for reader in readers:
         reader.join()
     records = opened(address)
-    (found,) = records.rated(9)
+    (found,) = records.ratings(9)
     assert found.comment.endswith("-9")
 
 
@@ -480,7 +480,7 @@ def test_what_is_too_old_is_not_returned(table: Records, clock: UtcClock) -> Non
     clock.now += 20 * DAY
     table.append("a", turn(2))
     clock.now = START + 30 * DAY + timedelta(microseconds=1)
-    assert (questions(table.thread("a")), table.rated(9)) == (["q2?"], [])
+    assert (questions(table.thread("a")), table.ratings(9)) == (["q2?"], [])
     table.append("a", turn(3))
     assert questions(table.thread("a")) == ["q2?", "q3?"]
 

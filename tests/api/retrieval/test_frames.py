@@ -13,6 +13,7 @@ from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
         ("en", "What is a leaf bundle?", "leaf bundle"),
         ("en", "whats mpa mode for", "mpa mode"),
         ("en", "what does route data mean", "route data"),
+        ("en", 'what is "route data"', '"route data"'),
         ("de", "Was ist ein Archetyp?", "Archetyp"),
         ("fr", "qu'est-ce que le cache ?", "cache"),
         ("es", "¿qué es el caché?", "caché"),
@@ -44,7 +45,25 @@ def test_a_comparison_has_two_sides(language: str, question: str, sides: tuple[s
     assert frame_of(question, [language]) == Frame("comparison", sides)
 
 
-@pytest.mark.parametrize("question", ["", "?", "what is", "How do I clear the cache?", "a\nb vs c"])
+@pytest.mark.parametrize(
+    ("language", "question", "name"),
+    [
+        ("en", "BalancedPool?", "BalancedPool"),
+        ("en", "`timeouts`", "timeouts"),
+        ("en", "magic trailing comma?", "magic trailing comma"),
+        ("de", "Zeitlimits?", "Zeitlimits"),
+        ("fr", "délais ?", "délais"),
+        ("es", "¿tiempos límite?", "tiempos límite"),
+        ("zh", "插件？", "插件"),
+    ],
+)
+def test_a_question_of_names_alone_wants_what_has_that_name(language: str, question: str, name: str) -> None:
+    assert frame_of(question, [language]) == Frame("name", (name,))
+
+
+@pytest.mark.parametrize(
+    "question", ["", "?", "what is", "how long", "clear the cache", "How do I clear the cache?", "a\nb vs c"]
+)
 def test_other_questions_have_none(question: str) -> None:
     assert frame_of(question, ["en"]) is None
 

@@ -15,8 +15,8 @@ from chapterverse_api.index.addresses import page_of
 from chapterverse_api.retrieval.ranking import WEIGHTS
 from chapterverse_api.retrieval.search import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, Retrieval, rerank, retrieve
 
-#: "vanish" stands on no page; to the embedder it means "uninstalling".
-SAME = {"vanish": "uninstalling"}
+#: "dwindle" stands on no page; to the embedder it means "uninstalling".
+SAME = {"dwindle": "uninstalling"}
 
 
 def opened(settings: Settings) -> Snapshot:
@@ -63,20 +63,45 @@ def test_ranks_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
 
 
 def test_meaning_finds_what_words_do_not(lexical: Snapshot, dense: Snapshot) -> None:
-    assert sections(retrieve(lexical, None, "vanish")) == []
-    found = retrieve(dense, quill.Terms(SAME), "vanish")
+    assert sections(retrieve(lexical, None, "dwindle")) == []
+    found = retrieve(dense, quill.Terms(SAME), "dwindle")
     assert sections(found)[0] == "Uninstalling"
     assert found.algorithm == HYBRID_ALGORITHM
     assert "embed" in found.timings
 
 
 def test_both_sides_have_a_say(dense: Snapshot) -> None:
-    found = retrieve(dense, quill.Terms(SAME), "vanish cache")
+    found = retrieve(dense, quill.Terms(SAME), "dwindle cache")
     assert {"Uninstalling", "Clearing the cache"} <= set(sections(found)[:4])
 
 
+@pytest.mark.parametrize("question", ["caching?", "`Caching`"])
+def test_a_bare_name_finds_the_opening_of_the_page_of_that_name_first(lexical: Snapshot, question: str) -> None:
+    found = retrieve(lexical, None, question)
+    assert found.candidates[0].chunk.heading_path == ("Caching",)
+    assert found.candidates[0].components["defines"] == 1.0
+
+
+def test_a_comparison_finds_the_section_of_each_side_first(lexical: Snapshot) -> None:
+    found = retrieve(lexical, None, "uninstalling vs rolling back")
+    assert sections(found)[:2] == ["Uninstalling", "Rolling back"]
+    assert found.sides == {c.chunk.chunk_id for c in found.candidates[:2]}
+    assert len({c.chunk.chunk_id for c in found.candidates}) == len(found.candidates)
+
+
+def test_a_comparison_prefers_a_page_that_has_both_sides(lexical: Snapshot) -> None:
+    found = retrieve(lexical, None, "cache location vs clearing the cache")
+    assert {c.chunk.source_file_path for c in found.candidates[:2]} == {"cache.md"}
+
+
+def test_a_comparison_is_ranked_as_any_other_question_if_a_side_has_no_section(lexical: Snapshot) -> None:
+    found = retrieve(lexical, None, "uninstalling vs zebras")
+    assert not found.sides
+    assert [c.rank for c in found.candidates] == sorted((c.rank for c in found.candidates), reverse=True)
+
+
 def test_evidence_is_of_words_alone_and_a_fused_rank_is_none(dense: Snapshot) -> None:
-    found = retrieve(dense, quill.Terms(SAME), "vanish")
+    found = retrieve(dense, quill.Terms(SAME), "dwindle")
     assert found.candidates[0].components["fused"] == 1.0
     assert found.evidence < found.calibration.floor
 
@@ -91,7 +116,7 @@ def test_an_embedder_that_is_down_leaves_the_words(dense: Snapshot) -> None:
 
 
 def test_a_search_by_vector_alone(dense: Snapshot) -> None:
-    vector = quill.Terms(SAME).embed_query("vanish")
+    vector = quill.Terms(SAME).embed_query("dwindle")
     found = retrieve(dense, None, None, vector=vector)
     assert sections(found)[0] == "Uninstalling"
     assert found.evidence == 0.0
@@ -243,7 +268,7 @@ def test_the_readers_page_comes_a_little_earlier(tmp_path: Path) -> None:
 
 def test_the_share_of_the_dense_side_can_be_tried(dense: Snapshot) -> None:
     embedder = quill.Terms(SAME)
-    words, meaning = (retrieve(dense, embedder, "vanish cache", weight=weight) for weight in (0.0, 1.0))
+    words, meaning = (retrieve(dense, embedder, "dwindle cache", weight=weight) for weight in (0.0, 1.0))
     assert all(c.components["fused"] == c.components["lexical"] for c in words.candidates)
     assert all(c.components["fused"] == c.components["dense"] for c in meaning.candidates)
 

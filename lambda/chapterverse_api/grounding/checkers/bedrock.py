@@ -3,7 +3,7 @@
     bedrock:guardrail/abc123def456       the draft of a guardrail, by its id or its ARN
     bedrock:guardrail/abc123def456:2     one of its versions
 
-The guardrail's own threshold for grounding decides; whether its action is to block or only to detect is no matter.
+The guardrail's own threshold for grounding decides, whether its action is to block or to detect.
 Fields as in the API reference of `ApplyGuardrail`, November 2026.
 """
 
@@ -19,7 +19,7 @@ from chapterverse_api.grounding.checkers.types import CheckRequest
 
 #: Seconds to reach the service, and for one reply: the vote's own end comes first.
 _SECONDS = (1.0, 10.0)
-#: The check needs a query, and "explain this" has none; relevance to it is not asked.
+#: The check needs a query, and "explain this" has none; its verdict on relevance is ignored.
 _NO_QUERY = "What does the documentation say?"
 
 _NAME = re.compile(
@@ -54,13 +54,13 @@ class GuardrailChecker:
 
     @property
     def name(self) -> str:
-        # Anybody may read it, and an ARN begins with the number of an account.
+        # The name is public, and an ARN begins with an account number.
         return f"bedrock:guardrail/{self.guardrail.rpartition('/')[2]}:{self.version}"
 
     def supports(self, request: CheckRequest) -> bool:
         """Return whether the claim's score for grounding reaches the guardrail's threshold; see `Checker`."""
         query = request.question.strip() or _NO_QUERY
-        asked = {
+        body = {
             "guardrailIdentifier": self.guardrail,
             "guardrailVersion": self.version,
             "source": "OUTPUT",
@@ -71,7 +71,7 @@ class GuardrailChecker:
             ],
         }
         deadline = request.deadline
-        reply = self.runtime.apply_guardrail(self.client, asked, deadline.left, deadline.closing)
+        reply = self.runtime.apply_guardrail(self.client, body, deadline.left, deadline.closing)
         return _is_grounded(reply)
 
 
@@ -82,10 +82,10 @@ def _block(text: str, qualifier: str) -> dict[str, Any]:
 def _is_grounded(reply: Any) -> bool:
     verdicts = []
     for assessment in _objects(reply, "assessments"):
-        for found in _objects(assessment.get("contextualGroundingPolicy"), "filters"):
-            score, threshold = found.get("score"), found.get("threshold")
+        for result in _objects(assessment.get("contextualGroundingPolicy"), "filters"):
+            score, threshold = result.get("score"), result.get("threshold")
             if (
-                found.get("type") == "GROUNDING"
+                result.get("type") == "GROUNDING"
                 and isinstance(score, int | float)
                 and isinstance(threshold, int | float)
             ):
@@ -99,5 +99,5 @@ def _is_grounded(reply: Any) -> bool:
 
 def _objects(value: Any, name: str) -> list[dict[str, Any]]:
     """Return the objects of a list inside an object; none where there is no such list."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    items = value.get(name) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

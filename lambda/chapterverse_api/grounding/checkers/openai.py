@@ -3,8 +3,8 @@
     openai:bespoke-minicheck    made for this, on Ollama: https://ollama.com/library/bespoke-minicheck
     openai:gpt-4.1-mini         any model that follows instructions
 
-All are asked in the form of Bespoke-MiniCheck: `Document: …`, `Claim: …`, and the answer is Yes or No. The instructions
-are its own, to the word, so that other models get them, too.
+All requests have the form of Bespoke-MiniCheck: `Document: …`, `Claim: …`, and the answer is Yes or No. The
+instructions are that model's own, word for word, because other models need them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api.generation import ChatMessage
+from chapterverse_api.generation import ChatMessage, ModelRequest
 from chapterverse_api.generation.openai import OpenAIGenerator
 from chapterverse_api.grounding.checkers.types import CheckRequest
 
@@ -58,8 +58,8 @@ class OpenAIChecker:
         # The claim ends the form, so it must not go on with another line of it.
         claim = " ".join(request.claim.split())
         asked = ChatMessage("user", f"Document: {request.document}\nClaim: {claim}")
-        said = self.model.write(INSTRUCTIONS, [asked], tokens=TOKENS, deadline=request.deadline, usage=request.usage)
-        verdict = _VERDICT.match(said)
+        reply = self.model.write(ModelRequest(INSTRUCTIONS, (asked,), TOKENS, request.deadline, request.usage))
+        verdict = _VERDICT.match(reply)
         if verdict is None:
             raise ProviderError("The checker answered with neither yes nor no: choose a model that follows the form.")
         return verdict[1].lower() == "yes"

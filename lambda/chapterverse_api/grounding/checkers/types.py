@@ -1,4 +1,4 @@
-"""What a checker gets and returns: a claim and a document in, whether it says so out."""
+"""The interface of checkers: a claim and a document in, whether the document supports the claim out."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from chapterverse_api.generation import Usage
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A sentence of an answer and what is cited for it.
+    """A sentence of an answer and its cited source.
 
     Attributes:
         document: headings and text of the cited sections.
         claim: the sentence, without marks.
-        question: what the answer is to, at most 1,000 characters; may be empty.
+        question: that the answer is for, at most 1,000 characters; may be empty.
         deadline: until when, at the latest.
         usage: filled in by the checker, as far as its service says it.
     """
@@ -33,7 +33,7 @@ class CheckRequest:
 
 
 class Checker(Protocol):
-    """What the query path needs of a model that checks claims. Safe to share between threads."""
+    """A model that checks claims. Safe to share between threads."""
 
     @property
     def name(self) -> str: ...

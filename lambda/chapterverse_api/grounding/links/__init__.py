@@ -1,9 +1,9 @@
-"""Removes addresses from an answer unless they stand in what the generator was sent.
+"""Removes addresses from an answer, except those in the passages and texts that the generator was sent.
 
-A page, a question or a model's own memory can talk it into writing another one, and a link or an image under a trusted
-name is what an attacker wants most. So each sentence of an answer passes two sieves before anybody sees it: `markup`
-takes out what makes links, images and HTML, `hosts` what names an address in any disguise. Both only take away, and
-both remember how the sentence before ended. Control characters go first: none is seen, and any may part an address.
+A page, a question or the training data can make a model write a foreign address, and attackers want a link or an image
+under a trusted name most of all. So each sentence of an answer passes two filters before it is shown: `markup` removes
+links, images and HTML, `hosts` removes addresses in any disguise. Both only remove text, and both remember how the
+sentence before ended. Control characters are removed first, because they are invisible and can split an address.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chapterverse_api.grounding.links.markup import Markup
 
 
 class Links:
-    """The addresses that stand in these passages and texts, and no others; takes all others out of one answer."""
+    """Removes the addresses from one answer that are not in these passages and texts."""
 
     def __init__(self, passages: Sequence[Passage], texts: Iterable[str] = ()) -> None:
         passed = (t for p in passages for t in (*p.path, p.text, p.section, p.url or ""))

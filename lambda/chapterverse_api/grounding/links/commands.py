@@ -24,7 +24,7 @@ _OPTION = re.compile(_TAKES, re.IGNORECASE)
 _GIVEN = re.compile(rf"(?<![\w-])(?:{_TAKES}|\w*_(?:url|proxy|registry))=[\"']?\Z", re.IGNORECASE)
 #: Characters of the longest option that is looked for.
 _LONGEST = 40
-# Options behind which a file or other data stand, alone or behind letters that take nothing, and redirections.
+# Options that a file or other data follows, alone or behind letters without a value, and redirections.
 _VALUE = re.compile(
     r"curl -[fgiIjJkLlnNOpqRsSvZ#0-4]*[AbcdDEFHoTuX]|wget -[bcdNqSv]*[oO]|aria2c -o|clone -[bco]"
     r"|\S+ (?:--(?:cert|data|form|header|key|output|upload)\S*|(?i:-outfile)|\d?[<>]{1,2})"
@@ -40,7 +40,7 @@ _STOPS = (".", ",", ":", "!", "?")
 
 
 class Command:
-    """Reads a text word by word, and tells whether the next one is what a command connects to."""
+    """Reads a text word by word, and tells whether a command connects to the next one."""
 
     def __init__(self) -> None:
         self._ticks = self._breaks = 0
@@ -55,7 +55,7 @@ class Command:
         return bool(self._name or self._option)
 
     def connects(self, word: str, start: int, end: int) -> bool:
-        """Whether the command connects to what stands there in the next word."""
+        """Whether the command connects to the next word."""
         before = word[max(0, start - _LONGEST) : start]
         if before.endswith(("=", '="', "='")):
             return bool(_GIVEN.search(before))

@@ -4,8 +4,8 @@ The rule for a bare host: labels of letters, digits and hyphens between dots, of
 that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters
 that is no ending of a file, or one that is both before a path that names no file ("a.zip/x", and not "a.zip/x.md").
 A name without dots is one before a port and a path. `commands` knows after which words a name that may be a file is a
-host, and `numbers` which numbers are addresses. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none, and
-whatever the passages hold may stand.
+host, and `numbers` which numbers are addresses. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none. An
+address that the passages contain is allowed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from chapterverse_api.grounding.links.names import (
 )
 from chapterverse_api.grounding.links.numbers import is_address
 
-# Characters that are not seen, and so may part what is read as one word.
+# Invisible characters, which may split a word that readers see as one.
 _UNSEEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"  # noqa: E501
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 # Of scripts that use them these two are letters; in an address they only hide it.
@@ -44,17 +44,17 @@ _PART = (
     rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
 )
 _WORD = re.compile(rf"\s+|(?P<wide>[{_WIDE}]+)|{_PART}")
-#: Titles, addresses and texts of passages of which it is remembered what addresses they hold.
+#: Titles, addresses and texts of passages whose addresses are cached.
 _REMEMBERED = 4096
 _SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]|[=?#](?=\S)")
 _DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
-# What an address goes on with, up to its end.
+# Characters of an address up to its end.
 _REST = r"""[^\s<>"'`]*"""
 _LABEL = r"[^\W_](?:[^\W_]|-){0,62}"
 _PIECE = r"(?:0x[0-9a-f]+|\d+)"
 _QUAD = rf"{_PIECE}(?:\.{_PIECE}){{3}}"
-# One of fewer than four parts is none within a path, "lib/3.11/x"; behind a hyphen a name goes on, or a range.
+# A number of fewer than four parts is no address within a path, "lib/3.11/x", or behind a hyphen, in a name or a range.
 _IPV4 = rf"(?:{_QUAD}|(?<!(?<!/)/){_PIECE}(?:\.{_PIECE}){{0,2}})(?!-(?!{_QUAD}(?![\w-]|\.\w)))"
 _IPV6 = r"[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?:%[\w.%-]+)?\]?"
 _ADDRESS = re.compile(
@@ -72,30 +72,30 @@ _ADDRESS = re.compile(
 )
 # A line of a file, "setup.py:12": no host is at such a port.
 _LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
-# What may follow an address in a sentence, or close a link around it.
+# Characters that may follow an address in a sentence, or close a link around it.
 _CLOSING = ".,;:!?)]}*_|"
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
 
 
 class KnownAddresses:
-    """Which addresses stand in these texts."""
+    """The addresses that these texts hold."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = [text for text in texts if text]
-        found = [found for text in self.texts for found in _addresses(text)]
-        self._whole = {address for address, _, _ in found}
-        self._hosts = {host for _, _, host in found if host}
+        forms = [form for text in self.texts for form in _addresses(text)]
+        self._whole = {address for address, _, _ in forms}
+        self._hosts = {host for _, _, host in forms if host}
 
     def holds(self, address: str) -> bool:
-        """Whether an address stands there to the letter, or is a host that does."""
+        """Whether the texts hold an address verbatim, or its host alone."""
         return address in self._whole or address.lower() in self._hosts
 
     def quotes(self, text: str) -> bool:
-        """Whether a text stands there to the letter."""
-        return any(text in held for held in self.texts)
+        """Whether the texts hold this text verbatim."""
+        return any(text in known for known in self.texts)
 
     def length(self, address: str) -> int:
-        """Return how much of a match is an address that stands there; 0 where it is another one."""
+        """Return the length of the known address at the start of a match; 0 for a foreign one."""
         bare = address.rstrip(_CLOSING)
         if self.holds(bare):
             return len(bare)
@@ -107,7 +107,7 @@ class KnownAddresses:
 
 
 class Hosts:
-    """Takes foreign addresses out of a text that comes sentence by sentence."""
+    """Removes foreign addresses from a text, sentence by sentence."""
 
     def __init__(self, known: KnownAddresses) -> None:
         self._known = known
@@ -115,42 +115,42 @@ class Hosts:
         self._before = ""
 
     def sift(self, text: str) -> str:
-        """Return what may stand of the next sentence."""
-        kept: list[str] = []
+        """Return the next sentence without foreign addresses."""
+        words: list[str] = []
         for match in _WORD.finditer(text):
-            said = word = match.group()
+            allowed = word = match.group()
             if word.isspace():
                 self._command.pause(word)
             elif match["wide"]:
                 self._command.stop()
             else:
-                said = "".join(word[start:end] for start, end in self._pieces(word))
-                # The line that counts is the one that the reader is left with.
-                self._command.follow(said)
-            kept.append(said)
-            self._before = said[-1:] or self._before
-        return "".join(kept)
+                allowed = "".join(word[start:end] for start, end in self._pieces(word))
+                # A command is read from the text that the reader sees.
+                self._command.follow(allowed)
+            words.append(allowed)
+            self._before = allowed[-1:] or self._before
+        return "".join(words)
 
     def _pieces(self, word: str) -> Iterable[tuple[int, int]]:
-        """Return what of one word may stand."""
-        unseen = [] if word.isascii() else [m.span() for m in _INVISIBLE.finditer(word)]
+        """Return one word without foreign addresses."""
+        invisible = [] if word.isascii() else [m.span() for m in _INVISIBLE.finditer(word)]
         if not self._command.begun and not _SIGNS.search(word):
-            return _between(unseen, len(word))
-        seen = _INVISIBLE.sub("", word) if unseen else word
-        found = list(self._found(seen))
-        foreign = [(start, end) for start, end, known in found if not known]
-        # Each address that was dealt with is a space now: the rest must hold none in disguise.
-        rest = " ".join(seen[a:b] for a, b in _between([(start, end) for start, end, _ in found], len(seen)))
-        hidden = _DISGUISES.search(rest) and any(self._is_foreign(reading) for reading in _undisguised(rest))
-        if hidden or (unseen and foreign):
+            return _between(invisible, len(word))
+        visible = _INVISIBLE.sub("", word) if invisible else word
+        matches = list(self._matches(visible))
+        foreign = [(start, end) for start, end, known in matches if not known]
+        # A space replaces each address. The rest must contain no disguised one.
+        rest = " ".join(visible[a:b] for a, b in _between([(start, end) for start, end, _ in matches], len(visible)))
+        disguised = _DISGUISES.search(rest) and any(self._is_foreign(reading) for reading in _undisguised(rest))
+        if disguised or (invisible and foreign):
             return ()
-        return _between(unseen or foreign, len(word))
+        return _between(invisible or foreign, len(word))
 
     def _is_foreign(self, text: str) -> bool:
-        return any(not known for _, _, known in self._found(text))
+        return any(not known for _, _, known in self._matches(text))
 
-    def _found(self, word: str) -> Iterator[tuple[int, int, bool]]:
-        """Yield from where to where addresses stand, and whether each is a known one."""
+    def _matches(self, word: str) -> Iterator[tuple[int, int, bool]]:
+        """Yield the start and the end of each address, and whether it is known."""
         at = 0
         while match := _ADDRESS.search(word, at):
             start, address = match.start(), match.group()
@@ -158,7 +158,7 @@ class Hosts:
                 at = _next(match)
                 continue
             known = self._known.length(address)
-            # What is left between "]" and ":" or "(" would be another link.
+            # Text that remains between "]" and ":" or "(" would be another link.
             attached = (word[start - 1] if start else self._before) in ("]", "!")
             rest = len(word) if attached else start + max(1, len(address.rstrip(_CLOSING)))
             at = start + known if known else rest
@@ -187,7 +187,7 @@ def _each_address(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _next(match: re.Match[str]) -> int:
-    """Return where to look on behind what is no address."""
+    """Return where to continue the search after a text that is no address."""
     number = match["number"] or ""
     return match.start("number") + number.index(":") + 1 if ":" in number else match.end("host")
 
@@ -244,7 +244,7 @@ def _undisguised(word: str) -> Iterator[str]:
 
 
 def _between(gaps: Iterable[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
-    """Yield the stretches that lie between gaps, which are in order."""
+    """Yield the ranges between gaps, which are in order."""
     at = 0
     for start, end in gaps:
         if start > at:

@@ -1,7 +1,7 @@
 """Removes links, images and HTML from a text unless they lead where the passages lead.
 
-No parse, for no two renderers agree: whatever one of them could take for a link is treated as one, and what is left
-never joins to another. Only fenced code is left alone, and in a code span what leads nowhere or was sent so.
+This is no parser, because no two renderers agree. A text that any of them could take for a link is treated as one, and
+the rest never joins to another link. Fenced code is kept, and so is a code span without a foreign address.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from chapterverse_api.grounding.links.hosts import KnownAddresses
 from chapterverse_api.grounding.links.names import ELEMENTS
 
-#: Characters after which a bracket or a tag that was not closed is none.
+#: Characters after which a bracket or a tag that is still open counts as text.
 _LONGEST = 600
 
 _BLANK = re.compile(r"\n[ \t]*\n")
@@ -23,7 +23,7 @@ _PREFIX = re.compile(r"[\s>*+\-\d.)#]*\Z")
 _LABEL = re.compile(r"\[[^\[\]\n]{0,200}\]")
 _DEFINED = re.compile(r"""\]:[ \t]*\n?[ \t]*(?:<[^<>\n]*>|[^\s<]\S*)[ \t]*(?:["'(][^\n]*)?(?=\n|\Z)""")
 _TITLE = re.compile(r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))\s*\Z""")
-# Of code that the passages do not hold: what a renderer that does not see the code would make a link or an image of.
+# Code that the passages don't hold, and that a renderer which doesn't see the code would make a link or an image of.
 _IMAGE = r"!(?=\[[^\[\]\n]*\][(\[])|<(?:img|a|iframe|script)\b[^<>`\n]*>?"
 _IN_SPAN = re.compile(rf"{_IMAGE}|\]\([^()\n]*[/#:.\\%&][^()\n]*\)?", re.IGNORECASE)
 _IN_FENCE = re.compile(rf"{_IMAGE}|\]\(\s*(?:[/#.<\\]|[a-z][a-z0-9+.-]*[:&%])[^()\n]*\)?", re.IGNORECASE)
@@ -35,7 +35,7 @@ _ALT = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Bracket:
-    """An opened one: its place among what was kept, whether "!" stood before it, and whether only a prefix did."""
+    """An open bracket: its place in the kept text, whether "!" precedes it, and whether only a prefix does."""
 
     place: int
     at: int
@@ -61,14 +61,14 @@ class Markup:
         self._in_list = False
 
     def sift(self, text: str) -> str:
-        """Return what may stand of the next sentence; no code goes on from one to the other but a fence."""
+        """Return the next sentence without foreign markup. Of code only a fence continues from sentence to sentence."""
         self._text, self._at, self._kept, self._opened, self._ticks = text, 0, [], [], 0
         while self._at < len(self._text):
             self._step()
         return "".join(self._kept)
 
     def _step(self) -> None:
-        """Decide on what stands next."""
+        """Keep or remove the next piece."""
         if self._opened and self._at - self._opened[0].at > _LONGEST:
             self._opened = []
         if not self._line and not self._opened and self._begun():
@@ -113,7 +113,7 @@ class Markup:
         self._cut = True
 
     def _joins(self, sign: str) -> bool:
-        """Whether a sign behind a gap would make markup with what stands before the gap."""
+        """Whether a character behind a gap would make markup with the text before the gap."""
         before = self._last_kept
         return (
             (before == "]" and sign in "([:")
@@ -241,11 +241,11 @@ class Markup:
             self._keep(self._at + 1)
 
     def _target(self, bracket: _Bracket | None) -> int:
-        """Return the end of a link's target that must go; 0 if it may stand."""
+        """Return the end of a link's target that must be removed; 0 if it may stay."""
         start = self._at + 2
         end = _closed(self._text, start)
         if not end:
-            # Nested as no renderer follows, or never closed: what can be taken for a target goes.
+            # Nested deeper than any renderer follows, or never closed: everything that could be a target is removed.
             return start + self._window(start).find(")") + 1
         target = _TITLE.sub("", self._text[start : end - 1]).strip()
         target = target[1:-1] if target[:1] == "<" and target[-1:] == ">" else target
@@ -273,7 +273,7 @@ class Markup:
         return self._at + found.end() if found else 0
 
     def _angle(self) -> None:
-        """Deal with what may be a tag or an address in angle brackets."""
+        """Keep or remove a possible tag or address in angle brackets."""
         following = self._text[self._at + 1 : self._at + 2]
         if not following or following in " \t\n=-<0123456789":
             self._keep(self._at + 1)
@@ -306,7 +306,7 @@ class Markup:
         self._drop(end)
 
     def _window(self, start: int) -> str:
-        """Return what a decision may rest on: the rest of the paragraph, up to a bound."""
+        """Return the text for a decision: the rest of the paragraph, up to a bound."""
         text = self._text[start : start + _LONGEST]
         blank = _BLANK.search(text)
         return text[: blank.start()] if blank else text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-#: Last labels that make a dotted name a host wherever it stands. Those that also end the names of files and of things
-#: in programs (`install.sh`, `user.id`, `conf.py`, `logger.name`) are missing: they do so only before a path or a port.
+#: Last labels that make a dotted name a host anywhere. Those that also end the names of files and of things in programs
+#: (`install.sh`, `user.id`, `conf.py`, `logger.name`) are missing: they make one only before a path or a port.
 TOP_LEVEL = frozenset(
     """
     com net org edu gov mil int arpa io ai co dev xyz info biz online site shop top club cloud tech store link click
@@ -63,7 +63,7 @@ PRODUCTS = frozenset({"asp.net", "vb.net", "ado.net", "ml.net"})
 #: Schemes that lead somewhere without a double slash.
 SCHEMES = "javascript|vbscript|livescript|mailto|tel|sms|callto|blob|view-source|intent|data(?=:[\\w/;,])|file(?=:/)"
 
-#: Elements of HTML: what is called otherwise, as in `<name>`, is a placeholder and stays.
+#: Elements of HTML: any other name, as in `<name>`, is a placeholder and stays.
 ELEMENTS = frozenset(
     """
     a abbr address animate applet area article aside audio b base basefont bdi bdo bgsound big blink blockquote body br

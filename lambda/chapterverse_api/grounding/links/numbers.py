@@ -15,7 +15,7 @@ _LOCAL = tuple(
 )
 #: IPv6 addresses of any other machine; what else reads as one is mostly a name in a program, as "abc::def".
 _PUBLIC = (IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96"))
-# "10.0.0.0/8", "3.11/3.12": what stands behind the slash is another number, and no path.
+# "10.0.0.0/8", "3.11/3.12": the text behind the slash is another number, and no path.
 _NUMBERS = re.compile(r"/\d[\d./]*")
 # A day, and numbers in thousands or thousandths.
 _PLAIN = re.compile(r"(?:19|20)\d\d[01]\d[0-3]\d|\d+000|\d{1,3}(?:\.\d{3})+")
@@ -31,7 +31,7 @@ def is_address(number: str, path: str, *, user: bool, argument: bool) -> bool:
     Args:
         number: one to four parts, or an IPv6 address; with its brackets if it has some.
         path: its port and path, "" if none follow.
-        user: whether the name of a user stands before it.
+        user: whether the name of a user precedes it.
         argument: whether a command connects to it.
     """
     address = _read(number)

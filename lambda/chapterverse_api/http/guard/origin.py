@@ -2,7 +2,7 @@
 
 A page can also rebind its name: `evil.example` first resolves to the page's server, then to 127.0.0.1. For the browser
 that is one origin, so it sends no foreign `Origin` and hides nothing, but the `Host` header still has the name. So
-without a list of allowed origins only names that nobody else can own are answered.
+without a list of allowed origins, only requests to names that no one else can own are answered.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AllowList:
     """Exact origins, and patterns such as `https://*.preview.example.com` where `*` is exactly one label.
 
     Args:
-        hosts: names and addresses of the service besides loopback; `0.0.0.0` and `::` stand for every address that a
+        hosts: names and addresses of the service besides loopback; `0.0.0.0` and `::` mean every address that a
             connection arrives at. Used only if `origins` is empty.
 
     Raises:
@@ -153,7 +153,7 @@ def _parse_host(host: str) -> str | IPv4Address | IPv6Address:
 
 
 def _is_loopback(host: str | IPv4Address | IPv6Address) -> bool:
-    # RFC 6761, section 6.3: nobody can own a name below localhost.
+    # RFC 6761, section 6.3: no one can own a name below localhost.
     if isinstance(host, str):
         return host == "localhost" or host.endswith(".localhost")
     return host.is_loopback

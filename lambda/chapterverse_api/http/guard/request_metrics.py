@@ -1,4 +1,4 @@
-"""Writes metrics of each request that asked a question, was rejected, failed, or started the process."""
+"""Writes metrics of each request that holds a question, is rejected, fails, or starts the process."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _STAMPED = re.compile(r"(?:^|/)chapterverse/[^/]+[-/][0-9a-f]{8}/[\w/]+\.js$")
 
 
 class StaticSite(StaticFiles):
-    """Files of a built site: a folder is served as its index.html, a missing page as 404.html.
+    """Files of a built site: a folder is served as its index.html, `guide` as guide.html, a missing page as 404.html.
 
     Names that start with a dot are hidden, because a site's folder may contain keys (`.env`) or its history (`.git`).
 
@@ -41,7 +41,7 @@ class StaticSite(StaticFiles):
             raise ConfigurationError(f"{folder} is no folder: build the site first.")
         super().__init__(directory=folder, html=True)
         self._folder = folder
-        # Only where a site is served, so it is no part of a cold start.
+        # Imported only where a site is served, so that a cold start doesn't load it.
         from starlette.middleware.gzip import GZipMiddleware
 
         self._compressing = GZipMiddleware(super().__call__)
@@ -52,7 +52,17 @@ class StaticSite(StaticFiles):
         await (self._compressing if compressible else super().__call__)(scope, receive, send)
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        """Return a path's file and status, or "" and None if it is hidden or outside of the folder."""
+        """Return a path's file and status, or "" and None if it is hidden or outside of the folder.
+
+        As on the hosts of such sites, an address without a suffix is that of a page: VitePress and Docusaurus link so.
+        """
+        file, status = self._lookup(path)
+        if status is None or (stat.S_ISDIR(status.st_mode) and not Path(file, "index.html").is_file()):
+            page, found = self._lookup(f"{path}.html")
+            return (page, found) if found else (file, status)
+        return file, status
+
+    def _lookup(self, path: str) -> tuple[str, os.stat_result | None]:
         if _is_hidden(path):
             return "", None
         file, status = super().lookup_path(path)

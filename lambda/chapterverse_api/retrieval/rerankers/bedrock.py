@@ -40,7 +40,7 @@ class BedrockReranker:
         """Return the reranker for a model or an inference profile; nothing is sent yet.
 
         Raises:
-            ConfigurationError: the model is none of Cohere's, boto3 is not installed, or there is no usable AWS
+            ConfigurationError: the model is not one of Cohere's, boto3 is not installed, or there is no usable AWS
                 configuration.
         """
         _, name = profile(model)

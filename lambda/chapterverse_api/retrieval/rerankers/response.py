@@ -49,7 +49,7 @@ def checked(reply: Any, count: int, provider: str) -> list[float]:
     Args:
         reply: the parsed body, best text first.
         count: how many texts were sent.
-        provider: who answered, for the message.
+        provider: the service's name, for the message.
 
     Raises:
         ProviderError: a text has no score or two, or a score is no number from 0 to 1.

@@ -1,4 +1,4 @@
-"""Asks botocore for what only it resolves: profiles, SSO, roles, instance metadata. Loaded on demand."""
+"""Resolves profiles, SSO, roles and instance metadata by botocore. Loaded on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chapterverse.net.aws.signing import AccessKeys
 
 
 def region() -> str:
-    """Return the region of the profile in use, "" where there is none."""
+    """Return the region of the profile in use, "" without one."""
     config = Path(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
     if not config.exists() or find_spec("botocore") is None:
         return ""

@@ -1,4 +1,4 @@
-"""Sends signed requests to one AWS service. Retries what may be retried, and corrects the clock once."""
+"""Sends signed requests to one AWS service. Retries failures that may pass, and corrects the clock once."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ _CONNECT_SECONDS = 3.0
 _RETRY = RetryPolicy(tries=4, first=0.1, spread=(0.0, 1.0))
 
 _FAILED = {429, 500, 502, 503, 504}
-#: What services that answer 400 to everything call a moment's trouble.
+#: Codes of failures that may pass, for services that answer every error with 400.
 _PASSING = {
     "InternalError", "InternalServerError", "ProvisionedThroughputExceededException", "RequestLimitExceeded",
     "RequestTimeout", "SlowDown", "ThrottledException", "Throttling", "ThrottlingException", "TooManyRequestsException",
     "TransactionInProgressException",
 }  # fmt: skip
 
-#: What a signature by a wrong clock is called, among other reasons; a HEAD has no body to name one in.
+#: Codes that a signature by a wrong clock may have; the reply to a HEAD has no body, and so no code.
 _SKEWED = {
     "", "InvalidSignatureException", "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed",
     "SignatureDoesNotMatch",
 }  # fmt: skip
-#: S3 takes a clock that is off by 15 minutes, other services one that is off by 5.
+#: S3 accepts a clock that is wrong by 15 minutes, other services one that is wrong by 5.
 _SKEW = timedelta(minutes=4)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """What is asked of a service.
+    """A request to a service, before it is signed.
 
     Attributes:
         path: percent-encoded.
-        body: a path is a file, whose hash is in `sha256`.
-        sha256: of the body in hex; "" has it computed.
+        body: bytes, or the path of a file.
+        sha256: of the body in hex; "" if it is still to be computed.
     """
 
     method: str
@@ -65,11 +65,11 @@ class ApiCall:
 
 
 class Client:
-    """Asks one service. Safe to share between threads.
+    """A client of one service. Safe to share between threads.
 
     Args:
-        code: returns the service's name for what is wrong, from an answer that is an error.
-        stall: seconds without a byte after which a try is given up.
+        code: returns the service's code for an error, from its answer.
+        stall: seconds without a byte after which a try has failed.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Client:
         return answer.status in _FAILED or (answer.status >= 400 and self.code(answer) in _PASSING)
 
     def _send_in_time(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
-        """Send a request; where the service only minds the time of it, once more by the service's own clock."""
+        """Send a request. If the service rejects only its time, send it again by the service's clock."""
         answer = self._send(call, deadline, use)
         off = self._off(answer)
         if abs(off) < _SKEW:
@@ -136,7 +136,7 @@ class Client:
         return self._send(call, deadline, use)
 
     def _off(self, answer: Reply | Stream) -> timedelta:
-        """Return by how much the service's clock is ahead of ours, 0 where that is not what it minds."""
+        """Return by how much the service's clock is ahead of ours; 0 if the answer is no error about the time."""
         if answer.status not in (400, 401, 403) or self.code(answer) not in _SKEWED:
             return timedelta()
         try:

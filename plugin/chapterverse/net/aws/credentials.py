@@ -26,7 +26,7 @@ _EARLY = 5 * 60
 #: Seconds for an answer of the container, which is on the same machine.
 _SECONDS = 3.0
 
-#: Hosts that may be asked without encryption, as the specification has it: this machine, ECS, and EKS twice.
+#: Hosts that the specification allows without encryption: this machine, ECS, and two of EKS.
 _LOCAL = {"localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
 
 
@@ -49,7 +49,7 @@ class Credentials:
         """Return the keys to sign with.
 
         Raises:
-            ConfigurationError: there are none.
+            ConfigurationError: there are no credentials.
         """
         access, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
         if access and secret:
@@ -76,11 +76,11 @@ class Credentials:
     def _of_botocore(self) -> AccessKeys:
         if self._source is None:
             self._source = botocore_resolver.credentials(self._title)
-        # botocore renews by itself what it gives.
+        # botocore renews its credentials itself.
         return (self._source and botocore_resolver.keys(self._source)) or self._raise_missing()
 
     def _sound(self, keys: AccessKeys) -> AccessKeys:
-        # Told here, as the HTTP layer would quote what it can't send.
+        # Checked here, because the error of the HTTP layer would quote the value.
         if not all(map(plain, (keys.access, keys.secret, keys.token))):
             raise ConfigurationError(
                 f"The AWS credentials for {self._title} hold characters that no key has: copy them again."
@@ -108,7 +108,7 @@ def _container() -> str:
 
 
 def _fetch(url: str) -> tuple[AccessKeys, float]:
-    """Return what the container gives, and when that ends in seconds of the epoch."""
+    """Return the container's credentials, and their expiry in seconds of the epoch."""
     parts = urlsplit(url)
     client = JsonClient(f"{parts.scheme}://{parts.netloc}", _authorization(), total_seconds=_SECONDS)
     reply = client.get(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}").body

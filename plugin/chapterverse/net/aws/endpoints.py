@@ -33,7 +33,7 @@ def region_for(service: str, region: str = "") -> str:
     """Return the region to ask: this one, that of AWS_REGION or AWS_DEFAULT_REGION, or the profile's.
 
     Raises:
-        ConfigurationError: there is none, or it is no name of one.
+        ConfigurationError: no region is named, or the name is malformed.
     """
     name = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or botocore_resolver.region()
     if not name:
@@ -62,7 +62,7 @@ def endpoint(service: str, region: str) -> Address:
 
 
 def suffix(region: str) -> str:
-    """Return what the hosts of a region end in."""
+    """Return the domain of a region's hosts."""
     return next((ending for start, ending in _SUFFIXES.items() if region.startswith(start)), "amazonaws.com")
 
 

@@ -39,11 +39,11 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class SecretValues:
-    """What was fetched.
+    """The fetched values.
 
     Attributes:
         values: by the names of variables.
-        warnings: sentences about what was left out.
+        warnings: sentences about the values that were left out.
     """
 
     values: Mapping[str, str] = field(repr=False)
@@ -56,8 +56,8 @@ class _SecretLocation:
 
     Attributes:
         region: empty means the environment's.
-        name: what its service knows it by.
-        label: what it is called in messages. A plain name is not told: it may be a secret in the wrong variable.
+        name: in its service.
+        label: its name in messages. A plain name is left out, because it may be a secret in the wrong variable.
     """
 
     service: str
@@ -83,7 +83,7 @@ def resolved(settings: Settings, warn: Callable[[str], object]) -> Settings:
     """Return settings with the secrets that they name.
 
     Args:
-        warn: told in a sentence what was left out.
+        warn: takes a sentence about each value that is left out.
 
     Raises:
         ConfigurationError: as `fetch` says.
@@ -95,7 +95,7 @@ def resolved(settings: Settings, warn: Callable[[str], object]) -> Settings:
 
 
 def fetch(setting: str) -> SecretValues:
-    """Return what the secrets hold that `named` names, in the form of `CHAPTERVERSE_SECRETS_ARN`.
+    """Return the content of the secrets that `named` lists, in the form of `CHAPTERVERSE_SECRETS_ARN`.
 
     Raises:
         ConfigurationError: one of them is missing, denied, out of reach, or no JSON object of strings.

@@ -27,7 +27,7 @@ _BAD_KEYS = {"InvalidClientTokenId", "UnrecognizedClientException", "MissingAuth
 _DENIED = {"AccessDeniedException", "AccessDenied"}
 _MISSING = {"ResourceNotFoundException", "ParameterNotFound"}
 _CLOCK = {"RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"}
-#: How a signature that is right but for its time is told from one by a wrong key.
+#: Codes of a signature that is right except for its time, and not made by a wrong key.
 _BY_CLOCK = re.compile(r"Signature (expired|not yet current)")
 _SIGNATURES = {"InvalidSignatureException", "SignatureDoesNotMatch", "IncompleteSignatureException"}
 
@@ -36,8 +36,8 @@ class AwsFault(ChapterVerseError):
     """The service refused, failed or could not be reached.
 
     Attributes:
-        code: the service's own name of the fault, such as "ConditionalCheckFailedException"; empty where none came.
-        body: what the service said besides, parsed.
+        code: the service's own name of the fault, such as "ConditionalCheckFailedException"; empty without one.
+        body: the rest of the answer, parsed.
     """
 
     def __init__(self, message: str, *, code: str = "", body: Mapping[str, Any] | None = None) -> None:
@@ -64,7 +64,7 @@ class AwsService:
             seconds: for one call, its tries included.
 
         Raises:
-            ConfigurationError: no region is named, or the address of the service is none.
+            ConfigurationError: no region is named, or the address of the service is malformed.
         """
         place = region_for(service, region)
         # A connection that died while the process was frozen shall leave time for another one.
@@ -103,7 +103,7 @@ def _fields(answer: Reply | Stream) -> dict[str, Any]:
 
 
 def _code(answer: Reply | Stream) -> str:
-    """Return the service's name for what is wrong, without the namespace before it."""
+    """Return the service's code of an error, without the namespace before it."""
     fields = _fields(answer)
     name = fields.get("__type") or fields.get("code") or answer.headers.get("x-amzn-errortype", "")
     code = str(name).partition(":")[0].rpartition("#")[2]
@@ -111,7 +111,7 @@ def _code(answer: Reply | Stream) -> str:
 
 
 def _meaning(code: str, status: int, message: str, operation: str) -> str:
-    # The service's own words are left out: they may quote what was sent, and ours are printed and logged.
+    # The service's own message is left out, because it may quote the request, and our messages are logged.
     if code in _CLOCK or (code in _SIGNATURES and _BY_CLOCK.search(message)):
         return "refuses requests by a clock that is wrong by minutes: set the clock of this machine"
     if code in _EXPIRED:

@@ -17,7 +17,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 @dataclass(frozen=True, slots=True)
 class AccessKeys:
-    """Who asks; `token` is empty where the keys don't expire."""
+    """The keys of a caller; `token` is empty if they don't expire."""
 
     access: str
     secret: str = field(repr=False)
@@ -39,7 +39,7 @@ class Unsigned:
     Attributes:
         host: as the header `Host` has it.
         path: percent-encoded.
-        query: in plain text; `query_string` is what is sent.
+        query: in plain text; `query_string` encodes it.
         sha256: of the body, in hex.
     """
 

@@ -103,6 +103,15 @@ class QdrantStore:
             finally:
                 publication.discard()
 
+    def unpublish(self, scope: Scope) -> None:
+        if self.head(scope) is None:
+            return
+        writer = self._writer()
+        with QdrantLease.hold(writer, scope, self._times) as lease:
+            undo(writer, lease.record)
+            lease.change(lease.record.epoch, head=None)
+        self.sweep(scope)
+
     def sweep(self, scope: Scope) -> int:
         if self._record(scope) is None:
             return 0

@@ -44,7 +44,7 @@ class QdrantAddress:
 
     @classmethod
     def parse(cls, place: str, settings: Settings) -> QdrantAddress:
-        """Read what stands after `qdrant:`; an empty address means the one of QDRANT_URL.
+        """Read the address after `qdrant:`; an empty one means that of QDRANT_URL.
 
         Raises:
             ConfigurationError: there is no address, an option is unknown, or a key would travel in the clear.

@@ -1,7 +1,7 @@
 """Filters in the server's own JSON: which points belong to a scope, live in a generation, or may be forgotten.
 
 A point is born in one generation and may die in a later one; it is in every generation between. A field that is absent
-matches no range, so "not died yet" is said by what must not be.
+matches no range, so "not died yet" is a condition of `must_not`.
 """
 
 from __future__ import annotations

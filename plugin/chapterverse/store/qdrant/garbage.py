@@ -16,7 +16,7 @@ from chapterverse.store.qdrant.writer import QdrantWriter
 
 
 def undo(writer: QdrantWriter, record: QdrantHead) -> None:
-    """Remove what was added and bring back what was removed since the live generation."""
+    """Undo the additions and removals since the live generation."""
     key = key_of(record.scope)
     for collection in record.collections:
         with contextlib.suppress(NoCollection):
@@ -39,7 +39,7 @@ def collect(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, reti
 
 
 def total(writer: QdrantWriter, record: QdrantHead) -> int:
-    """Return how many points of a scope there are, in whatever generation."""
+    """Return how many points of a scope there are, in all generations."""
     count = 0
     for collection in record.collections:
         with contextlib.suppress(NoCollection):
@@ -48,7 +48,7 @@ def total(writer: QdrantWriter, record: QdrantHead) -> int:
 
 
 def _forget(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, collection: str) -> None:
-    """Remove all of a scope from a collection, and the collection when nobody else needs it."""
+    """Remove all of a scope from a collection, and the collection if no other scope uses it."""
     writer.delete(collection, of_head(key_of(record.scope)))
     if writer.count(collection, {}) == 0:
         records = (QdrantHead.of(p["payload"]) for p in server.scroll(writer.place.heads, None, True, False))

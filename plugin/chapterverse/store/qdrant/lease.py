@@ -64,7 +64,7 @@ class QdrantLease:
         self._times = times
         self._token = token
         self._presence = presence
-        # When it was asked for, not when it was granted: it runs from there.
+        # The lease runs from the request, not from the reply.
         self._renewed = since
         # A publication is renewed from one thread while another one writes.
         self._lock = threading.RLock()
@@ -72,7 +72,7 @@ class QdrantLease:
     @classmethod
     @contextlib.contextmanager
     def hold(cls, writer: QdrantWriter, scope: Scope, times: LeaseTimes) -> Iterator[QdrantLease]:
-        """Take it, or raise `IndexLocked`; let it go at the end, or let it run out where the server can't be told."""
+        """Take the lease, or raise `IndexLocked`. Release it at the end; if the server can't be reached, it expires."""
         token = secrets.token_hex(16)
         with Presence.of(token) as presence:
             lease = cls._take(writer, scope, times, token, presence)
@@ -105,7 +105,7 @@ class QdrantLease:
             seconds_left = self._renewed + self._times.lease - self._times.clock()
             if not longest < seconds_left <= self._times.lease:
                 self.confirm()
-        # A publisher that is taken over before its lease ends gets as much time for what it sent.
+        # A publisher whose lease is taken over early gets as much time for its last requests.
         with self._presence.sending(longest):
             yield
 
@@ -159,7 +159,7 @@ class QdrantLease:
 
 
 def _find(writer: QdrantWriter, scope: Scope) -> QdrantHead:
-    """Return a scope's record, made if there is none."""
+    """Return a scope's record, which is made if it is missing."""
     with contextlib.suppress(NoCollection):
         payload = writer.payload(writer.place.heads, key_of(scope))
         if payload is not None:

@@ -97,7 +97,7 @@ class QdrantPublication:
             self._clean_up()
 
     def discard(self) -> None:
-        """Take back what was written, unless it was committed; where that fails, the next publication does it."""
+        """Undo the writes, unless they were committed. If that fails, the next publication does it."""
         if self._layout is None or self._committed:
             return
         with contextlib.suppress(IndexFault, ConfigurationError):

@@ -47,7 +47,7 @@ class QdrantHead:
         epoch: number of the live generation in `born` and `died`. It is the head's own number, but where a damaged
             index was built anew: there the head counts from 1 again and this goes on.
         head: the live head; None before the first publication.
-        lease: who is publishing, a token; "" for nobody.
+        lease: token of the publisher; "" without one.
         lease_until: when that token may be taken over, in seconds of the epoch.
         draft: the collection that is being written, "" for none.
         retired: former generations whose points are still there.
@@ -94,7 +94,8 @@ class QdrantHead:
             return cls(
                 scope=Scope(_text(payload["site"]), _text(payload["version"])),
                 epoch=int(payload["epoch"]),
-                head=None if payload["head"] is None else head_of(payload["head"]),
+                # Qdrant removes a field that is set to null.
+                head=head_of(payload["head"]) if payload.get("head") is not None else None,
                 layout=Layout(**payload["layout"]),
                 lease=_text(payload["lease"]),
                 lease_until=int(payload["lease_until"]),

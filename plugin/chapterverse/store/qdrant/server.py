@@ -20,7 +20,7 @@ from chapterverse.store.protocols import Asking
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
 
-#: Points of one request without and with what they hold, so that no reply grows over what `net` accepts.
+#: Points of one request, without and with their payloads, so that no reply exceeds the size that `net` accepts.
 PAGE, SLICE = 1000, 128
 
 
@@ -48,7 +48,7 @@ ONCE = QdrantRetry(tries=1)
 
 
 class NoCollection(IndexMissing):
-    """The collection that was asked for does not exist."""
+    """The collection of a request does not exist."""
 
 
 class QdrantServer:
@@ -167,7 +167,7 @@ def _failure(reply: Reply, place: QdrantAddress, collection: str) -> Exception |
 
 
 def rejection(place: QdrantAddress, status: int, collection: str = "") -> Exception:
-    """Return the error for a reply that is not what was asked for; the server's own words are never quoted."""
+    """Return the error for a reply that doesn't fit its request; it never quotes the server's words."""
     if status in {401, 403}:
         return ConfigurationError(f"{place.host} refused the key: set QDRANT_API_KEY to one that it accepts.")
     if status == 404 and collection:

@@ -34,7 +34,7 @@ class QdrantSnapshot:
         self._server = server
         self._layout = layout
         self._view = view(key, epoch)
-        # A generation never changes, so what was asked once is known.
+        # A generation never changes, so its counts are cached.
         self._frequencies: dict[int, int] = {}
         self._values: dict[str, tuple[str | int, ...]] = {}
 
@@ -99,7 +99,7 @@ class QdrantSnapshot:
         return out
 
     def _search(self, body: Mapping[str, Any], limit: int) -> list[Hit]:
-        """Return the best hits; the server only ranks, and what they hold is fetched for those that are wanted."""
+        """Return the best hits. The server only ranks; payloads are fetched for the best hits alone."""
 
         def ask(most: int) -> list[dict[str, Any]]:
             return self._server.query(self.collection, {**body, "limit": most})

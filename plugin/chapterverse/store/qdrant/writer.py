@@ -52,7 +52,7 @@ class QdrantWriter:
         return self._retry.request + CONNECT_SECONDS
 
     def hurry(self) -> None:
-        """Try once from now on: what is still to be done may as well be done by the next publication."""
+        """Try each request only once from now on, because the next publication can do the rest."""
         self._retry = replace(self._retry, tries=1)
 
     def check_version(self) -> None:
@@ -113,7 +113,7 @@ class QdrantWriter:
         self._write(lambda client: client.delete(collection, list(ids), ordering=_strong()), collection)
 
     def payload(self, collection: str, point: str) -> Mapping[str, Any] | None:
-        """Return what a majority of replicas holds of a point; None where it is not there."""
+        """Return a point as a majority of replicas holds it; None if it is missing."""
         from qdrant_client.http import models
 
         majority = models.ReadConsistencyType.MAJORITY
@@ -171,7 +171,7 @@ class QdrantWriter:
                 True,
                 None,
             )
-        # The client parses whatever comes, and stumbles over what is no reply in these ways.
+        # The client parses every reply, and raises these errors for a malformed one.
         if isinstance(error, ValueError | TypeError | AssertionError | AttributeError):
             return rejection(self.place, 200), True, None
         return error, False, None

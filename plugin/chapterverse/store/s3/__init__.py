@@ -1,11 +1,11 @@
-"""The S3 store: nothing is always on, and any number of readers open the embedded engine over what they downloaded.
+"""The S3 store: no server runs, and each reader opens the embedded engine over the files that it has downloaded.
 
     PREFIX/SITE/VERSION/head.json               names the live artefact; moved by a conditional write: the only truth
     PREFIX/SITE/VERSION/publish.lease           who publishes right now (see `lease`)
     PREFIX/SITE/VERSION/GENERATION-TOKEN.pack   a packed shard folder (see `chapterverse.store.pack`)
 
-An artefact is written once, under a name that nobody ever used, and its SHA-256 stands in the head. Readers unpack it
-into a cache in temporary space. A crash at any instruction leaves the old head, and all that it names, whole.
+An artefact is written once, under a new name, and the head holds its SHA-256. Readers unpack it into a cache in
+temporary space. A crash at any instruction leaves the old head, and every object that it names, whole.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from chapterverse.store.s3.responses import S3Rejection, Unchanged
 
 _LEASE = "publish.lease"
 _GRACE_SECONDS = 15 * 60
-#: What a pack takes when it is unpacked, in its own sizes (2.8 were measured of text, and less of vectors).
+#: Size of an unpacked pack in sizes of the pack (2.8 were measured for text, and less for vectors).
 _EXPANSION = 4
 
 
@@ -129,10 +129,20 @@ class S3Store:
                 if publication.committed:
                     self._keep(scope, publication.committed, publication.draft)
 
+    def unpublish(self, scope: Scope) -> None:
+        if self.head(scope) is None:
+            return
+        with self._lease(scope):
+            try:
+                self._bucket.write(self._prefix(scope).head, void(), self._current_head(scope).etag)
+            except S3Rejection:
+                raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
+        self.sweep(scope)
+
     def sweep(self, scope: Scope) -> int:
         prefix = self._prefix(scope)
         with self._lease(scope):
-            # Under a damaged head nobody knows what it reaches; `index` replaces it as a whole.
+            # A damaged head doesn't tell which objects it reaches; `index` replaces it as a whole.
             with contextlib.suppress(IndexMissing):
                 self._live(scope)
             current = self._current_head(scope)
@@ -158,7 +168,7 @@ class S3Store:
             raise IndexMissing(f"Nothing was published for {scope} yet: index the site first.") from None
 
     def _record(self, key: str, etag: str = "") -> S3Head:
-        """Return what a head object says; one that is known to be unchanged is not fetched."""
+        """Return the record of a head object, without a download if it is known to be unchanged."""
         etag_before, record_before = self._records.get(key, ("", None))
         if record_before is not None and etag == etag_before:
             return record_before
@@ -174,7 +184,7 @@ class S3Store:
         return record
 
     def _current_head(self, scope: Scope) -> CurrentHead:
-        """Return what is there to be replaced; what is damaged can't be continued, only replaced as a whole."""
+        """Return the head that a publication replaces. A damaged one can't be continued, only replaced as a whole."""
         key = self._prefix(scope).head
         document = self._bucket.read(key)
         if document is None:
@@ -194,13 +204,13 @@ class S3Store:
                 shutil.rmtree(place, ignore_errors=True)
         with self._scratch_dir() as scratch_dir:
             folder = scratch_dir / "live"
-            # Opened before it has a name, so that nobody removes it in between.
+            # Opened before it has a name, so that no other process removes it in between.
             snapshot = self._fetch(self._prefix(scope), record, folder)
             self._keep(scope, record, folder)
             return snapshot
 
     def _previous(self, prefix: ScopePrefix, current: CurrentHead, scratch_dir: Path) -> ShardSnapshot | None:
-        """Return what is live, from a copy that nobody had before: damage to the cache must not be published."""
+        """Return the live generation from a fresh copy, because damage to the cache must not be published."""
         if current.record is None:
             return None
         folder = scratch_dir / "live"
@@ -230,7 +240,7 @@ class S3Store:
             raise _no_room(self._cache.root, error) from None
 
     def _keep(self, scope: Scope, record: S3Head, folder: Path) -> None:
-        """Put an unpacked artefact into the cache, if that is possible: it serves those who come later."""
+        """Put an unpacked artefact into the cache for later readers, if that is possible."""
         with contextlib.suppress(OSError):
             self._cache.put(folder, self._cached(scope, record))
             self._cache.remember(self._name(scope), str(self._bucket), record.encoded())
@@ -239,7 +249,7 @@ class S3Store:
         return self._cache.place(self._name(scope), record.artefact.packed.sha256)
 
     def _name(self, scope: Scope) -> str:
-        """Return what the cache calls a scope, by which those of all stores differ."""
+        """Return the name of a scope in the cache, which is different for each store."""
         place = f"{self._bucket}/{self._prefix(scope).place}"
         return hashlib.sha256(place.encode()).hexdigest()[:16]
 

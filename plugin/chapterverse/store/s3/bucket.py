@@ -1,4 +1,4 @@
-"""The few requests that the store makes of S3. Every age is told by the server's own clock, never by ours."""
+"""The requests that the store makes to S3. Every age is measured by the server's clock, never by ours."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from chapterverse.store.s3.responses import (
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; the older rules allowed more.
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 _HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
-#: What a key of 1024 bytes leaves to the prefix when a site and a version have the longest names.
+#: Bytes of a prefix: the rest of a key of 1024 bytes when a site and a version have the longest names.
 _LONGEST_PREFIX = 700
 #: The most that one request may write: https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html
 _LARGEST_OBJECT = 5 << 30
@@ -94,7 +94,7 @@ class Bucket:
         return f"s3://{self.name}/{self.prefix}".rstrip("/")
 
     def read(self, key: str, etag: str = "") -> S3Object | None:
-        """Return a document, None if there is none.
+        """Return a document, None if it is missing.
 
         Raises:
             Unchanged: its etag is still `known`.
@@ -120,7 +120,7 @@ class Bucket:
         return self._put(key, body, condition)
 
     def check_conditions(self, key: str) -> None:
-        """Raise `ConfigurationError` if the service writes over the object that `key` names, whatever the condition."""
+        """Raise `ConfigurationError` if the service overwrites the object that `key` names against the condition."""
         for condition in (_NOTHING_YET, {"If-Match": f'"{"0" * 32}"'}):
             with contextlib.suppress(S3Rejection):
                 self._put(key, b"{}", condition)
@@ -146,7 +146,7 @@ class Bucket:
         return _date(answer.headers)
 
     def stat(self, key: str) -> Packed | None:
-        """Return what an uploaded file says it is, None if there is none."""
+        """Return the metadata of an uploaded file, None if it is missing."""
         with contextlib.suppress(Missing):
             answer = self._ask("HEAD", key)
             with self._translating_errors():
@@ -212,7 +212,7 @@ class Bucket:
             return answer.headers["etag"]
 
     def _ask(self, method: str, key: str | None, **parts: Any) -> Reply:
-        """Return the answer to a request for an object, None for the bucket itself; raises what it refuses by."""
+        """Return the answer to a request for an object, None for the bucket itself; raises the error of a rejection."""
         call = ApiCall(method, self._path(key), **parts)
         try:
             with self.asking():
@@ -240,7 +240,7 @@ class Bucket:
 
     @contextlib.contextmanager
     def _translating_errors(self) -> Iterator[None]:
-        """Turn what is missing from an answer, or can't be read in it, into one sentence."""
+        """Turn a missing or malformed part of an answer into one sentence."""
         try:
             yield
         except (KeyError, ValueError, TypeError, OverflowError):

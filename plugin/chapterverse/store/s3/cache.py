@@ -2,7 +2,7 @@
 
     ROOT/SCOPE/SHA256/   an unpacked artefact, complete from the moment it has this name
     ROOT/SCOPE.head      the store that it is of, and the head that named it
-    ROOT/*.new           a scratch folder: what one process works on; its lock tells whether that process still lives
+    ROOT/*.new           a scratch folder of one process; its lock tells whether that process still runs
 
 What is under a hash is never written to by us, and was found to have that hash when it was unpacked. Nothing is made to
 survive a power cut, which takes longer than all the rest: the next boot of the machine begins with another root.
@@ -51,7 +51,7 @@ class Cache:
                 shutil.rmtree(other, ignore_errors=True)
 
     def remember(self, scope: str, store: str, head: bytes) -> None:
-        """Write down which head named what was put there last."""
+        """Note the head of the artefact that was put there last."""
         with tempfile.NamedTemporaryFile(dir=self.root, suffix=".part", delete=False) as file:
             file.write(store.encode() + b"\n" + head)
         Path(file.name).replace(self.root / f"{scope}.head")

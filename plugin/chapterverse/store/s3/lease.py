@@ -51,7 +51,7 @@ class S3Lease:
             raise self._busy(self._seconds) from None
 
     def renew(self) -> None:
-        """Say that the holder is at work, if it has not just said so.
+        """Renew the lease, unless that was done a moment ago.
 
         Raises:
             IndexLocked: another publisher took over.
@@ -127,13 +127,13 @@ def hold(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3Lea
 
 
 def _seconds_left(current: S3Object) -> float:
-    """Return for how many seconds the lease lasts yet; 0 where nobody holds it any more."""
+    """Return for how many seconds the lease still lasts; 0 after its end."""
     try:
         claim = json.loads(current.body)
         holder, seconds = str(claim["holder"]), float(claim["seconds"])
     except (ValueError, TypeError, KeyError, RecursionError):
-        # Whatever wrote this may be at work as well, but not for longer than one of us.
+        # An unknown writer may hold a lease as well, but for no longer than a release of ours.
         holder, seconds = "", SECONDS
-    # Nobody may lock the others out for good.
+    # No holder may lock the others out for ever.
     remaining = min(seconds, 10 * SECONDS) - current.age
     return remaining if remaining > 0 and gone(holder) is None else 0.0

@@ -1,7 +1,7 @@
 """A publication to S3: the draft is packed and uploaded under a new name, then one conditional write moves the head.
 
-Whatever happens before that write, readers see the old head whole; what was uploaded then belongs to no head and is
-removed by a later publication.
+After any failure before that write, readers see the old head whole. The objects that were uploaded belong to no head,
+and a later publication removes them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class ScopePrefix:
     """The objects of one scope.
 
     Attributes:
-        place: what their keys begin with.
-        grace: seconds for which what is not live any more is kept for those who are just fetching it.
+        place: prefix of their keys.
+        grace: seconds for which replaced objects stay, for readers who are just fetching them.
     """
 
     bucket: Bucket
@@ -51,7 +51,7 @@ class ScopePrefix:
         return [name for name, age in objects if Artefact.is_name(name) and age >= older]
 
     def collect(self, keep: Collection[str]) -> None:
-        """Remove what no head reaches, and what a killed or beaten publisher left, after the grace.
+        """Remove the objects that no head reaches, and those of killed publishers and losers of races, after the grace.
 
         Only to be called after a write of the head: that refuses every publisher who may still want to name one of
         these.
@@ -63,11 +63,11 @@ class ScopePrefix:
 
 @dataclass(frozen=True, slots=True)
 class CurrentHead:
-    """What a publisher found in place of the head.
+    """The state of the head when a publisher began.
 
     Attributes:
         etag: of the object; None if there was none.
-        record: what it says; None if it is damaged, or says that nothing is published.
+        record: its content; None if it is damaged, or states that nothing is published.
     """
 
     etag: str | None
@@ -115,7 +115,7 @@ class S3Publication(DraftPublication):
         record = S3Head(head, artefact, old.succeeded(now, self._prefix.grace) if old else {})
         self._move(record)
         self.committed = record
-        # It is published; what can't be removed now is removed the next time.
+        # The generation is published; the next publication removes the rest.
         with contextlib.suppress(ChapterVerseError):
             self._prefix.collect({artefact.name, *record.retired})
 

@@ -1,4 +1,4 @@
-"""The head object of a scope: what is live, where its artefact is, and which older ones readers may still fetch."""
+"""The head object of a scope: the live generation, the key of its artefact, and older ones that readers may fetch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from chapterverse.store.heads import decode, encode
 from chapterverse.store.pack import Packed
 
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
-#: What stands in the place of a head that there never was, so that a publisher who saw none is refused.
+#: Takes the place of a head that never existed, so that a publisher that saw no head is refused.
 _VOID = b'{"void": "'
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """One generation as an object that nobody ever writes to again."""
+    """One generation as an object that is never written again."""
 
     name: str
     packed: Packed
@@ -48,7 +48,7 @@ class S3Head:
     retired: Mapping[str, datetime] = field(default_factory=dict)
 
     def encoded(self) -> bytes:
-        """Return the document; no two are equal, so that writing one anew refuses those who have read the old."""
+        """Return the document. No two are equal, so that a rewritten head rejects publishers that have read the old."""
         return encode(
             self.head,
             artefact={"name": self.artefact.name, **asdict(self.artefact.packed)},
@@ -83,7 +83,7 @@ class S3Head:
         """Return what readers may still fetch after a next record was written: this one's artefact for one.
 
         Args:
-            grace: seconds for which readers of an older record may go on fetching what it names.
+            grace: seconds for which readers of an older record may still fetch its artefact.
         """
         young = {n: since for n, since in self.retired.items() if now - since < timedelta(seconds=grace)}
         return {**young, self.artefact.name: now}

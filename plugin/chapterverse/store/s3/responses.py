@@ -1,8 +1,7 @@
-"""What S3 says: documents in XML, and errors in one sentence each, of what is wrong and what to do.
+"""Reads S3's responses: documents in XML, and errors, each of which becomes one sentence with the fault and the remedy.
 
-It is read with suspicion: an endpoint is whatever an operator, or a network, makes it. Nothing of a request or of an
-answer is repeated but the bucket's name and S3's own short code: an address may hold a password, and an answer
-anything.
+The responses are not trusted, because an operator or a network decides which server answers. Messages repeat only the
+bucket's name and S3's short code: an address may hold a password, and an answer any text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _DEEPEST = 16
 
 
 class OddAnswerError(ValueError):
-    """It is no XML that S3 would send."""
+    """The bytes are no XML that S3 would send."""
 
 
 def parsed(raw: bytes) -> Element:
@@ -43,7 +42,7 @@ def parsed(raw: bytes) -> Element:
 
 
 def error_code(raw: bytes) -> str:
-    """Return S3's code in the body of an error, "" where there is none."""
+    """Return S3's code in the body of an error, "" without one."""
     try:
         root = parsed(raw)
     except OddAnswerError:
@@ -55,7 +54,7 @@ def listed(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
     """Return the objects of a page by the names of their fields, and what asks for the next page, "" at the end.
 
     Raises:
-        OddAnswerError: it is no page of a listing.
+        OddAnswerError: the document is no page of a listing.
     """
     root = parsed(raw)
     if root.tag != "ListBucketResult":
@@ -68,7 +67,7 @@ def listed(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
 
 
 class _Plain(TreeBuilder):
-    """A tree without namespaces, document types, and depths that nobody needs."""
+    """Builds a tree without namespaces, and rejects document types and deep nesting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +92,7 @@ class Missing(IndexFault):
 
 
 class Unchanged(IndexFault):
-    """The object is still what the caller has."""
+    """The object has not changed since the caller read it."""
 
 
 class S3Rejection(IndexFault):
@@ -155,7 +154,7 @@ def rejection(answer: Reply | Stream, bucket: str) -> ChapterVerseError:
 
 
 def unreachable(bucket: str) -> IndexUnavailable:
-    """Return the error of all that happens between the two machines, an answer that breaks off included."""
+    """Return the error for every failure of the network, an answer that breaks off included."""
     return IndexUnavailable(
         f"s3://{bucket} can't be reached: check the network, AWS_ENDPOINT_URL and AWS_REGION, then run again."
     )
@@ -167,7 +166,7 @@ def odd(bucket: str) -> IndexFault:
 
 
 def unconditional(bucket: str) -> ConfigurationError:
-    """Return the error of a service that writes whatever the condition says."""
+    """Return the error of a service that ignores the condition of a write."""
     return ConfigurationError(
         f"The service of s3://{bucket} has no conditional writes (If-Match, If-None-Match), without which two builds "
         "could break each other's index: use Amazon S3 or a service that has them."

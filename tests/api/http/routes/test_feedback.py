@@ -154,7 +154,7 @@ def test_with_records_it_is_kept_and_the_second_takes_the_place_of_the_first(tmp
     for document in (said(comment="No.", reason="wrong"), said(turn_id="f" * 32), said(rating="up", comment="Yes.")):
         assert client.post("/v1/feedback", document).status_code == 204
     assert keeps.threads is not None
-    assert [(r.turn_id, r.rating, r.reason, r.comment) for r in keeps.threads.rated(9)] == [
+    assert [(r.turn_id, r.rating, r.reason, r.comment) for r in keeps.threads.ratings(9)] == [
         (TURN, "up", "", "Yes."),
         ("f" * 32, "down", "", ""),
     ]

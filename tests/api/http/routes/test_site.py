@@ -49,6 +49,19 @@ def test_a_folder_without_its_slash_leads_to_the_page(client: Client) -> None:
     assert (response.status_code, httpx.URL(response.headers["location"]).path) == (307, "/guide/")
 
 
+def test_an_address_without_a_suffix_is_that_of_its_page(client: Client, tmp_path: Path) -> None:
+    for name in ("concepts/cache.html", "concepts.html", "guide.html"):
+        (tmp_path / "site" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "site" / name).write_text(name)
+    # A folder without a page of its own leaves its name to the page beside it.
+    for path in ("concepts/cache", "concepts"):
+        response = client.get(f"/{path}")
+        assert (response.status_code, response.text) == (200, f"{path}.html")
+        assert response.headers["content-type"].startswith("text/html")
+    assert client.get("/guide").status_code == 307
+    assert client.get("/concepts/nope").status_code == 404
+
+
 @pytest.mark.parametrize("path", ["/nope", "/nope/", "/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt"])
 def test_a_missing_page_is_the_sites_own_404(client: Client, path: str) -> None:
     response = client.get(path)

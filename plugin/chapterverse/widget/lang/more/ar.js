@@ -25,6 +25,7 @@ export default {
   follow_up: 'متابعة لـ {query}',
   alone: 'اسأل دونها',
   follow_ups: 'أسئلة تالية',
+  subjects: 'اسأل عن',
   read_next: 'تابع القراءة',
   ask_person: 'اسأل شخصًا',
   ask_row: 'اسأل: {query}',

@@ -25,6 +25,7 @@ export default {
   follow_up: 'Bezieht sich auf {query}',
   alone: 'Ohne Bezug fragen',
   follow_ups: 'Weiterfragen',
+  subjects: 'Fragen zu',
   read_next: 'Weiterlesen',
   ask_person: 'Einen Menschen fragen',
   ask_row: 'Fragen: {query}',

@@ -25,6 +25,7 @@ export default {
   follow_up: 'Following up on {query}',
   alone: 'Ask without it',
   follow_ups: 'Ask next',
+  subjects: 'Ask about',
   read_next: 'Read next',
   ask_person: 'Ask a person',
   ask_row: 'Ask: {query}',

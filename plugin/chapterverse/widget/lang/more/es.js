@@ -25,6 +25,7 @@ export default {
   follow_up: 'En relación con {query}',
   alone: 'Preguntar sin ello',
   follow_ups: 'Seguir preguntando',
+  subjects: 'Preguntar por',
   read_next: 'Seguir leyendo',
   ask_person: 'Preguntar a una persona',
   ask_row: 'Preguntar: {query}',

@@ -25,6 +25,7 @@ export default {
   follow_up: 'Dans la suite de {query}',
   alone: 'Demander sans cette suite',
   follow_ups: 'Pour continuer',
+  subjects: 'Questions sur',
   read_next: 'À lire ensuite',
   ask_person: 'Demander à une personne',
   ask_row: 'Demander : {query}',

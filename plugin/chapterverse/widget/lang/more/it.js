@@ -25,6 +25,7 @@ export default {
   follow_up: 'In seguito a {query}',
   alone: 'Chiedi senza',
   follow_ups: 'Chiedi ancora',
+  subjects: 'Chiedi di',
   read_next: 'Continua a leggere',
   ask_person: 'Chiedi a una persona',
   ask_row: 'Chiedi: {query}',

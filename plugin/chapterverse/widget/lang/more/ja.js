@@ -25,6 +25,7 @@ export default {
   follow_up: '「{query}」の続き',
   alone: '続きとせずに質問',
   follow_ups: '続けて質問',
+  subjects: '次について質問',
   read_next: '次に読む',
   ask_person: '担当者に質問',
   ask_row: '質問：{query}',

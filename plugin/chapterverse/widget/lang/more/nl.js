@@ -25,6 +25,7 @@ export default {
   follow_up: 'Vervolg op {query}',
   alone: 'Vraag zonder',
   follow_ups: 'Vervolgvragen',
+  subjects: 'Vragen over',
   read_next: 'Verder lezen',
   ask_person: 'Vraag het een mens',
   ask_row: 'Vraag: {query}',

@@ -25,6 +25,7 @@ export default {
   follow_up: 'W nawiązaniu do {query}',
   alone: 'Zapytaj bez nawiązania',
   follow_ups: 'Kolejne pytania',
+  subjects: 'Zapytaj o',
   read_next: 'Czytaj dalej',
   ask_person: 'Zapytaj człowieka',
   ask_row: 'Zapytaj: {query}',

@@ -25,6 +25,7 @@ export default {
   follow_up: 'Em sequência a {query}',
   alone: 'Perguntar sem isso',
   follow_ups: 'Próximas perguntas',
+  subjects: 'Perguntar sobre',
   read_next: 'Ler a seguir',
   ask_person: 'Perguntar a uma pessoa',
   ask_row: 'Perguntar: {query}',

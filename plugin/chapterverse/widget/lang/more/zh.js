@@ -25,6 +25,7 @@ export default {
   follow_up: '接着“{query}”',
   alone: '不联系上文再问',
   follow_ups: '继续提问',
+  subjects: '询问以下内容',
   read_next: '继续阅读',
   ask_person: '咨询人工',
   ask_row: '提问：{query}',

@@ -1,0 +1,265 @@
+"""Each call of a model behind its circuit breaker, with its cost counted against the turn's budget."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator as Steps
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from chapterverse.embedding import Embedder, LazySize, Vector
+from chapterverse.errors import ProviderError
+from chapterverse.model import EmbedderCard
+from chapterverse_api.answering.request_size import (
+    CHECK_RULES,
+    TEXT_UNIT,
+    TOKEN_BYTES,
+    VERDICT,
+    WRITER_BYTES,
+    billed_searches,
+    estimated_tokens,
+)
+from chapterverse_api.budget.daily_budget import TurnBudget
+from chapterverse_api.budget.prices import FREE, Price
+from chapterverse_api.circuit_breaker import CircuitBreaker
+from chapterverse_api.generation import (
+    ChatMessage,
+    DataWriter,
+    GenerationRequest,
+    Generator,
+    ModelRequest,
+    ResponseSchema,
+    Span,
+    ToolCall,
+    ToolCaller,
+    ToolSpec,
+    Writer,
+    prompts,
+)
+from chapterverse_api.retrieval.rerankers import Reranker
+
+if TYPE_CHECKING:
+    from chapterverse_api.grounding.checkers import Checker, CheckRequest
+
+#: Replaces the middle of a message that is too long.
+_GAP = " … "
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """What surrounds each call of a model: its circuit breaker, and its price in the budget of a turn.
+
+    Attributes:
+        price: nothing is counted outside a turn.
+        thoughts: tokens that a generator may think on top of what it writes.
+    """
+
+    circuit: CircuitBreaker
+    price: Price = FREE
+    turn_budget: TurnBudget = field(default_factory=TurnBudget)
+    thoughts: int = 0
+
+    @contextmanager
+    def charging(self, *, read: float = 0.0, searches: int = 0) -> Iterator[None]:
+        """Run a block that calls the model, unless its circuit is open; count the cost of the call.
+
+        Raises:
+            CircuitOpen: the block did not run, and nothing is counted.
+        """
+        with _counting(lambda: self.turn_budget.add(self.price, read=read, searches=searches)), self.circuit.asking():
+            yield
+
+    @contextmanager
+    def counting_request(self, request: ModelRequest, *more: str) -> Iterator[None]:
+        """Run a block that sends this request, and `more` beside its messages; count its tokens."""
+        read = estimated_tokens(request.instructions, *more, *(message.content for message in request.messages))
+        written = request.max_tokens + self.thoughts
+        with _counting(lambda: self.turn_budget.add_generated(self.price, read, written)):
+            yield
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredEmbedder:
+    """An embedder whose questions are guarded and counted. Implements `chapterverse.embedding.Embedder`."""
+
+    embedder: Embedder
+    call: ModelCall
+
+    @property
+    def card(self) -> EmbedderCard:
+        with self.call.circuit.asking():
+            return self.embedder.card
+
+    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+        """Return the card beside an index's without asking the model, as nothing is set aside for that."""
+        return self.embedder.beside(indexed) if isinstance(self.embedder, LazySize) else self.card
+
+    @property
+    def price(self) -> float:
+        return self.embedder.price
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return self.embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        with self.call.charging(read=estimated_tokens(text)):
+            return self.embedder.embed_query(text)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredReranker:
+    """A reranker whose searches are guarded and counted. Implements `chapterverse_api.retrieval.rerankers.Reranker`."""
+
+    reranker: Reranker
+    call: ModelCall
+
+    @property
+    def name(self) -> str:
+        return self.reranker.name
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        with self.call.charging(searches=billed_searches(question, texts)):
+            return self.reranker.rerank(question, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredGenerator:
+    """A generator whose tokens are counted. Implements `chapterverse_api.generation.Generator`.
+
+    The pipeline holds its circuit breaker, because only the pipeline knows which failures are answers.
+    """
+
+    generator: Generator
+    call: ModelCall
+
+    @property
+    def name(self) -> str:
+        return self.generator.name
+
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+        # A model that is interrupted may write on, and its service bills what nobody reads.
+        billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.call.thoughts)
+        texts: list[str] = []
+        try:
+            with closing(self.generator.generate(task)) as spans:
+                for span in spans:
+                    began = True
+                    texts.append(span.text)
+                    yield span
+            # A service that doesn't report its bill may have billed thoughts besides the draft.
+            written = task.usage.written or estimated_tokens(*texts) + self.call.thoughts
+        except ProviderError as error:
+            billed = began or not error.unbilled
+            raise
+        finally:
+            if billed:
+                self.call.turn_budget.add_generated(self.call.price, task.usage.read or _prompt(task), written)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredWriter:
+    """A writer whose tokens are counted, and bounded. Implements `chapterverse_api.generation.Writer`.
+
+    It is skipped while its generator's circuit is open. Its own failures don't open the circuit: a short text that
+    comes too late says nothing about answers.
+    """
+
+    writer: Writer
+    call: ModelCall
+
+    def write(self, request: ModelRequest) -> str:
+        most = WRITER_BYTES // max(1, len(request.messages))
+        messages = (ChatMessage(said.role, _without_middle(said.content, most)) for said in request.messages)
+        bounded = replace(request, messages=tuple(messages))
+        with self.call.counting_request(bounded):
+            self.call.circuit.check()
+            return self.writer.write(bounded)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredDataWriter:
+    """A writer of data whose tokens are counted. Implements `chapterverse_api.generation.DataWriter`.
+
+    The pipeline holds its circuit breaker, as it does a generator's. The budget reserves all of its messages.
+    """
+
+    writer: DataWriter
+    call: ModelCall
+
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
+        # A service that takes the schema in a field of its own bills it a second time.
+        with self.call.counting_request(request, json.dumps(schema.document)):
+            return self.writer.write_data(request, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredChecker:
+    """A checker whose requests are guarded and counted. Implements `chapterverse_api.grounding.checkers.Checker`."""
+
+    checker: Checker
+    call: ModelCall
+
+    @property
+    def name(self) -> str:
+        return self.checker.name
+
+    def supports(self, request: CheckRequest) -> bool:
+        def charge() -> None:
+            usage = request.usage
+            self.call.turn_budget.add(
+                self.call.price,
+                read=usage.read or estimated_tokens(request.document, request.claim) + CHECK_RULES / TOKEN_BYTES,
+                written=usage.written or VERDICT + self.call.thoughts,
+                searches=math.ceil(request.characters / TEXT_UNIT),
+            )
+
+        with _counting(charge), self.call.circuit.asking():
+            return self.checker.supports(request)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredToolCaller:
+    """A caller of tools whose tokens are counted. Implements `chapterverse_api.generation.ToolCaller`.
+
+    The pipeline holds its circuit breaker, as it does a generator's. The budget reserves all of its messages.
+    """
+
+    caller: ToolCaller
+    call: ModelCall
+
+    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
+        with self.call.counting_request(request, json.dumps([asdict(tool) for tool in tools])):
+            return self.caller.choose_tools(request, tools)
+
+
+@contextmanager
+def _counting(charge: Callable[[], None]) -> Iterator[None]:
+    """Count a request after it, unless the service is known to bill nothing for it."""
+    billed = True
+    try:
+        yield
+    except ProviderError as error:
+        billed = not error.unbilled
+        raise
+    finally:
+        if billed:
+            charge()
+
+
+def _prompt(task: GenerationRequest) -> float:
+    """Return about how many tokens a generator is sent: what those that take documents get is no more."""
+    return estimated_tokens(
+        prompts.instructions(task), *(message.content for message in prompts.conversation(task, "nonce"))
+    )
+
+
+def _without_middle(text: str, most: int) -> str:
+    """Return a text of at most so many bytes: its beginning and its end, in equal parts."""
+    data = text.encode(errors="replace")
+    half = (most - len(_GAP.encode())) // 2
+    if len(data) <= most:
+        return text
+    return data[:half].decode(errors="ignore") + _GAP + data[-half:].decode(errors="ignore")

@@ -1,0 +1,49 @@
+"""Estimates how much of a request a model service bills: tokens of texts, searches of a reranker."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from chapterverse_api.generation import prompts
+from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
+
+#: Bytes of a token when money is counted. A text in English has four, one in Chinese nearly three; fewer count more.
+TOKEN_BYTES = 2.5
+#: Bytes that surround the texts of one request: roles, names of fields, marks.
+FRAME = 200
+#: Bytes of 500 tokens. A reranker reads a longer text, its question included, in parts, and bills each part like a
+#: text: https://docs.cohere.com/docs/rerank-overview
+_PART = 1750
+#: Bytes of the messages for a short text besides the answer: six turns of a conversation, as a rule, or a long
+#: question. A longer conversation loses its middle, because the budget reserves no more.
+WRITER_BYTES = 16_000
+#: Bytes of a checker's instructions, tokens of its verdict, and characters that a guardrail bills as one.
+CHECK_RULES, VERDICT, TEXT_UNIT = 500, 16, 1_000
+
+
+def estimated_tokens(*texts: str) -> float:
+    """Return about how many tokens a request with these texts has."""
+    return FRAME + sum(map(utf8_length, texts)) / TOKEN_BYTES
+
+
+def utf8_length(text: str | None) -> int:
+    """Return the bytes of a text in UTF-8."""
+    return len((text or "").encode(errors="replace"))
+
+
+def bytes_of_tokens(tokens: int) -> int:
+    """Return the most bytes of a text that a prompt cuts at so many tokens."""
+    return math.ceil(tokens * prompts.BYTES_OF_TOKEN)
+
+
+def billed_searches(question: str, texts: Sequence[str]) -> int:
+    """Return how many searches are billed: a text that is longer than a part is read in several."""
+    asked = utf8_length(question)
+    parts = sum(1 + (asked + min(utf8_length(text), MOST_BYTES)) // _PART for text in texts)
+    return math.ceil(parts / MOST_TEXTS)
+
+
+def max_searches(asked: int) -> int:
+    """Return how many searches a question of so many bytes can be billed as: it has at most a hundred texts."""
+    return 1 + (asked + MOST_BYTES) // _PART

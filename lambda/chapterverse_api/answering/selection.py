@@ -1,0 +1,107 @@
+"""Answers about the text that a reader selected: the selection is a source, with its place in the docs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag
+
+from chapterverse.calibration import Question, read_question
+from chapterverse.errors import IndexFault
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical
+from chapterverse.text.plain import plain
+from chapterverse_api import phrases
+from chapterverse_api.answering.context import AnswerContext, from_index, place_of, request_of, snippet
+from chapterverse_api.contract import Nearest, SourceChunk
+from chapterverse_api.generation import Passage
+from chapterverse_api.grounding.links import Links
+from chapterverse_api.index import addresses
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.scope import chunk_of
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.turn import Turn
+
+
+def from_selection(turn: Turn) -> AnswerContext:
+    """Return the selection as the only source; the index gives its place and the weights of its words."""
+    try:
+        return _selected(turn, turn.snapshot())
+    except IndexFault:
+        # The reader's own text needs no index.
+        return _selected(turn, None)
+
+
+def about_selection(turn: Turn) -> AnswerContext:
+    """Return passages about a selection, for a generator that can only quote: the reader knows the selection itself.
+
+    If there are none, the selection is the source.
+    """
+    with suppress(IndexFault):
+        context = from_index(turn, turn.query.selected_text or "")
+        if context.task.passages:
+            return context
+    return from_selection(turn)
+
+
+def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
+    query, index = turn.query, turn.resources.index
+    selection = query.selected_text or ""
+    home = _home(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
+    # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
+    selection = Links((), home.texts if home else ()).without_foreign(selection)
+    language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
+    chapter = home.place.chapter if home else phrases.of(language).selection
+    url = home.url if home else None
+    words, persona = _weighed(query.query or "", language, snapshot), index.persona(snapshot)
+    terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
+    passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
+    source = SourceChunk(
+        id="1", chapter=chapter, section=None, snippet=snippet(selection), url=url, score=1.0, chunk_id=None
+    )
+    return AnswerContext(
+        mode="selected_text",
+        task=request_of(turn, words, (passage,), language, home.language if home else language, persona),
+        language=persona.language or language,
+        sources=(source,),
+        nearest=(home.place,) if home else (),
+        candidates=1,
+        evidence=1.0,
+        retrieval_used=False,
+        snapshot=snapshot,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The place of a selection: the page's address, as sent if the index holds it so, and the likeliest section.
+
+    Attributes:
+        texts: all that the page says, with the addresses of its sections.
+    """
+
+    url: str
+    place: Nearest
+    language: str
+    texts: tuple[str, ...]
+
+
+def _home(selection: str, page_url: str, index: SiteIndex, snapshot: Snapshot) -> _Home | None:
+    held = addresses.on_page(index.published_url(page_url, snapshot.head), snapshot)
+    chunk = chunk_of(selection, held, snapshot)
+    if chunk is None:
+        return None
+    place = place_of(chunk, index.public_url(chunk, snapshot.head))
+    # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
+    known = page_url in {index.public(url, snapshot.head) for url in held}
+    texts = tuple(text for c in snapshot.page(chunk.source_file_path) for text in (plain(c.text), c.url))
+    return _Home(page_url if known else urldefrag(place.url).url, place, chunk.language, texts)
+
+
+def _weighed(question: str, language: str, snapshot: Snapshot | None) -> Question:
+    if snapshot is not None:
+        return read_question(question, snapshot.head.languages, snapshot)[0]
+    words = tuple((w.terms,) for w in lexical.words(question, language))
+    return Question(words, (1.0,) * len(words))

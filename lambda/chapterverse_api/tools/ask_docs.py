@@ -1,0 +1,77 @@
+"""The tool `ask_docs`: an answer with checked citations, as the chat gives it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from chapterverse_api.contract import ChatResponse, Nearest, Question, RequestModel, ResponseModel
+from chapterverse_api.tools.fields import (
+    DocsVersion,
+    Language,
+    QuotedSection,
+    RawFilters,
+    Url,
+    query_of,
+    quoted_section,
+)
+from chapterverse_api.tools.types import ToolContext
+
+
+class AskArguments(RequestModel):
+    question: Annotated[Question, Field(description="One question, in full.")]
+    version: DocsVersion = None
+    language: Language = None
+    filters: RawFilters = Field(default_factory=dict)
+    page_url: Annotated[Url | None, Field(description="The page that the question is about, if there is one.")] = None
+
+
+class Citation(QuotedSection):
+    id: str
+
+
+class AnswerSegment(ResponseModel):
+    text: str
+    citations: Annotated[list[str], Field(description="Ids of citations that carry it.")]
+    check: Literal["confirmed", "unconfirmed", "none"]
+
+
+class Answer(ResponseModel):
+    status: Literal["answered", "partial", "not_in_docs", "degraded"]
+    answer: str
+    segments: Annotated[list[AnswerSegment], Field(description="The answer in pieces, each checked.")]
+    citations: list[Citation]
+    nearest: list[Nearest]
+    grounding_confidence: Annotated[float, Field(ge=0, le=1)]
+    degraded_reason: str | None
+    turn_id: str
+    version: str
+    generation: int
+
+
+def ask_docs(arguments: AskArguments, context: ToolContext) -> Answer:
+    """Ask the official documentation a question. Returns an answer whose sentences were each checked against the
+    sections that they cite, or says that the documentation holds none."""
+    query = query_of(arguments.question, arguments, page_url=arguments.page_url)
+    *_, response = context.service.chat(query, deadline=context.deadline, origins=context.origins)
+    if not isinstance(response, ChatResponse):
+        raise TypeError("An answer ended without its last part.")
+    head = context.service.resources.index.snapshot(query.docs_version, query.page_url).head
+    cited = {i for segment in response.segments for i in segment.citations}
+    return Answer(
+        status=response.status,
+        answer=response.response,
+        segments=[AnswerSegment(text=one.text, citations=one.citations, check=one.check) for one in response.segments],
+        citations=[
+            Citation(id=s.id, **quoted_section(s.url or "", s.chapter, s.section, s.snippet, head).model_dump())
+            for s in response.source_chunks
+            if s.id in cited
+        ],
+        nearest=response.nearest,
+        grounding_confidence=response.grounding_confidence,
+        degraded_reason=response.degraded_reason,
+        turn_id=response.turn_id,
+        version=head.version,
+        generation=head.generation,
+    )

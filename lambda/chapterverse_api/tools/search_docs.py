@@ -1,0 +1,113 @@
+"""The tool `search_docs`: the best sections for a query, within a budget of tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from chapterverse.model import Head
+from chapterverse.store import Snapshot
+from chapterverse_api import rejections
+from chapterverse_api.answering.models import TurnModels
+from chapterverse_api.answering.turn_cost import max_search_cost
+from chapterverse_api.contract import ChatQuery, Question, RequestModel, ResponseModel
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.passages import chosen
+from chapterverse_api.retrieval.scope import ScopedResults, search_in_scope
+from chapterverse_api.tools.fields import (
+    ENVELOPE,
+    DocsVersion,
+    Language,
+    MaxTokens,
+    QuotedSection,
+    RawFilters,
+    query_of,
+)
+from chapterverse_api.tools.sections import cut_to, json_tokens, tokens_of
+from chapterverse_api.tools.types import ToolContext
+
+#: Sections of a search at most, within any budget.
+_RESULTS = 20
+
+
+class SearchArguments(RequestModel):
+    query: Annotated[Question, Field(description="A question or keywords.")]
+    version: DocsVersion = None
+    language: Language = None
+    filters: RawFilters = Field(default_factory=dict)
+    max_tokens: MaxTokens = 4000
+
+
+class SearchResult(QuotedSection):
+    score: Annotated[float, Field(ge=0, le=1, description="Evidence that it speaks of the query.")]
+    language: str
+    cut: Annotated[bool, Field(description="Whether read_section has more of it.")]
+
+
+class SearchResults(ResponseModel):
+    results: list[SearchResult]
+    answerable: Annotated[
+        Literal["yes", "perhaps", "no"], Field(description="Whether the documentation seems to answer the query.")
+    ]
+    left_out: Annotated[int, Field(description="Further sections that max_tokens has no room for.")]
+    searched_as: Annotated[str | None, Field(description="The query with its mistakes corrected.")]
+    degraded_reason: str | None
+
+
+def search_docs(arguments: SearchArguments, context: ToolContext) -> SearchResults:
+    """Search the official documentation. Returns the best sections with quotes and addresses, within a budget of
+    tokens. Call it first, and read_section for all of a section."""
+    scoped, snapshot = search_within_budget(query_of(arguments.query, arguments), context)
+    retrieval = scoped.found
+    index, head = context.service.resources.index, snapshot.head
+    results, left = list[SearchResult](), arguments.max_tokens - ENVELOPE
+    kept = chosen(retrieval.candidates, _RESULTS)
+    for candidate in kept:
+        result = _result(candidate, index, head)
+        size = json_tokens(result)
+        if size > left and not results:
+            quote = cut_to(result.quote, max(0, left - (size - tokens_of(result.quote))))
+            result, size = result.model_copy(update={"quote": quote, "cut": True}), left
+        if size > left:
+            break
+        results.append(result)
+        left -= size
+    return SearchResults(
+        results=results,
+        answerable=retrieval.verdict,
+        left_out=len(kept) - len(results),
+        searched_as=retrieval.searched if retrieval.searched != arguments.query else None,
+        degraded_reason=retrieval.degraded,
+    )
+
+
+def _result(candidate: Candidate, index: SiteIndex, head: Head) -> SearchResult:
+    chunk = candidate.chunk
+    return SearchResult(
+        url=index.public_url(chunk, head),
+        chapter=chunk.chapter_title,
+        section=chunk.section_heading,
+        quote=chunk.text,
+        version=head.version,
+        generation=head.generation,
+        score=round(candidate.evidence, 4),
+        language=chunk.language,
+        cut=False,
+    )
+
+
+def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[ScopedResults, Snapshot]:
+    """Search within the day's budget, as for an answer."""
+    resources = context.service.resources
+    snapshot = resources.index.snapshot(query.docs_version)
+    with resources.budget.setting_aside(max_search_cost(query.query or "", resources.models.prices)) as turn_budget:
+        models = TurnModels.of(resources.models, turn_budget)
+        parts = models.embedder, models.reranker, context.deadline
+        with search_progress() as progress:
+            results = search_in_scope(query, "no", lambda: None, snapshot, resources.index, *parts, progress)
+            for part, error in results.found.failures.items():
+                rejections.report(error, part=part, query_id=progress.id)
+    return results, snapshot

@@ -1,0 +1,179 @@
+"""The tool `verify_claim`: whether the documentation supports or contradicts a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from chapterverse.calibration import read_weights
+from chapterverse.errors import InputError
+from chapterverse.model import Head
+from chapterverse.text.sentences import Sentence, split
+from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
+from chapterverse_api.generation import Passage
+from chapterverse_api.grounding import SourceVerdict, Verifier
+from chapterverse_api.index import addresses
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.passages import chosen, passages
+from chapterverse_api.retrieval.scope import ScopedResults
+from chapterverse_api.tools.fields import DocsVersion, Language, Url, query_of
+from chapterverse_api.tools.search_docs import search_within_budget
+from chapterverse_api.tools.types import ToolContext
+
+#: Sentences of a claim: each is searched for.
+SENTENCES = 5
+#: Sections that a sentence of a claim is compared with.
+_COMPARED = 8
+#: Pages to read instead, if no section supports or contradicts the claim.
+_NEAREST = 3
+
+
+class ClaimArguments(RequestModel):
+    claim: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=2000),
+        Field(description=f"A statement about the product, one sentence or at most {SENTENCES}."),
+    ]
+    urls: Annotated[
+        list[Url], Field(max_length=10, description="Pages or sections to check against; all if left out.")
+    ] = Field(default_factory=list)
+    version: DocsVersion = None
+    language: Language = None
+
+
+Verdict = Literal["supported", "contradicted", "not_found"]
+
+
+class Statement(ResponseModel):
+    """A sentence of a claim, and what the documentation says of it. Without a verdict it states nothing."""
+
+    text: str
+    verdict: Verdict | None
+    quote: str | None
+    url: str | None
+    chapter: str | None
+    section: str | None
+    confidence: Annotated[float, Field(ge=0, le=1)]
+
+
+class ClaimVerdict(ResponseModel):
+    verdict: Annotated[
+        Verdict,
+        Field(
+            description="supported: a section says so. contradicted: a section speaks of the same and says otherwise. "
+            "not_found: no section was found to say it."
+        ),
+    ]
+    quote: Annotated[str | None, Field(description="The words that decide; null where nothing was found.")]
+    url: str | None
+    chapter: str | None
+    section: str | None
+    confidence: Annotated[float, Field(ge=0, le=1, description="Probability that the documentation says the claim.")]
+    statements: list[Statement]
+    nearest: Annotated[list[Nearest], Field(description="Where to look on, where nothing was found.")]
+    version: str
+    generation: int
+    degraded_reason: str | None
+
+
+def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdict:
+    """Check a statement against the official documentation before you rely on it. Returns supported, contradicted or
+    not_found, with the words and the address of the section that decides."""
+    sentences = [s for s in split(arguments.claim) if any(c.isalnum() for c in s.said)]
+    if len(sentences) > SENTENCES:
+        raise InputError(
+            f"claim must hold at most {SENTENCES} sentences: send the others by themselves.", field="claim"
+        )
+    index = context.service.resources.index
+    filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}
+    checks = [_SentenceCheck.of(s, arguments, filters, context) for s in sentences]
+    if not any(check.verdict.claims for check in checks):
+        raise InputError("claim states nothing that could be checked: write it as a sentence.", field="claim")
+    head = checks[0].head
+    statements = [check.statement() for check in checks]
+    # One contradiction makes a claim wrong, and one sentence that is not found leaves it open.
+    order = ("contradicted", "not_found", "supported")
+    deciding = min((s for s in statements if s.verdict), key=lambda s: order.index(s.verdict or ""))
+    return ClaimVerdict(
+        verdict=deciding.verdict or "not_found",
+        quote=deciding.quote,
+        url=deciding.url,
+        chapter=deciding.chapter,
+        section=deciding.section,
+        confidence=min(s.confidence for s in statements if s.verdict),
+        statements=statements,
+        nearest=next((c.nearest(index) for c in checks if c.verdict.outcome == "silent"), []),
+        version=head.version,
+        generation=head.generation,
+        degraded_reason=next((c.results.found.degraded for c in checks if c.results.found.degraded), None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _SentenceCheck:
+    """One sentence of a claim with its sources and their verdict.
+
+    Attributes:
+        kept: the best candidates, one of each section.
+        sources: the same as passages.
+    """
+
+    sentence: Sentence
+    results: ScopedResults
+    head: Head
+    kept: Sequence[Candidate]
+    sources: Sequence[Passage]
+    verdict: SourceVerdict
+
+    @classmethod
+    def of(
+        cls, sentence: Sentence, arguments: ClaimArguments, filters: dict[str, Any], context: ToolContext
+    ) -> _SentenceCheck:
+        query = query_of(sentence.said, arguments, filters=filters)
+        results, snapshot = search_within_budget(query, context)
+        index = context.service.resources.index
+        kept = chosen(results.found.candidates, _COMPARED)
+        pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
+        sources = passages(kept, lambda chunk: index.public_url(chunk, snapshot.head), pages)
+        language = kept[0].chunk.language if kept else snapshot.head.languages[0]
+        verifier = Verifier(sources, language, lambda text: read_weights(text, snapshot.head.languages, snapshot))
+        return cls(sentence, results, snapshot.head, kept, sources, verifier.consult(sentence))
+
+    def statement(self) -> Statement:
+        verdict = self.verdict
+        at = next((n for n, source in enumerate(self.sources) if source.id == verdict.id), None)
+        chunk = None if at is None else self.kept[at].chunk
+        verdicts: dict[str, Verdict] = {"supports": "supported", "contradicts": "contradicted", "silent": "not_found"}
+        return Statement(
+            text=self.sentence.said,
+            verdict=verdicts[verdict.outcome] if verdict.claims else None,
+            quote=verdict.quote if chunk else None,
+            url=None if at is None else self.sources[at].url,
+            chapter=chunk.chapter_title if chunk else None,
+            section=chunk.section_heading if chunk else None,
+            confidence=round(verdict.probability, 4),
+        )
+
+    def nearest(self, index: SiteIndex) -> list[Nearest]:
+        chunks = [candidate.chunk for candidate in self.kept[:_NEAREST]]
+        return [
+            Nearest(chapter=c.chapter_title, section=c.section_heading, url=index.public_url(c, self.head))
+            for c in chunks
+        ]
+
+
+def _addresses(arguments: ClaimArguments, index: SiteIndex) -> list[str]:
+    """Return the index's addresses of the pages and sections that a claim is checked against."""
+    published_urls = list[str]()
+    for url in arguments.urls:
+        snapshot = index.snapshot(arguments.version, url)
+        published = index.published_url(url, snapshot.head)
+        own = [at for at in addresses.on_page(published, snapshot) if "#" not in published or at == published]
+        if not own:
+            raise InputError("urls holds an address that this documentation does not have.", field="urls")
+        published_urls += own
+    return published_urls

@@ -1,0 +1,274 @@
+"""The changes that one run makes to an index: what it reads, cuts, reuses and embeds before it writes anything."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from chapterverse.errors import IndexFault, InputError
+from chapterverse.indexing.diff import Diff, FileDiff, compare, plan
+from chapterverse.indexing.reading import PageChunker, SourceSet, cut_all
+from chapterverse.indexing.report import Report
+from chapterverse.indexing.target import Target
+from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, estimate
+from chapterverse.knowledge.questions import repeated_questions
+from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
+from chapterverse.model import CHUNK_TOKENS, FAQ, PAGE, PERSONA, Chunk, Head, embed_hash, utc_now
+from chapterverse.progress import Progress
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical
+
+if TYPE_CHECKING:
+    from chapterverse.enrichment.pages import Enrichment
+
+#: Vectors read from a snapshot at once.
+_READ_BATCH = 1000
+#: Texts shorter than this, in characters, are not cut further, even if the model rejects them as too long.
+_SHORTEST = 64
+
+
+@dataclass(slots=True)
+class Changes:
+    """The changes of one run. `chunks` and `diff` change again when the model rejects a text as too long.
+
+    Attributes:
+        live: the snapshot to reuse vectors from; None before the first publication or after a change of embedder.
+        records: each file's row, from the ledger or else made from the index.
+        failed: an error message for each unreadable page; such a page keeps the chunks of its last good version.
+        stored: the index's chunks of the files that were read and of the removed files.
+        unexpanded: a warning for each page that lost its expansions to the embedder's limit.
+    """
+
+    target: Target
+    source_set: SourceSet
+    live: Snapshot | None
+    records: Mapping[str, LedgerRow]
+    files: FileDiff
+    failed: Mapping[str, str]
+    chunks: dict[str, list[Chunk]]
+    stored: Sequence[Chunk]
+    vectors: Vectors
+    enrichment: Enrichment | None = None
+    unexpanded: list[str] = field(default_factory=list)
+    diff: Diff = field(default_factory=Diff)
+
+    @classmethod
+    def of(
+        cls, source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress, *, dry_run: bool = False
+    ) -> Changes:
+        """Read and cut the files that changed, and compare them with the live snapshot.
+
+        Raises:
+            InputError: no page can be read.
+            IndexFault: the live index is damaged.
+        """
+        records = _records(target, live)
+        files = compare(source_set.sources, records, target.pipeline, source_set.keep)
+        chunks, failed = _cut(source_set, files.touched, target, progress)
+        files = files.without(failed)
+        if not (chunks.keys() | files.unchanged) - source_set.others:
+            raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
+        if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
+            live = None
+        stored = [p.chunk for p in live.points(files.touched + files.removed)] if live else []
+        enrichment = None
+        if target.enricher:
+            enrichment = _enrichment(chunks, stored, live, files, target, progress, dry_run=dry_run)
+            chunks = dict(enrichment.chunks)
+        vectors = Vectors(UnfinishedVectors(target.unfinished))
+        changes = cls(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
+        changes.plan()
+        return changes
+
+    @property
+    def unfinished(self) -> Collection[str]:
+        """Pages whose enrichment a later run tries again."""
+        return self.enrichment.unfinished if self.enrichment else ()
+
+    @property
+    def total(self) -> int:
+        """Number of chunks in the index after the run."""
+        untouched = (self.live.head.chunks if self.live else 0) - len(self.diff.delete)
+        return untouched + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored})
+
+    def plan(self) -> None:
+        """Compute the diff, with as many vectors as possible reused from the store."""
+        chunks = [c for cs in self.chunks.values() for c in cs]
+        anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
+        diff = plan(chunks, self.stored, (), anew=anew)
+        lacking = self.vectors.lacking(diff.write)
+        if self.live and lacking:
+            self._reuse(self.live, lacking)
+            lacking = self.vectors.lacking(diff.write)
+        if self.target.embedder and lacking:
+            self._reuse_of_others(set(lacking))
+        self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)
+
+    def embed(self, progress: Progress) -> None:
+        """Make the missing vectors. If the model rejects a text as too long, cut its page smaller and plan again.
+
+        Raises:
+            ProviderError: the embedder failed, or rejects even the smallest text as too long.
+        """
+        budgets = dict.fromkeys(self.chunks, self.target.budget)
+        while True:
+            try:
+                self.vectors.make(self.diff.write, self.target.embedder, progress)
+                return
+            except EmbeddingRejected as rejection:
+                path = rejection.chunk.source_file_path
+                if rejection.chunk.expansion:
+                    self._drop_expansions(path)
+                else:
+                    smaller = budgets[path].smaller()
+                    if smaller == budgets[path] or len(rejection.chunk.text) < _SHORTEST:
+                        raise rejection.__cause__ or rejection from None
+                    budgets[path] = smaller
+                    self.chunks[path] = _chunker(self.target).cut(self.source_set.sources[path], smaller)
+                self.plan()
+
+    def _drop_expansions(self, path: str) -> None:
+        fingerprint = self.target.card.fingerprint
+        self.chunks[path] = [
+            replace(c, expansion="", embed_hash=embed_hash(fingerprint, c.embed_text)) for c in self.chunks[path]
+        ]
+        self.unexpanded.append(
+            f"{path} is indexed without enrichment: the embedder rejects its texts as too long with it."
+        )
+
+    def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
+        hashes = list(embed_hashes)
+        for at in range(0, len(hashes), _READ_BATCH):
+            self.vectors.reuse(snapshot.vectors(hashes[at : at + _READ_BATCH]))
+
+    def _reuse_of_others(self, lacking: set[str]) -> None:
+        """Reuse vectors of the store's other indexes: most texts of one docs version recur in the next."""
+        target, heads = self.target, list[Head]()
+        # Faults of other indexes must not fail this run.
+        with contextlib.suppress(IndexFault):
+            heads = target.store.heads()
+        for head in heads:
+            if lacking and head.scope != target.scope and head.embedder.fingerprint == target.card.fingerprint:
+                with contextlib.suppress(IndexFault):
+                    self._reuse(target.store.snapshot(head.scope), lacking)
+                lacking = lacking.difference(self.vectors.known)
+
+    def _questions(self) -> list[Chunk]:
+        """Return all curated answers of the index if this run changes any."""
+        new = [c for cs in self.chunks.values() for c in cs if c.type == FAQ]
+        touched = {*self.files.touched, *self.files.removed}
+        old = self.live.page(FAQ, "type") if new and self.live else []
+        return [*new, *(c for c in old if c.source_file_path not in touched)]
+
+    def report(self, generation: int, total: int) -> Report:
+        old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
+        unread = (*self.source_set.warnings, *self.failed.values())
+        enriched = self.enrichment.warnings if self.enrichment else ()
+        whole = self.target.budget.cap >= CHUNK_TOKENS
+        warnings = (*unread, *enriched, *self.unexpanded, *repeated_questions(self._questions(), whole=whole))
+        embedder = self.target.embedder
+        documents = {c.source_file_path for c in self.stored if c.type != PAGE}
+        return Report(
+            self.target.scope,
+            generation,
+            self.files.less(documents | self.source_set.others),
+            self.diff,
+            total,
+            len(unread),
+            embedded=self.vectors.embedded,
+            tokens=self.vectors.tokens,
+            price=embedder.price if embedder else 0.0,
+            renamed={
+                path: old_paths[source.content_hash]
+                for path in self.files.new
+                if (source := self.source_set.sources[path]).content_hash in old_paths
+            },
+            warnings=warnings,
+            enrichment=self.enrichment.report if self.enrichment else None,
+        )
+
+    def preview_report(self, generation: int) -> Report:
+        """Return the report of a dry run, with the texts left to embed; an unfinished run paid for the others."""
+        report = self.report(generation, self.total)
+        chunks = {c.embed_hash: c for c in self.diff.write if c.embed_hash in self.diff.embed}
+        paid = UnfinishedVectors(self.target.unfinished).read(chunks).keys()
+        unpaid = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
+        return replace(report, embedded=len(unpaid), tokens=estimate(unpaid) if report.price else 0)
+
+
+def _cut(
+    source_set: SourceSet, paths: Sequence[str], target: Target, progress: Progress
+) -> tuple[dict[str, list[Chunk]], dict[str, str]]:
+    """Return the chunks of each file, and an error message for each file that can't be read."""
+    chunks: dict[str, list[Chunk]] = {}
+    failed: dict[str, str] = {}
+    for path, cut in cut_all([source_set.sources[p] for p in paths], _chunker(target), target.workers, progress):
+        if isinstance(cut, str):
+            failed[path] = cut
+        else:
+            chunks[path] = cut
+    return chunks, failed
+
+
+def _chunker(target: Target) -> PageChunker:
+    return PageChunker(target.scope, target.card.fingerprint, target.budget)
+
+
+def _enrichment(
+    chunks: Mapping[str, list[Chunk]],
+    stored: Sequence[Chunk],
+    live: Snapshot | None,
+    files: FileDiff,
+    target: Target,
+    progress: Progress,
+    *,
+    dry_run: bool,
+) -> Enrichment:
+    """Return the chunks of the pages read, widened by the target's model."""
+    # Other runs do without it.
+    from chapterverse.enrichment.pages import enrich
+
+    assert target.enricher is not None
+    is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
+    gone = {*files.touched, *files.removed}
+    others = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
+    return enrich(
+        chunks,
+        stored if is_same else (),
+        others,
+        target.enricher,
+        target.card.fingerprint,
+        target.budget.cap,
+        progress,
+        dry_run=dry_run,
+    )
+
+
+def _records(target: Target, live: Snapshot | None) -> Mapping[str, LedgerRow]:
+    """Return the ledger's rows, or rows made from the index where the ledger describes another generation.
+
+    After a change of embedder no file may be skipped, because every chunk must be written again.
+    """
+    if live is None:
+        return {}
+    if live.head.embedder.fingerprint == target.card.fingerprint:
+        records = target.records(live.head)
+        if records is not None:
+            return records
+    return unread_rows(live)
+
+
+def unread_rows(live: Snapshot) -> dict[str, LedgerRow]:
+    """Return a row for each file of an index, marked as unread, so that every file is read again; or as imported."""
+    counts, hashes = Counter[str](), dict[str, str]()
+    for point in live.points():
+        path = point.chunk.source_file_path
+        counts[path] += 1
+        # A page from beyond the site has a source, which is offered again; an imported document has none.
+        is_document = point.chunk.source == "import" and point.chunk.type != PAGE
+        hashes[path] = IMPORTED if is_document else UNREAD
+    generation, now = live.head.generation, utc_now()
+    return {path: LedgerRow(path, hashes[path], n, UNREAD, generation, now) for path, n in counts.items()}
