@@ -48,8 +48,17 @@ MOST_UNPACKED, MOST_PACKED = 60, 20
 #: What each option may add to these.
 OPTION_UNPACKED, OPTION_PACKED = 25, 10
 
+#: The stemmers of the languages that `chapterverse.text.lexical` reads; twenty others are in the wheel.
+STEMMERS = (
+    "danish", "dutch", "english", "finnish", "french", "german", "italian", "norwegian", "polish", "portuguese",
+    "romanian", "russian", "spanish", "swedish", "turkish",
+)  # fmt: skip
 #: Parts of wheels that nothing reads at run time.
-UNUSED = ("bin", "*.pyi", "mypy.py", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD")
+UNUSED = (
+    "bin", "*.pyi", "mypy.py", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD",
+    # Another event loop than ours, and what FastAPI tries to import only to check that no model is of pydantic 1.
+    "_trio.py", "pydantic/v1",
+)  # fmt: skip
 #: Parts that the service never imports (tests/infra/test_package.py).
 BUILD_SIDE = (
     "cli", "commands", "enrichment", "evaluation", "indexing", "ledger", "readers", "site",
@@ -159,6 +168,9 @@ def _install(folder: Path, machine: str, extra: Sequence[str]) -> None:
     )
     for pattern in UNUSED:
         _drop(folder, pattern)
+    for stemmer in (folder / "snowballstemmer").glob("*_stemmer.py"):
+        if stemmer.stem.removesuffix("_stemmer") not in STEMMERS:
+            stemmer.unlink()
     for metadata in folder.glob("*.dist-info/METADATA"):
         # Behind the fields stands the package's README.
         metadata.write_bytes(metadata.read_bytes().partition(b"\n\n")[0] + b"\n")

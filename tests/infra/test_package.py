@@ -28,6 +28,7 @@ from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
+from chapterverse.text.lexical import STEMMERS
 from chapterverse_api.records import open_records
 from fakes import cohere_server, postgres, qdrant_server, s3_server
 from fakes.cohere_server import CohereServer
@@ -210,6 +211,11 @@ def test_nothing_of_a_build_is_in_it(package: Package) -> None:
     assert held & {"boto3", "qdrant_client", "cohere", "typer", "rich", "markdown_it", "requests", "uvicorn"} == set()
     shipped = {path.name for name in ("chapterverse", "chapterverse_api") for path in (package.folder / name).iterdir()}
     assert shipped & {"cli", "commands", "evaluation", "indexing", "readers", "site", "mkdocs.py"} == set()
+
+
+def test_it_has_the_stemmers_that_are_used_and_no_others(package: Package) -> None:
+    packed = {file.stem.removesuffix("_stemmer") for file in package.folder.glob("snowballstemmer/*_stemmer.pyc")}
+    assert packed == set(STEMMERS.values())
 
 
 def test_every_module_of_the_service_is_imported_from_it(package: Package) -> None:

@@ -286,10 +286,10 @@ print(hash(tuple(map(tuple, found))))
 
 def test_stemmers_are_those_of_snowballstemmer() -> None:
     snowball = pytest.importorskip("snowballstemmer")
-    from chapterverse.text.lexical import _STEMMERS, _stemmer
+    from chapterverse.text.lexical import STEMMERS, _stemmer
 
     sample = "configurations relational häuser maisons настройки evlerin kommunerna gatinhos casele".split()
-    for name in _STEMMERS.values():
+    for name in STEMMERS.values():
         whole = snowball.stemmer(name)
         assert [_stemmer(name)().stemWord(w) for w in sample] == [whole.stemWord(w) for w in sample]
 
@@ -311,3 +311,9 @@ def test_threads_may_load_a_stemmer_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda _: frozenset(terms("nehirlerin", "tr")), range(32)))
     assert len(found) == 1
+
+
+def test_contractions_without_their_apostrophe_are_function_words_of_questions_alone() -> None:
+    assert [w.surface for w in question_words("whats the id, i dont see it", ["en"])] == ["id", "see"]
+    assert [w.surface for w in words("Whats new")] == ["whats", "new"]
+    assert [w.surface for w in question_words("die whats", ["de"])] == ["whats"]

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from chapterverse.text.stopwords import STOP_WORDS
+from chapterverse.text.stopwords import QUESTION_STOP_WORDS
 
 #: Longer questions say more than their frame: characters.
 LONGEST = 160
@@ -62,7 +62,8 @@ def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
                         return Frame("comparison" if kind == "comparison" else "definition", subjects)
     name = asked.strip("\"'`")
     words = name.lower().split()
-    is_name = len(words) <= NAME_WORDS and not any(word in STOP_WORDS.get(tag, ()) for tag in tags for word in words)
+    function_words = frozenset().union(*(QUESTION_STOP_WORDS.get(tag, ()) for tag in tags))
+    is_name = len(words) <= NAME_WORDS and function_words.isdisjoint(words)
     return Frame("name", (name,)) if is_name and name else None
 
 

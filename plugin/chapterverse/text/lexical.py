@@ -25,7 +25,7 @@ from typing import Any
 
 from chapterverse.model import SparseVector
 from chapterverse.text import character_bigrams, compounds
-from chapterverse.text.stopwords import STOP_WORDS
+from chapterverse.text.stopwords import QUESTION_STOP_WORDS, STOP_WORDS
 
 #: Raise it when a text gets another vector; an index of another encoder is written again.
 ENCODER = "terms/2"
@@ -57,7 +57,8 @@ _CLITICS = {
 # Languages whose stemmers need accents that readers omit: "donnees" should find "données".
 _ACCENTED = frozenset({"es", "fr", "it", "pt"})
 
-_STEMMERS = {
+#: The rules of Snowball for each language that words are stemmed in; `scripts/package.py` packs these alone.
+STEMMERS = {
     "da": "danish", "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
     "it": "italian", "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian",
     "ru": "russian", "sv": "swedish", "tr": "turkish",
@@ -96,8 +97,9 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
     """
     codes = tuple(dict.fromkeys(map(_code, languages)))
     own = question_language(text, codes)
+    typed = QUESTION_STOP_WORDS.get(own, frozenset())
     for code in codes:
-        yield from _read(text, code, own)
+        yield from (word for word in _read(text, code, own) if word.surface not in typed)
 
 
 def question_language(text: str, languages: Iterable[str]) -> str:
@@ -259,7 +261,7 @@ def _forms(word: str, language: str) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=16_384)
 def stem(word: str, language: str) -> str:
     """Return the stem of one lower-case word, without accents."""
-    name = _STEMMERS.get(language)
+    name = STEMMERS.get(language)
     stemmed = _stemmer(name)().stemWord(word) if name and not word.isdigit() else word
     # Remove accents last, because stemmers need them and readers omit them.
     return _bare(stemmed)

@@ -109,3 +109,15 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         """
     ),
 }
+
+#: The function words of a question: also English contractions as readers type them, without an apostrophe. In documents
+#: these are kept, since hardly any page has one.
+QUESTION_STOP_WORDS: dict[str, frozenset[str]] = {
+    **STOP_WORDS,
+    "en": STOP_WORDS["en"].union(
+        """
+        aint arent cant couldnt didnt doesnt dont hadnt hasnt havent hows im isnt ive mustnt neednt shouldnt thats
+        theres theyre theyve wasnt werent weve whats wheres whos wont wouldnt youre youve
+        """.split()
+    ),
+}
