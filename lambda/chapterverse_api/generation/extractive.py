@@ -1,8 +1,9 @@
 """Answers without a model: quotes whole blocks of the documentation, and marks the part that answers.
 
 `answer_scores` says which part of the passages answers. A quote is that part's block with what introduces it and what
-it introduces, as far as there is room; what is left out of a list, a table or code is stated, with a link. A second
-section is quoted where it speaks nearly as clearly and of words that the first does not hold.
+it introduces, as far as there is room; what is left out of a list, a table or code is stated, with a link. A section
+that ends in an announcement announces its subsections, so their names follow. A second section is quoted where it
+speaks nearly as clearly and of words that the first does not hold.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from heapq import nlargest
 from chapterverse_api import phrases
 from chapterverse_api.generation.answer_scores import Asked, ScoredPart, Section, score
 from chapterverse_api.generation.blocks import Block, Part, closed, sentences
-from chapterverse_api.generation.types import Draft, GenerationRequest, Span
+from chapterverse_api.generation.types import Draft, GenerationRequest, Passage, Span
 
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
 ROOM = 120
@@ -37,6 +38,8 @@ _LONGEST_MARK = 45
 _CANDIDATES, _CHAIN = 60, 8
 #: Lines of fewer words may stand in two quotes.
 _REPEATABLE = 6
+#: Subsections that a quote names.
+_NAMED = 12
 
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+|\s*>\s?|\s*:\s+")
 _LABEL_LINE = re.compile(r"(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n")
@@ -234,7 +237,9 @@ class Quote:
             last = at
             yield self._block(block, shown)
             if task and (left := self._left_out(at)) is not None:
-                yield f"\n\n{_cut(section, left, task)}"
+                yield f"\n\n{_cut(section.passage, left, task)}"
+            elif task and block.announces and at == len(section.blocks) - 1 and section.passage.subsections:
+                yield f"\n\n{_contents(section.passage, task)}"
 
     def _left_out(self, at: int) -> int | None:
         """Return how many parts of a block are not shown, 0 where that is not known; None where all are."""
@@ -294,12 +299,26 @@ def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield start, last
 
 
-def _cut(section: Section, left: int, task: GenerationRequest) -> str:
+def _cut(passage: Passage, left: int, task: GenerationRequest) -> str:
     """Return the line that states what is left out, with its number of items, rows or lines where that is known."""
-    passage = section.passage
-    heading = (passage.path[-1] if passage.path else "").replace("[", "").replace("]", "").replace("\n", " ")
-    place = f"[{heading}]({passage.url})" if passage.url else f"*{heading}*"
+    heading = passage.path[-1] if passage.path else ""
+    place = _link(heading, passage.url) if passage.url else f"*{_label(heading)}*"
     return phrases.of(task.language).more.format(count=left, place=place) if left else f"… {place}"
+
+
+def _contents(passage: Passage, task: GenerationRequest) -> str:
+    """Return the line that names the subsections of a section whose last words announce them."""
+    named = ", ".join(_link(*subsection) for subsection in passage.subsections[:_NAMED])
+    left = len(passage.subsections) - _NAMED
+    return f"… {named} {_cut(passage, left, task)}" if left > 0 else f"… {named}"
+
+
+def _link(heading: str, url: str) -> str:
+    return f"[{_label(heading)}]({url})"
+
+
+def _label(heading: str) -> str:
+    return heading.replace("[", "").replace("]", "").replace("\n", " ")
 
 
 def _mark(best: ScoredPart, task: GenerationRequest) -> str | None:

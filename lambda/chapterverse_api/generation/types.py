@@ -7,7 +7,7 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.calibration import Question
 from chapterverse.knowledge.persona import Persona
@@ -17,6 +17,13 @@ Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
 #: A larger count of tokens is an error of the service.
 _MOST_TOKENS = 10_000_000
+
+
+class Subsection(NamedTuple):
+    """The heading of a section directly below another one, and its address."""
+
+    heading: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,7 @@ class Passage:
         score: calibrated evidence, 0 to 1.
         url: its address; None for a selection from a page that the index does not hold.
         whole: whether `section` is all of its section.
+        subsections: those of its section, in order.
     """
 
     id: str
@@ -45,6 +53,7 @@ class Passage:
     url: str | None
     chunk_id: str | None
     whole: bool = True
+    subsections: tuple[Subsection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

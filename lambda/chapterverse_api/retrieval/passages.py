@@ -14,7 +14,7 @@ from chapterverse.calibration import Question
 from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.generation import Passage
+from chapterverse_api.generation import Passage, Subsection
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
 
@@ -117,8 +117,22 @@ def passages(
         around = _around(candidate.chunk, [c for c in page if c.text not in held or c == candidate.chunk], room)
         held.update(c.text for c in around)
         left -= sum(map(_cost, around))
-        own = sum(section(c) == section(candidate.chunk) for c in pages[candidate.chunk.source_file_path])
-        made.append(_passage(str(number), candidate, url(candidate.chunk) or None, around, whole=len(around) == own))
+        own = sum(section(c) == section(candidate.chunk) for c in page)
+        made.append(
+            Passage(
+                id=str(number),
+                path=candidate.chunk.heading_path,
+                text=plain(candidate.chunk.text),
+                section="\n\n".join(plain(c.text) for c in around),
+                terms=frozenset(candidate.lexical.indices),
+                rank=candidate.rank,
+                score=candidate.evidence,
+                url=url(candidate.chunk) or None,
+                chunk_id=candidate.chunk.chunk_id,
+                whole=len(around) == own,
+                subsections=_subsections(candidate.chunk, page, url),
+            )
+        )
     return made
 
 
@@ -135,6 +149,13 @@ def _around(chunk: Chunk, page: Sequence[Chunk], room: int) -> list[Chunk]:
     return sorted(taken, key=lambda c: c.chunk_index)
 
 
+def _subsections(chunk: Chunk, page: Iterable[Chunk], url: Callable[[Chunk], str]) -> tuple[Subsection, ...]:
+    """Return the sections of a page that stand directly below a chunk's section."""
+    path = chunk.heading_path
+    below = {c.heading_path[len(path) :]: c for c in reversed([*page]) if c.heading_path[: len(path)] == path}
+    return tuple(Subsection(rest[0], url(c)) for rest, c in reversed(below.items()) if len(rest) == 1)
+
+
 def _tokens(chunk: Chunk) -> int:
     return round(len(chunk.text.encode()) / _BYTES)
 
@@ -142,19 +163,3 @@ def _tokens(chunk: Chunk) -> int:
 def _cost(chunk: Chunk) -> int:
     """Return what a chunk takes of the pages' budget: a FAQ entry is one chunk, and `chosen` counted it."""
     return 0 if chunk.type == FAQ else _tokens(chunk)
-
-
-def _passage(number: str, candidate: Candidate, url: str | None, around: Sequence[Chunk], *, whole: bool) -> Passage:
-    chunk = candidate.chunk
-    return Passage(
-        id=number,
-        path=chunk.heading_path,
-        text=plain(chunk.text),
-        section="\n\n".join(plain(c.text) for c in around),
-        terms=frozenset(candidate.lexical.indices),
-        rank=candidate.rank,
-        score=candidate.evidence,
-        url=url,
-        chunk_id=chunk.chunk_id,
-        whole=whole,
-    )

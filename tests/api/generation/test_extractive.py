@@ -14,7 +14,7 @@ from chapterverse.evaluation.quoting import cut_in_silence
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse_api import phrases
-from chapterverse_api.generation import Draft, GenerationRequest, Passage, open_generator
+from chapterverse_api.generation import Draft, GenerationRequest, Passage, Subsection, open_generator
 from chapterverse_api.generation.answer_scores import PASSAGES, Features, score, weights
 from chapterverse_api.generation.extractive import (
     CODE_LINES,
@@ -293,3 +293,24 @@ def test_an_announcement_at_the_end_of_what_is_here_says_that_more_follows() -> 
     text = "There are two kinds of teapot, which differ as follows:"
     assert quoted("teapot", passage(text)) == [text]
     assert quoted("teapot", passage(text, whole=False)) == [f"{text}\n\n… [Part]({URL})"]
+
+
+def test_an_announcement_at_the_end_of_a_section_is_followed_by_the_names_of_its_subsections() -> None:
+    names = [f"Tea [{n}]" for n in range(14)]
+    below = tuple(Subsection(name, f"https://docs.example/tea/#{n}") for n, name in enumerate(names))
+    listed = replace(passage("There are many kinds of tea:"), subsections=below)
+    (text,) = quoted("which kinds of tea are there", listed)
+    line = text.split("\n\n")[-1]
+    assert line.startswith("… [Tea 0](https://docs.example/tea/#0), [Tea 1](https://docs.example/tea/#1), ")
+    assert line.endswith(f"#11) … 2 more in [Part]({URL})")
+    (text,) = quoted("which kinds of tea are there", replace(listed, subsections=below[:1]))
+    assert text.endswith("tea:\n\n… [Tea 0](https://docs.example/tea/#0)")
+
+
+def test_subsections_are_not_named_where_nothing_announces_them_or_more_of_the_section_follows() -> None:
+    below = (Subsection("Green", f"{URL}-green"),)
+    said = replace(passage("There are many kinds of tea."), subsections=below)
+    assert quoted("which kinds of tea are there", said) == ["There are many kinds of tea."]
+    cut = replace(passage("The kinds of tea:", whole=False), subsections=below)
+    (text,) = quoted("which kinds of tea are there", cut)
+    assert text.endswith(f"… [Part]({URL})")

@@ -118,3 +118,14 @@ def test_each_candidate_is_left_out_by_the_first_stage_that_it_does_not_pass() -
         second.chunk.chunk_id: "section",
         third.chunk.chunk_id: "evidence",
     }
+
+
+def test_a_passage_knows_the_sections_directly_below_its_own() -> None:
+    page = [chunk("one", 0)]
+    for n, path in enumerate([("A",), ("A",), ("A", "Deep"), ("B",)], 1):
+        page.append(replace(chunk("x", n), heading_path=("Guide", "one", *path), url=f"https://docs.example.com/#{n}"))
+    page.append(chunk("two", 5))
+    (found,) = passages([candidate(page[0])], lambda chunk: chunk.url, {"a.md": page})
+    assert found.subsections == (("A", "https://docs.example.com/#1"), ("B", "https://docs.example.com/#4"))
+    (found,) = passages([candidate(page[-1])], lambda chunk: chunk.url, {"a.md": page})
+    assert found.subsections == ()
