@@ -30,6 +30,9 @@ def segment(
 
 def test_a_key_is_compared_without_markup_white_space_and_targets_of_links() -> None:
     assert bare("Use [the **`x`**](/y) now.\n  It&nbsp;works") == "usethexnowitworks"
+    assert bare("a :class:`~httpx.Client`, :ref:`its pool <pool>`, `a link <https://x>`__: :py:meth:`!x.y`") == (
+        "aclientitspoolalinkxy"
+    )
     key = AnswerKey("[`a` field](/x) is set", "Before")
     found = key.figures([segment("Other."), segment("Before. The a field\nis set.", mark="a field\nis set")])
     assert found == {"begins": 1.0, "key": 1.0, "key.first": 0.0, "key.marked": 1.0}

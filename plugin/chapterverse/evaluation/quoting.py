@@ -1,7 +1,8 @@
 """Compares an answer's quotes with the place that answers: a row states its block (`begins`) and its `key`.
 
 The key is the sentence, item, row or line of code that answers. White space, markup and the targets of links are not
-compared, because they differ between a source and its built page.
+compared, because they differ between a source and its built page; nor are the roles of reStructuredText, of which a
+page shows ``Client`` for ``:class:`~httpx.Client```.
 
     begins       the answering block is quoted
     key          the sentence that answers is quoted
@@ -22,6 +23,8 @@ from chapterverse.text.plain import plain
 
 _LETTERS = re.compile(r"[^\W_]+")
 _ENTITY = re.compile(r"&[a-z]+;")
+#: A role of reStructuredText and its text, or the last name of a path after a tilde; and a link with its target.
+_ROLE = re.compile(r":[a-z][\w:+-]*:`(?:~[\w.]*\.(?=\w)|[~!])?([^`<]*)(?:<[^`<>]*>)?`|`([^`<]+)<[^`<>]+>`__?")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: A line that states the omissions of a quote.
@@ -76,7 +79,8 @@ def quotes(segments: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def bare(text: str) -> str:
     """Return a text's letters and digits in lower case, without the targets of its links."""
-    return "".join(_LETTERS.findall(_ENTITY.sub(" ", plain(text)))).casefold()
+    shown = _ROLE.sub(lambda role: role.group(1) or role.group(2) or "", text)
+    return "".join(_LETTERS.findall(_ENTITY.sub(" ", plain(shown)))).casefold()
 
 
 def same(one: str, other: str) -> bool:
