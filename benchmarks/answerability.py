@@ -20,8 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from quoting import QUESTIONS, TRAINED
-from understanding import FOREIGN, REPORTED, Site, read_rows
+from understanding import FOREIGN, REPORTED, Site, rows_about
 
 from chapterverse_api import retrieval
 from chapterverse_api.retrieval.answerability import AnswerFeatures, answer_features
@@ -86,7 +85,7 @@ def _examples(names: Sequence[str], data: Path, indexes: Path) -> dict[str, list
 
 
 def _of_site(name: str, asked_on: Sequence[str], sites: Mapping[str, Site], data: Path) -> Iterator[Example]:
-    rows = read_rows((QUESTIONS if name in TRAINED else data / "questions" / "readers") / f"{name}.jsonl")
+    rows = rows_about(name, data)
     for on, row in product(asked_on, rows):
         own = on == name
         if row["history"] or (row["kind"] in FOREIGN and not own):

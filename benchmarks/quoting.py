@@ -10,9 +10,9 @@ DATA and FOLDER as for `understanding.py`.
 
 `cut in silence` counts lists, tables, code and announcements of which a part is left out without saying so, `repeated`
 lines that stand twice; both must be 0. The limits were chosen on httpx, hugo and vitepress, the room for quotes on all
-nine sites that the weights were fitted to: these and the six of `questions/`. A language model wrote those questions;
-it read their docs alone and knew nothing of this project. `--sources` prints where these docs are, to be indexed under
-the same names.
+sites that the weights were fitted to: these and nine of `questions/`. A language model wrote those questions; it read
+their docs alone and knew nothing of this project. `--sources` prints where these docs are, to be indexed under the same
+names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from understanding import FOREIGN, REPORTED, TUNED, Site, _history, read_rows
+from understanding import FOREIGN, HALVES, HELD, REPORTED, TUNED, Site, _history, read_rows, rows_about
 
 from chapterverse.evaluation.quoting import (
     AnswerKey,
@@ -47,9 +47,8 @@ from chapterverse_api.generation import answer_scores
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import checked
 
-#: Questions on six more sites, which a language model wrote that knew their docs alone; they are only trained on.
-QUESTIONS = Path(__file__).with_name("questions")
-#: Where their docs are: in DATA, or in a release.
+#: Where the docs of more sites are: in DATA, or in a release. A language model that knew these docs alone wrote the
+#: questions about them.
 SOURCES = {
     "uv": "DATA/corpora/uv",
     "docusaurus": "DATA/corpora/docusaurus",
@@ -60,8 +59,11 @@ SOURCES = {
     "pino": "npm pino 10.4.0, docs and README.md",
     "mercurius": "npm mercurius 16.10.1, docs and README.md",
     "copier": "sdist copier 9.19.1, docs and README.md",
+    "scrapy": "sdist scrapy 2.19.0, docs, built by Sphinx",
+    "structlog": "sdist structlog 26.1.0, docs, indexed with --slugs sphinx",
+    "cibuildwheel": "sdist cibuildwheel 4.3.5, docs",
 }
-TRAINED = tuple(SOURCES)
+TRAINED = tuple(name for name in SOURCES if name not in HELD)
 #: Letters of a part that may be a piece of the key.
 _LEAST = 25
 WEIGHTS = Path(answer_scores.__file__).with_suffix(".json")
@@ -89,7 +91,7 @@ def readers(names: list[str], options: argparse.Namespace) -> None:
     words, seconds = list[int](), 0.0
     for name in names:
         site = Site.open(options.indexes, name)
-        for row in read_rows(options.data / "questions" / "readers" / f"{name}.jsonl"):
+        for row in rows_about(name, options.data):
             if row["kind"] in FOREIGN:
                 continue
             history = _history(row, site)
@@ -150,8 +152,7 @@ def train(options: argparse.Namespace) -> None:
     examples: dict[str, list[tuple[Any, Any]]] = {}
     for name in (*TUNED, *TRAINED):
         site = Site.open(options.indexes, name)
-        rows = read_rows((QUESTIONS if name in TRAINED else options.data / "questions" / "readers") / f"{name}.jsonl")
-        found = [_example(row, site) for row in rows if row["kind"] not in FOREIGN]
+        found = [_example(row, site) for row in rows_about(name, options.data) if row["kind"] not in FOREIGN]
         examples[name] = [(features, answers) for features, answers in found if any(answers)]
     for name in examples:
         weights = _fitted([e for other in examples if other != name for e in examples[other]])
@@ -205,7 +206,7 @@ def main() -> None:
     parser.add_argument(
         "--sources", action=SourcesAction, nargs=0, help="print where the docs of `questions/` are from"
     )
-    parser.add_argument("--sites", default=",".join(TUNED + REPORTED), type=lambda v: v.split(","))
+    parser.add_argument("--sites", default=",".join(TUNED + REPORTED + HELD), type=lambda v: v.split(","))
     parser.add_argument("--only", default="readers,references", type=lambda v: v.split(","))
     parser.add_argument("--show", action="store_true", help="print every answer")
     parser.add_argument("--train", action="store_true", help="fit the weights of the parts first")
@@ -213,8 +214,8 @@ def main() -> None:
     if options.train:
         train(options)
         answer_scores.weights.cache_clear()
-    for half, names in (("tuned on", TUNED), ("not tuned on", REPORTED)):
-        names = [name for name in names if name in options.sites]
+    for half, sites in HALVES:
+        names = [name for name in sites if name in options.sites]
         if names and "readers" in options.only:
             print(f"\nreaders, {half}: {', '.join(names)}")
             readers(names, options)

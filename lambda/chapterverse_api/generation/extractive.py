@@ -20,7 +20,7 @@ from chapterverse_api.generation.blocks import Block, Part, closed, sentences
 from chapterverse_api.generation.types import Draft, GenerationRequest, Passage, Span
 
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
-ROOM = 120
+ROOM = 116
 #: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that a quote introduces.
 WHOLE, WHOLE_TABLE, WHOLE_LIST = 80, 60, 160
 #: Lines up to which code is quoted whole, and of longer code those that are.

@@ -2,7 +2,7 @@
 
 A logistic function of nine features of the whole result, and not of one chunk: readers say little in the docs' own
 words, but the right page shows in several ways at once. `benchmarks/answerability.py` fitted the weights on 12 sites
-to 607 questions that the docs answer, and 1,186 of other sites or of none. AUC .89 on each site by the weights of the
+to 607 questions that the docs answer, and 1,183 of other sites or of none. AUC .90 on each site by the weights of the
 others, .93 on three more sites. `answerability.json` keeps them.
 
     evidence       calibrated evidence of the best chunk, less the index's floor, as logits

@@ -2,7 +2,8 @@
 
 A synonym is worth a share of its idf, and at most that share of the rarest word that it stands for. Else a rare synonym
 of a frequent word would decide the order. Of shares from .2 to .75, .5 found most on nine sites of software, .2 to .3
-on public questions about Ray and in conversations about finance and government, whose words are others.
+on public questions about Ray and in conversations about finance and government, whose words are others. What stands
+for several words at once is less often wrong: with .45 to .6 for it nothing was lost there.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from chapterverse.calibration import Question
 from chapterverse.model import SparseVector
 from chapterverse.store import Hit
 
-#: What a synonym counts of a word of the question.
-SHARE = 0.3
+#: What a synonym counts of a word of the question, and of several words.
+SHARE, PHRASE_SHARE = 0.3, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class SearchTerms:
         weights = dict(zip(vector.indices, vector.values, strict=True))
         values = dict(idf)
         for synonym in question.synonyms:
-            weight = SHARE * min(1.0, synonym.most / synonym.idf)
+            share = PHRASE_SHARE if len(synonym.places) > 1 else SHARE
+            weight = share * min(1.0, synonym.most / synonym.idf)
             if weight > weights.get(synonym.term, 0.0):
                 weights[synonym.term], values[synonym.term] = weight, weight * synonym.idf
         terms = sorted(weights)

@@ -8,7 +8,8 @@ words and headings that are frequent in public documentation. It knew neither ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -39,15 +40,21 @@ class Entry(NamedTuple):
 
 
 def entries(text: str) -> Iterator[Entry]:
-    """Yield the entries of the expressions in an English text, without those inside of longer ones."""
-    tokens, known, reached = list(lexical.tokens(text, LANGUAGE)), _entries(), 0
+    """Yield the entries of the expressions in an English text.
+
+    Those inside of a longer one count too ("shrink" of "shrink pictures"), unless it is an idiom: "log" means something
+    else than "log in".
+    """
+    tokens, reached = list(lexical.tokens(text, LANGUAGE)), 0
     for start in range(len(tokens)):
-        ends = range(min(start + LONGEST, len(tokens)), max(start, reached), -1)
-        for end in ends:
-            if synonyms := known.get(_key(tokens[start:end])):
-                yield Entry(tuple(word for word, _ in _content(tokens[start:end])), tuple(synonyms.split(" ")))
-                reached = end
-                break
+        for end in range(min(start + LONGEST, len(tokens)), max(start, reached), -1):
+            words = tuple(word for word, _ in _content(tokens[start:end]))
+            if synonyms := _synonyms(_key(tokens[start:end])):
+                yield Entry(words, tuple(synonyms.split(" ")))
+                # An idiom has function words in it.
+                if len(words) < end - start:
+                    reached = end
+                    break
 
 
 def compiled(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
@@ -78,7 +85,14 @@ def _key(tokens: Sequence[tuple[str, str]]) -> str:
     return " ".join(stem for _, stem in tokens)
 
 
+def _synonyms(key: str) -> str:
+    """Return the synonyms of an expression, parted by spaces; "" of one that is not in the thesaurus."""
+    lines, begins = _lines(), f"{key}\t"
+    at = bisect_left(lines, begins)
+    return lines[at].removeprefix(begins) if at < len(lines) and lines[at].startswith(begins) else ""
+
+
 @cache
-def _entries() -> Mapping[str, str]:
-    text = files("chapterverse.text").joinpath("thesaurus.txt").read_text(encoding="utf-8")
-    return dict(line.split("\t") for line in text.splitlines())
+def _lines() -> list[str]:
+    # Their order is that of the file. A mapping would take seven times as long to make, at each cold start.
+    return files("chapterverse.text").joinpath("thesaurus.txt").read_text(encoding="utf-8").split("\n")
