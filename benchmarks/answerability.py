@@ -4,9 +4,10 @@
 
 DATA and FOLDER are those of `quoting.py`. Every question is asked on its own site and on the next two of the same half:
 there it is one that the docs don't answer, as are the questions of the kinds not_in_docs and off_topic. Neighbors are
-about different things. The weights are fitted to twelve sites by logistic regression with a ridge of 1 on standardized
-features, both kinds weighing alike. They are measured on each of the twelve by the weights of the others, and on flask,
-pydantic and starlight. `--write` stores them.
+about different things. Two sets of weights are fitted to twelve sites by logistic regression with a ridge of 1 on
+standardized features: `docs`, where all own questions are answered, and `first`, where those are whose first page is
+right. Both kinds weigh alike. They are measured on each of the twelve by the weights of the others, and on the sites
+that nothing is chosen on. `--write` stores them.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import argparse
 import json
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from understanding import FOREIGN, REPORTED, Site, rows_about
+from understanding import FOREIGN, HELD, REPORTED, Site, _answers, _page, rows_about
 
 from chapterverse_api import retrieval
 from chapterverse_api.retrieval.answerability import AnswerFeatures, answer_features
@@ -34,12 +35,22 @@ FITTED = (
 )  # fmt: skip
 #: Sites on which the questions of one are asked besides.
 OTHERS = 2
-#: From these probabilities on a question is answered, and answered with a reservation. They were chosen on the twelve
-#: sites, on conversations of people (`understanding.py --only follow_ups`) and on what our own site does not answer.
-YES, PERHAPS = 0.45, 0.18
+#: From both of these probabilities on a question is answered, and from the third on, of `docs`, with a reservation.
+#: They were chosen on the twelve sites, on conversations of people (`understanding.py --only follow_ups`) and on what
+#: our own site does not answer.
+LEAST = {"docs": 0.4, "first": 0.3, "perhaps": 0.18}
 _STEPS, _RATE, _RIDGE = 1200, 0.5, 1.0
 
-Example = tuple[AnswerFeatures, bool]
+
+class Example(NamedTuple):
+    """A question on a site: whether the docs answer it, and whether the first page does."""
+
+    features: AnswerFeatures
+    docs: bool
+    first: bool
+
+
+Model = Mapping[str, Mapping[str, float]]
 
 
 def main() -> None:
@@ -49,30 +60,39 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="store the weights")
     options = parser.parse_args()
     fitted = _examples(FITTED, options.data, options.indexes)
-    reported = _examples(REPORTED, options.data, options.indexes)
-    by_others = []
+    judged = []
     for name in FITTED:
-        others = fit(e for other in FITTED if other != name for e in fitted[other])
-        by_others += [(_probability(others, features), answered) for features, answered in fitted[name]]
-    model = fit(e for of_site in fitted.values() for e in of_site)
-    measured = [
-        (_probability(model, features), answered) for of_site in reported.values() for features, answered in of_site
-    ]
-    _print("each by the weights of the others", FITTED, by_others)
-    _print("not fitted to", REPORTED, measured)
+        others = fit([e for other in FITTED if other != name for e in fitted[other]])
+        judged += [(others, example) for example in fitted[name]]
+    _print("each by the weights of the others", FITTED, judged)
+    model = fit([e for of_site in fitted.values() for e in of_site])
+    for names in (REPORTED, HELD):
+        examples = _examples(names, options.data, options.indexes).values()
+        _print("not fitted to", names, [(model, e) for of_site in examples for e in of_site])
     print(json.dumps(model, indent=1))
     if options.write:
         MODEL.write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")
 
 
-def _print(title: str, sites: Sequence[str], probabilities: Iterable[tuple[float, bool]]) -> None:
-    values = sorted(probabilities)
-    own, foreign = ([p for p, answered in values if answered is kind] for kind in (True, False))
+def _print(title: str, sites: Sequence[str], judged: Sequence[tuple[Model, Example]]) -> None:
+    found = [({name: _probability(model[name], e.features) for name in ("docs", "first")}, e) for model, e in judged]
+    kinds = {
+        "right page first": [p for p, e in found if e.first],
+        "another page first": [p for p, e in found if e.docs and not e.first],
+        "not in the docs": [p for p, e in found if not e.docs],
+    }
+    right, wrong, foreign = kinds.values()
+    own = [p["docs"] for p in (*right, *wrong)]
     print(
-        f"{title} {', '.join(sites)}: {len(own)} answered by the docs, {len(foreign)} not; AUC {_auc(own, foreign):.3f}"
+        f"{title} {', '.join(sites)}: AUC of docs {_auc(own, [p['docs'] for p in foreign]):.3f}, of first among these "
+        f"{_auc([p['first'] for p in right], [p['first'] for p in wrong]):.3f}"
     )
-    for name, least in (("answered", YES), ("answered or perhaps", PERHAPS)):
-        print(f"  {name:20} {_share(own, least):.3f} of these, {_share(foreign, least):.3f} of those")
+    for kind, values in kinds.items():
+        sure = _share(values, lambda p: p["docs"] >= LEAST["docs"] and p["first"] >= LEAST["first"])
+        some = _share(values, lambda p: p["docs"] >= LEAST["perhaps"])
+        print(
+            f"  {kind:20} {len(values):5} answered {sure:.3f}, with a reservation {some - sure:.3f}, not {1 - some:.3f}"
+        )
 
 
 def _examples(names: Sequence[str], data: Path, indexes: Path) -> dict[str, list[Example]]:
@@ -90,25 +110,31 @@ def _of_site(name: str, asked_on: Sequence[str], sites: Mapping[str, Site], data
         own = on == name
         if row["history"] or (row["kind"] in FOREIGN and not own):
             continue
-        features = _features(sites[on], row)
+        snapshot = sites[on].snapshot
+        found = retrieve(snapshot, None, row["question"])
+        features = answer_features(found.candidates, found.question, found.calibration, snapshot.head.chunks)
         if features:
-            yield features, own and row["kind"] not in FOREIGN
+            answered = own and row["kind"] not in FOREIGN
+            page = _page(found.candidates[0].chunk.source_file_path)
+            yield Example(features, answered, answered and all(_answers(row, [page])))
 
 
-def _features(site: Site, row: Any) -> AnswerFeatures | None:
-    snapshot = site.snapshot
-    found = retrieve(snapshot, None, row["question"])
-    return answer_features(found.candidates, found.question, found.calibration, snapshot.head.chunks)
+def fit(examples: Sequence[Example]) -> dict[str, dict[str, float]]:
+    """Return both functions, and the thresholds."""
+    features = [e.features for e in examples]
+    return {
+        "docs": _fitted(features, [e.docs for e in examples]),
+        "first": _fitted(features, [e.first for e in examples]),
+        "least": LEAST,
+    }
 
 
-def fit(given: Iterable[Example]) -> dict[str, float]:
-    """Return the weight of each feature, the bias and the thresholds."""
-    examples = list(given)
-    columns = list(zip(*(f for f, _ in examples), strict=True))
+def _fitted(features: Sequence[AnswerFeatures], labels: Sequence[bool]) -> dict[str, float]:
+    """Return the weight of each feature, and the bias."""
+    columns = list(zip(*features, strict=True))
     means = [statistics.fmean(c) for c in columns]
     scales = [statistics.pstdev(c) or 1.0 for c in columns]
-    rows = [[(v - m) / s for v, m, s in zip(f, means, scales, strict=True)] for f, _ in examples]
-    labels = [answered for _, answered in examples]
+    rows = [[(v - m) / s for v, m, s in zip(f, means, scales, strict=True)] for f in features]
     shares = {kind: len(labels) / (2 * labels.count(kind)) for kind in (True, False)}
     weights, bias = [0.0] * len(means), 0.0
     for _ in range(_STEPS):
@@ -123,10 +149,10 @@ def fit(given: Iterable[Example]) -> dict[str, float]:
     plain = [w / s for w, s in zip(weights, scales, strict=True)]
     values = {"bias": bias - math.fsum(w * m for w, m in zip(plain, means, strict=True))}
     values |= dict(zip(AnswerFeatures._fields, plain, strict=True))
-    return {name: round(value, 4) for name, value in values.items()} | {"yes": YES, "perhaps": PERHAPS}
+    return {name: round(value, 4) for name, value in values.items()}
 
 
-def _probability(model: dict[str, float], features: AnswerFeatures) -> float:
+def _probability(model: Mapping[str, float], features: AnswerFeatures) -> float:
     return _logistic(model["bias"] + sum(model[name] * value for name, value in features._asdict().items()))
 
 
@@ -138,8 +164,8 @@ def _auc(own: Sequence[float], foreign: Sequence[float]) -> float:
     return sum((a > b) + (a == b) / 2 for a, b in product(own, foreign)) / (len(own) * len(foreign))
 
 
-def _share(values: Sequence[float], least: float) -> float:
-    return sum(v >= least for v in values) / len(values)
+def _share(values: Sequence[Mapping[str, float]], passes: Callable[[Mapping[str, float]], bool]) -> float:
+    return sum(map(passes, values)) / len(values)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
     kept, chosen_passages = choice.kept, choice.passages
     source_language = next((c.chunk.language for c in (*kept, *retrieval.candidates)), snapshot.head.languages[0])
     language, persona = results.language or source_language, index.persona(snapshot)
-    off_topic = not chosen_passages and retrieval.answerability < ON_TOPIC
+    off_topic = not chosen_passages and retrieval.answerability.docs < ON_TOPIC
     unsure = retrieval.verdict == "perhaps"
     near = [c for c in retrieval.candidates if not off_topic or _named(c.chunk, retrieval.question)]
     return AnswerContext(

@@ -1,9 +1,9 @@
 """Decides whether a search found an answer: yes, perhaps, or no.
 
-A logistic function of nine features of the whole result, and not of one chunk: readers say little in the docs' own
-words, but the right page shows in several ways at once. `benchmarks/answerability.py` fitted the weights on 12 sites
-to 607 questions that the docs answer, and 1,183 of other sites or of none. AUC .90 on each site by the weights of the
-others, .93 on three more sites. `answerability.json` keeps them.
+Two logistic functions of ten features of the whole result, and not of one chunk: readers say little in the docs' own
+words, but the right page shows in several ways at once. One says how likely the docs answer the question, the other how
+likely the first page does. `benchmarks/answerability.py` fitted both on 12 sites to 607 questions that the docs answer,
+and 1,183 of other sites or of none. `answerability.json` keeps them.
 
     evidence       calibrated evidence of the best chunk, less the index's floor, as logits
     matched        largest share of the question's words that one chunk holds, all words alike
@@ -13,6 +13,7 @@ others, .93 on three more sites. `answerability.json` keeps them.
     phrase         largest share of the question's pairs of words that are side by side
     names          largest share of the question's names that a chunk holds
     concentration  share of the first ten that are of the first one's page
+    lead           how far the first one's rank is above that of the best chunk of another page
     defines        1 where the best chunk says what the question wants defined, else 0
 """
 
@@ -48,7 +49,28 @@ class AnswerFeatures(NamedTuple):
     phrase: float
     names: float
     concentration: float
+    lead: float
     defines: float
+
+
+class Answerability(NamedTuple):
+    """Two probabilities, 0 to 1.
+
+    Attributes:
+        docs: that the docs answer the question.
+        first: that the page of the best chunk does.
+    """
+
+    docs: float
+    first: float
+
+    def or_better(self, other: Answerability) -> Answerability:
+        """Return the larger of each."""
+        return Answerability(*map(max, self, other))
+
+
+#: Of a search without words.
+NONE = Answerability(0.0, 0.0)
 
 
 def answer_features(
@@ -78,33 +100,39 @@ def answer_features(
         phrase=max(p.get("phrase", 0.0) for p in parts),
         names=max((c.features.names for c in first if c.features), default=0.0),
         concentration=sum(c.chunk.source_file_path == page for c in first) / LOOKED_AT,
+        lead=first[0].rank - max((c.rank for c in candidates if c.chunk.source_file_path != page), default=0.0),
         defines=parts[0].get("defines", 0.0),
     )
 
 
-def answerability(features: AnswerFeatures | None) -> float:
-    """Return how likely the docs answer the question, 0 to 1; 0 without features."""
+def answerability(features: AnswerFeatures | None) -> Answerability:
+    """Return how likely there is an answer; 0 without features."""
     if features is None:
-        return 0.0
-    model = _model()
-    logit = model["bias"] + sum(model.get(name, 0.0) * value for name, value in features._asdict().items())
-    return 1 / (1 + math.exp(-max(-50.0, min(50.0, logit))))
+        return NONE
+    return Answerability(**{name: _probability(_model()[name], features) for name in Answerability._fields})
 
 
-def verdict(probability: float, evidence: float, calibration: Calibration) -> Verdict:
+def verdict(found: Answerability, evidence: float, calibration: Calibration) -> Verdict:
     """Return whether to answer.
 
     Where the index was calibrated with people's questions, its own floor says yes: they are of this very site.
     """
-    model = _model()
-    sure = evidence >= calibration.floor if calibration.questions else probability >= model["yes"]
-    return "yes" if sure else "perhaps" if probability >= model["perhaps"] else "no"
+    least = _model()["least"]
+    sure = found.docs >= least["docs"] and found.first >= least["first"]
+    if calibration.questions:
+        sure = evidence >= calibration.floor
+    return "yes" if sure else "perhaps" if found.docs >= least["perhaps"] else "no"
+
+
+def _probability(weights: Mapping[str, float], features: AnswerFeatures) -> float:
+    logit = weights["bias"] + sum(weights[name] * value for name, value in features._asdict().items())
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, logit))))
 
 
 @cache
-def _model() -> Mapping[str, float]:
+def _model() -> Mapping[str, Mapping[str, float]]:
     text = files("chapterverse_api.retrieval").joinpath("answerability.json").read_text(encoding="utf-8")
-    model: dict[str, float] = json.loads(text)
+    model: dict[str, dict[str, float]] = json.loads(text)
     return model
 
 

@@ -31,7 +31,7 @@ def search_follow_up(
         subject: is called only if the question can't stand alone, because it may ask a model.
     """
     alone = search(question)
-    if back_reference == "no" or (back_reference == "short" and alone.verdict == "yes"):
+    if back_reference == "no" or (back_reference == "short" and alone.sure):
         return alone, None
     earlier = subject()
     if earlier is None:

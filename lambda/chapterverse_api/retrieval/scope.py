@@ -87,7 +87,7 @@ def search_in_scope(
         found = filtered(text, narrow)
         if languages and found.verdict == "no":
             anywhere = filtered(text, wide, after=found)
-            if anywhere.answerable:
+            if anywhere.sure:
                 elsewhere.add(text)
                 return anywhere
         return found
@@ -95,7 +95,7 @@ def search_in_scope(
     found, earlier = search_follow_up(question, back_reference, subject, search)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     deadline.check()
-    if reranker and question and found.answerable:
+    if reranker and question and found.verdict != "no":
         found = rerank(found, earlier.before(question) if earlier else found.searched, reranker)
     if query.user_context:
         found = _in_context(found, query.user_context, snapshot)

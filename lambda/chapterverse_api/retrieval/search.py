@@ -21,7 +21,14 @@ from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval import memories, ranking
-from chapterverse_api.retrieval.answerability import Verdict, answer_features, answerability, verdict
+from chapterverse_api.retrieval.answerability import (
+    NONE,
+    Answerability,
+    Verdict,
+    answer_features,
+    answerability,
+    verdict,
+)
 from chapterverse_api.retrieval.candidates import Candidate as Candidate
 from chapterverse_api.retrieval.expansion import SearchTerms
 from chapterverse_api.retrieval.features import QueryFeatures
@@ -61,7 +68,7 @@ class Retrieval:
         vector: of the question, for a second search.
         searched: the question with its typing mistakes corrected.
         subject: what of that was searched for by words: of a question for a definition only what is defined.
-        answerability: how likely the docs answer the question, 0 to 1 (see `answerability`).
+        answerability: how likely there is an answer (see `answerability`).
         sides: ids of the chunks that say what the sides of a comparison are.
     """
 
@@ -75,7 +82,7 @@ class Retrieval:
     vector: Sequence[float] | None = None
     searched: str = ""
     subject: str = ""
-    answerability: float = 0.0
+    answerability: Answerability = NONE
     sides: frozenset[str] = frozenset()
 
     @property
@@ -89,8 +96,8 @@ class Retrieval:
         return verdict(self.answerability, self.evidence, self.calibration)
 
     @property
-    def answerable(self) -> bool:
-        """Whether there is anything to answer from."""
+    def sure(self) -> bool:
+        """Whether the answer needs no reservation."""
         return self.verdict == "yes"
 
     @property
@@ -104,7 +111,7 @@ class Retrieval:
         """The candidates to answer from: few where the answer is only perhaps there, none where it is not."""
         if self.verdict == "no":
             return ()
-        return self.related if self.verdict == "yes" else self.related[:UNSURE]
+        return self.related if self.sure else self.related[:UNSURE]
 
     @property
     def evidence(self) -> float:
@@ -364,7 +371,7 @@ def fused(alone: Retrieval, behind: Retrieval) -> Retrieval:
         total=len(merged),
         failures={**alone.failures, **behind.failures},
         timings={stage: alone.timings.get(stage, 0.0) + seconds for stage, seconds in behind.timings.items()},
-        answerability=max(alone.answerability, behind.answerability),
+        answerability=alone.answerability.or_better(behind.answerability),
     )
 
 

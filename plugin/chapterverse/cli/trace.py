@@ -26,6 +26,9 @@ _FURTHER = 5
 #: Characters that a sentence is shown by.
 _SENTENCE = 100
 
+#: What the verdict rests on.
+_PROBABILITIES = ("answerability", "first page", "evidence", "floor")
+
 
 def trace(
     question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
@@ -68,7 +71,7 @@ def _question(traced: Mapping[str, Any]) -> Iterator[str]:
         for words, stems in retrieval["synonyms"].items():
             yield _row("synonyms", f"{words}: {', '.join(stems)}")
         yield _row("algorithm", retrieval["algorithm"])
-        figures = ", ".join(f"{name} {retrieval[name]:.2f}" for name in ("answerability", "evidence", "floor"))
+        figures = ", ".join(f"{name} {retrieval[name]:.2f}" for name in _PROBABILITIES)
         yield _row("answerable", f"{retrieval['verdict']}: {figures}")
         for part, error in retrieval["failures"].items():
             yield _row(f"{part} failed", error)

@@ -120,7 +120,7 @@ def test_a_question_about_something_else_points_to_no_page_that_its_words_do_not
     context = context_of(service, "Who won the world cup of entries in Paris with zebras?")
     assert (context.task.passages, context.off_topic, context.nearest) == ((), True, ())
     assert context.retrieval
-    assert 0 < context.retrieval.answerability < ON_TOPIC
+    assert 0 < context.retrieval.answerability.docs < ON_TOPIC
 
 
 def test_small_talk_is_not_searched_for(service: Service) -> None:

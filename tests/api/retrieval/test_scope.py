@@ -239,7 +239,7 @@ def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tm
     assert results.found.degraded == "The embedder could not be reached; only words were searched."
     refused = results_for(service, "Who won the football world cup?", language="en")
     assert not refused.other_language
-    assert not refused.found.answerable
+    assert not refused.found.sure
     # Once for each question; and what is refused costs no reranking.
     assert (len(embedder.asked), len(reranker.asked)) == (2, 1)
 
