@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.model import SparseVector
-from chapterverse.text.lexical import AVERAGE_LENGTH, K1, B, document_vector, query_vector, question_words, words
+from chapterverse.text.lexical import (
+    AVERAGE_LENGTH,
+    K1,
+    B,
+    document_vector,
+    query_vector,
+    question_language,
+    question_words,
+    words,
+)
 from growth import assert_linear
 
 ANYTHING = st.text(st.characters(codec=None), max_size=200)
@@ -317,3 +326,9 @@ def test_contractions_without_their_apostrophe_are_function_words_of_questions_a
     assert [w.surface for w in question_words("whats the id, i dont see it", ["en"])] == ["id", "see"]
     assert [w.surface for w in words("Whats new")] == ["whats", "new"]
     assert [w.surface for w in question_words("die whats", ["de"])] == ["whats"]
+
+
+def test_a_question_that_tells_no_language_is_english_where_the_index_has_english() -> None:
+    assert question_language("kubernetes", ["de", "en"]) == question_language("doesnt start", ["de", "en"]) == "en"
+    assert question_language("kubernetes", ["de", "fr"]) == "de"
+    assert question_language("wie geht das", ["de", "en"]) == "de"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.text.plain import plain
+from chapterverse.text.plain import escape_markdown, plain
 from growth import assert_linear
 
 
@@ -111,3 +111,23 @@ def test_it_takes_linear_time(pattern: str) -> None:
 
 def test_fences_of_all_lengths_take_linear_time() -> None:
     assert_linear(lambda size: plain("\n".join("`" * (3 + i % 50) + "\n[a](b)" for i in range(size))), 1_000, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("heading", "line"),
+    [
+        ("Install it", "Install it"),
+        ("max_retries, list[int] & a < b", "max_retries, list[int] & a < b"),
+        ("run(*args)", r"run(\*args)"),
+        ("__init__", r"\_\_init\_\_"),
+        ("a `b`\n c", r"a \`b\` c"),
+        ("[a](https://b.example)", "[a] (https://b.example)"),
+        ("<img src=x> &amp; a\\b", r"&lt;img src=x> \&amp; a\\b"),
+    ],
+)
+def test_a_text_is_escaped_where_markdown_would_not_show_it(heading: str, line: str) -> None:
+    assert escape_markdown(heading) == line
+
+
+def test_the_text_of_a_link_has_no_bracket_that_ends_it() -> None:
+    assert escape_markdown("list[int] [a](b)", in_link=True) == r"list\[int\] \[a\] (b)"

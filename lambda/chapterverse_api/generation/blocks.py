@@ -1,8 +1,8 @@
 """Reads a section's Markdown as blocks of parts that may be quoted, line by line and in linear time.
 
 A paragraph consists of sentences, a list of items, a list of definitions of entries, a table of rows, code of lines. An
-item within an item is a part of its own with a deeper level. All offsets are in the section, so that a quote is
-verbatim.
+item within an item is a part of its own with a deeper level. A list within a note is a list as well. All offsets are in
+the section, so that a quote is verbatim.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chapterverse.text.sentences import split
 Kind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
 
 _FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
-_ITEM = re.compile(r"( *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
+_ITEM = re.compile(r"((?:> ?)* *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
 #: The second line of a definition, under its term.
 _MEANING = re.compile(r":[ \t]+(?=\S)")
 # What stands over a tab, an admonition or a list says nothing without what follows.

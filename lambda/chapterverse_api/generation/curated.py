@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator as Steps
 
+from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.generation.types import GenerationRequest, Span
 
@@ -22,7 +23,7 @@ class CuratedAnswer:
 
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
         (entry,) = task.passages
-        path = " › ".join(part.replace("*", "").replace("\n", " ") for part in entry.path)
+        path = " › ".join(map(escape_markdown, entry.path))
         yield Span(f"{phrases.of(self._language).curated}\n\n", kind="framing")
         yield Span(f"**{path}**\n\n", kind="framing")
         yield Span(entry.section, (entry.id,), kind="quote")

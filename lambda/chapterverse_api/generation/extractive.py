@@ -14,9 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 
+from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.generation.answer_scores import Asked, ScoredPart, Section, score
-from chapterverse_api.generation.blocks import Block, Part, closed, sentences
+from chapterverse_api.generation.answer_scores import PASSAGES, Asked, ScoredPart, Section, score
+from chapterverse_api.generation.blocks import Block, Part, closed, read, sentences
+from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.types import Draft, GenerationRequest, Passage, Span
 
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
@@ -38,8 +40,14 @@ _LONGEST_MARK = 45
 _CANDIDATES, _CHAIN = 60, 8
 #: Lines of fewer words may stand in two quotes.
 _REPEATABLE = 6
+#: Words of a label that says something: "Deprecated since 2.0", and not "Note".
+_SAYS_SOMETHING = 3
 #: Subsections that a quote names.
 _NAMED = 12
+#: Stands for what is left out between two blocks of a quote, or before its first sentence or line.
+_GAP = "…"
+#: What ends a link's address, or hides it.
+_NO_ADDRESS = re.compile(r"[\s()<>\[\]\"'`\\]")
 
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+|\s*>\s?|\s*:\s+")
 _LABEL_LINE = re.compile(r"(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n")
@@ -60,10 +68,13 @@ def quotes(task: GenerationRequest) -> Draft:
     """
     order = [p.id for p in task.passages]
     chosen = sorted(_chosen(task), key=lambda quote: order.index(quote.section.passage.id))
+    if not chosen:
+        # An empty section, or nothing but headings.
+        return (Span(REFUSAL),)
     spans: list[Span] = [Span(f"{phrases.of(task.language).unsure}\n\n", kind="framing")] if task.unsure else []
     for i, quote in enumerate(chosen):
         passage = quote.section.passage
-        path = " › ".join(part.replace("*", "").replace("\n", " ") for part in passage.path)
+        path = " › ".join(map(escape_markdown, passage.path))
         spans.append(Span(f"{'' if i == 0 else chr(10) * 2}**{path}**\n\n", kind="framing"))
         spans.append(Span(quote.text(task), (passage.id,), kind="quote", mark=quote.mark))
     return tuple(spans)
@@ -78,7 +89,7 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
         if part.score > best_of_block.score:
             waiting[part.place] = part
     if not waiting:
-        return []
+        return _opening(task)
     best = max(waiting.values(), key=lambda part: part.score)
     weakest = best.score - WEAKEST
     if task.context:
@@ -111,6 +122,22 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
             else:
                 chosen.append(added)
     return chosen
+
+
+def _opening(task: GenerationRequest) -> list[Quote]:
+    """Return the beginning of the first section that says something; no part of it can be an answer by itself.
+
+    It is only a label, "Deprecated since 2.0", or the reader has selected all of it.
+    """
+    for passage in task.passages[:PASSAGES]:
+        quote = Quote(Section(passage, passage.section, read(passage.section)), None)
+        for at, block in enumerate(quote.section.blocks):
+            text = passage.section[block.start : block.end].strip("#*_ \n")
+            if text and text not in passage.path and quote.words <= ROOM:
+                quote.shown[at] = quote._fitting(at, 0, from_start=True)
+        if quote.words >= _SAYS_SOMETHING:
+            return [quote]
+    return []
 
 
 def _of_named_tab(
@@ -228,15 +255,19 @@ class Quote:
         return "".join(self._pieces(task))
 
     def _pieces(self, task: GenerationRequest | None) -> Iterator[str]:
-        section, last = self.section, None
+        section, last, stated = self.section, None, False
         for at in sorted(self.shown):
             block, shown = section.blocks[at], self.shown[at]
             if last is not None:
                 between = section.text[section.blocks[last].end : block.start]
                 yield between if last == at - 1 and "\n" in between else "\n\n"
+                if task and last < at - 1 and not stated:
+                    yield f"{_GAP}\n\n"
             last = at
             yield self._block(block, shown)
-            if task and (left := self._left_out(at)) is not None:
+            left = self._left_out(at) if task else None
+            stated = left is not None
+            if task and left is not None:
                 yield f"\n\n{_cut(section.passage, left, task)}"
             elif task and block.announces and at == len(section.blocks) - 1 and section.passage.subsections:
                 yield f"\n\n{_contents(section.passage, task)}"
@@ -255,14 +286,19 @@ class Quote:
         # Of a section that is not all here, the first and the last block may be longer than it seems.
         if not self.section.passage.whole and at in (0, last) and (block.kind != "code" or at == last):
             return 0
-        return len(block.parts) - len(shown) or None
+        left = len(block.parts) - len(shown)
+        # A chunk ends inside of longer code, which goes on in the next block.
+        beside = (*self.section.blocks[max(0, at - 1) : at], *self.section.blocks[at + 1 : at + 2])
+        if left and block.kind == "code" and any(other.kind == "code" and other.head == block.head for other in beside):
+            return 0
+        return left or None
 
     def _block(self, block: Block, shown: Sequence[int]) -> str:
         text = self.section.text
         runs = [(block.parts[a], block.parts[b]) for a, b in _runs(shown)]
         pieces = [text[a.start : b.end] if b.end - a.start <= LONGEST_PART else self._short(a, b) for a, b in runs]
         if block.kind == "code":
-            return "\n".join((block.head, *pieces, block.fence))
+            return "\n".join((block.head, *([_GAP] if shown and shown[0] else []), *pieces, block.fence))
         if len(shown) == len(block.parts) and block.end - block.start <= LONGEST_PART:
             pieces = [text[block.start : block.end].rstrip()]
         elif block.head:
@@ -301,24 +337,21 @@ def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _cut(passage: Passage, left: int, task: GenerationRequest) -> str:
     """Return the line that states what is left out, with its number of items, rows or lines where that is known."""
-    heading = passage.path[-1] if passage.path else ""
-    place = _link(heading, passage.url) if passage.url else f"*{_label(heading)}*"
-    return phrases.of(task.language).more.format(count=left, place=place) if left else f"… {place}"
+    place = _place(passage.path[-1] if passage.path else "", passage.url or "")
+    return phrases.of(task.language).more.format(count=left, place=place) if left else f"{_GAP} {place}"
 
 
 def _contents(passage: Passage, task: GenerationRequest) -> str:
     """Return the line that names the subsections of a section whose last words announce them."""
-    named = ", ".join(_link(*subsection) for subsection in passage.subsections[:_NAMED])
+    named = ", ".join(_place(*subsection) for subsection in passage.subsections[:_NAMED])
     left = len(passage.subsections) - _NAMED
-    return f"… {named} {_cut(passage, left, task)}" if left > 0 else f"… {named}"
+    return f"{_GAP} {named} {_cut(passage, left, task)}" if left > 0 else f"{_GAP} {named}"
 
 
-def _link(heading: str, url: str) -> str:
-    return f"[{_label(heading)}]({url})"
-
-
-def _label(heading: str) -> str:
-    return heading.replace("[", "").replace("]", "").replace("\n", " ")
+def _place(heading: str, url: str) -> str:
+    """Return a heading as a link, or in italics where it has no address that Markdown can hold."""
+    label = escape_markdown(heading, in_link=True)
+    return f"[{label}]({url})" if url and not _NO_ADDRESS.search(url) else f"*{label}*"
 
 
 def _mark(best: ScoredPart, task: GenerationRequest) -> str | None:

@@ -20,7 +20,7 @@ _MOST_TOKENS = 10_000_000
 
 
 class Subsection(NamedTuple):
-    """The heading of a section directly below another one, and its address."""
+    """The heading of a section directly below another one, and its address; "" where it has no text of its own."""
 
     heading: str
     url: str

@@ -149,11 +149,22 @@ def _around(chunk: Chunk, page: Sequence[Chunk], room: int) -> list[Chunk]:
     return sorted(taken, key=lambda c: c.chunk_index)
 
 
-def _subsections(chunk: Chunk, page: Iterable[Chunk], url: Callable[[Chunk], str]) -> tuple[Subsection, ...]:
-    """Return the sections of a page that stand directly below a chunk's section."""
-    path = chunk.heading_path
-    below = {c.heading_path[len(path) :]: c for c in reversed([*page]) if c.heading_path[: len(path)] == path}
-    return tuple(Subsection(rest[0], url(c)) for rest, c in reversed(below.items()) if len(rest) == 1)
+def _subsections(chunk: Chunk, page: Sequence[Chunk], url: Callable[[Chunk], str]) -> tuple[Subsection, ...]:
+    """Return the sections that stand directly below a chunk's section, in the order of its page."""
+    depth = len(chunk.heading_path)
+    found: list[Subsection] = []
+    at = next((n for n, c in enumerate(page) if c.chunk_id == chunk.chunk_id), len(page))
+    for c in page[at:]:
+        if section(c) == section(chunk):
+            continue
+        # Another section may have the same headings, too.
+        if c.heading_path[:depth] != chunk.heading_path or len(c.heading_path) == depth:
+            break
+        heading, is_own = c.heading_path[depth], len(c.heading_path) == depth + 1
+        below = Subsection(heading, url(c) if is_own else "")
+        if not found or found[-1].heading != heading or (is_own and found[-1].url != below.url):
+            found.append(below)
+    return tuple(found)
 
 
 def _tokens(chunk: Chunk) -> int:

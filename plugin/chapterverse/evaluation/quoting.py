@@ -25,7 +25,7 @@ _LETTERS = re.compile(r"[^\W_]+")
 _ENTITY = re.compile(r"&[a-z]+;")
 #: A role of reStructuredText and its text, or the last name of a path after a tilde; and a link with its target.
 _ROLE = re.compile(r":[a-z][\w:+-]*:`(?:~[\w.]*\.(?=\w)|[~!])?([^`<]*)(?:<[^`<>]*>)?`|`([^`<]+)<[^`<>]+>`__?")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+_ITEM = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: A line that states the omissions of a quote.
 CUT = "…"

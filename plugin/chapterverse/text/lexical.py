@@ -103,11 +103,14 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
 
 
 def question_language(text: str, languages: Iterable[str]) -> str:
-    """Return the language of a question to an index of these languages, the first of them where nothing tells; "" of
-    none.
+    """Return the language of a question to an index of these languages; "" of none.
+
+    Where nothing tells, it is English if that is one of them: names and technical words mostly are.
     """
     codes = tuple(dict.fromkeys(map(_code, languages)))
-    return codes[0] if len(codes) == 1 else language_of(text, codes) or next(iter(codes), "")
+    if len(codes) == 1:
+        return codes[0]
+    return language_of(text, codes) or ("en" if "en" in codes else next(iter(codes), ""))
 
 
 def tokens(text: str, language: str) -> Iterator[tuple[str, str]]:
@@ -190,7 +193,7 @@ def _function_words(text: str, tokens: Sequence[str], code: str) -> int:
     """Count the signs that a text of these tokens in lower case is in a language."""
     if code in character_bigrams.SIGNS:
         return len(character_bigrams.SIGNS[code].findall(text))
-    return sum(map(STOP_WORDS.get(code, frozenset()).__contains__, tokens))
+    return sum(map(QUESTION_STOP_WORDS.get(code, frozenset()).__contains__, tokens))
 
 
 def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:

@@ -35,6 +35,13 @@ _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]{0,999}+\]")
 _NO_REFERENCE = re.compile(r"(?<=[\w\])])!?\[|\[(?:\^|-?\d{0,9}\])")
 
 
+#: Signs that Markdown would not show; an underscore inside a word is shown.
+_SPECIAL = re.compile(r"[\\`*~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+_BRACKET = re.compile(r"[\[\]]")
+#: Where a link's target or a tag would begin.
+_LINK_OR_TAG = re.compile(r"(?<=\])(?=[(\[:])|<(?=[A-Za-z/!?])")
+
+
 def plain(text: str) -> str:
     """Return Markdown with links and images replaced by their texts and autolinks by bare addresses.
 
@@ -144,3 +151,15 @@ def _address_end(text: str, at: int) -> int:
         if depth > _DEEPEST:
             break
     return len(text)
+
+
+def escape_markdown(text: str, *, in_link: bool = False) -> str:
+    """Return a text as a line of Markdown that shows it nearly as it is: a heading may be `run(*args)` or `[a](b)`.
+
+    Args:
+        in_link: it becomes the text of a link, which its own brackets would end.
+    """
+    escaped = _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
+    # No backslash here: the filter of addresses may remove what is behind it.
+    escaped = _LINK_OR_TAG.sub(lambda sign: "&lt;" if sign.group() else " ", escaped)
+    return _BRACKET.sub(r"\\\g<0>", escaped) if in_link else escaped

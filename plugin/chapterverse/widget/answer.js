@@ -16,7 +16,7 @@ export const list = (label, sections, numbers = []) => el('ol', { className: 'so
   el('li', {}, reference(section, 'source', el('span', { className: 'cite' }, numbers[at] ?? '→'), el('b', {}, where(section)))))));
 
 /** A heading path in bold of its own: the service sends one before a quote. */
-const CRUMB = /^\s*\*\*[^*]+\*\*\s*$/;
+const CRUMB = /^\s*\*\*(?:[^*\\]|\\.)+\*\*\s*$/;
 
 /** @type {(segment: Segment) => boolean} */
 const isCrumb = ({ kind, text }) => kind === 'framing' && CRUMB.test(text);

@@ -119,6 +119,35 @@ def test_what_was_searched_for_is_said_where_it_is_not_the_question(service: Ser
     assert led.source_chunks[0].section == "Clearing the cache"
 
 
+@pytest.mark.parametrize(
+    ("page", "question", "status"),
+    [
+        (
+            '# Tool\n\nFor wood.\n\n## Chisel\n\n!!! warning "The chisel is deprecated since release 2"\n',
+            "is the chisel deprecated?",
+            "answered",
+        ),
+        ("# Tool\n\nFor wood.\n\n## frobnicate(x)\n\n**Note**\n", "frobnicate", "not_in_docs"),
+    ],
+)
+def test_a_section_without_a_sentence_is_quoted_or_refused_and_fails_nothing(
+    tmp_path: Path, page: str, question: str, status: str
+) -> None:
+    service = quill.service(quill.publish(tmp_path, {"tool.md": f"# Tool\n\nFor wood.\n\n{page}"}))
+    for _ in range(FAILURES):
+        answer = ask(service, question)
+        assert (answer.status, answer.degraded_reason) == (status, None)
+    assert not service.resources.models.circuit.open
+
+
+def test_a_selection_of_a_whole_section_is_quoted(tmp_path: Path) -> None:
+    page = "# Oil\n\nOil it.\n\n## Vinegar\n\nUse vinegar every month.\n"
+    service = quill.service(quill.publish(tmp_path, {"oil.md": page}))
+    answer = ask(service, "what is this?", selected_text="Use vinegar every month.")
+    assert (answer.status, answer.degraded_reason) == ("answered", None)
+    assert "Use vinegar every month." in answer.response
+
+
 @pytest.mark.parametrize("question", ["What is the weather in Paris?", "Who won the world cup?", "zzzz", "the of and"])
 def test_what_the_docs_do_not_hold_is_refused_without_asking_a_model(index: Path, question: str) -> None:
     service, generator = told(index, Span(FOREIGN, ("1",)))

@@ -25,6 +25,7 @@ from chapterverse_api.generation.extractive import (
     WHOLE,
     Extractive,
 )
+from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.grounding.quotation import verbatim
 
 URL = "https://docs.example/guide/#part"
@@ -50,6 +51,8 @@ def task(
 
 def draft(request: GenerationRequest) -> Draft:
     spans = tuple(Extractive().generate(request))
+    if [span.text for span in spans] == [REFUSAL]:
+        return ()
     for span in spans:
         assert span.kind in ("quote", "framing")
         assert span.mark is None or span.mark in span.text
@@ -170,9 +173,10 @@ def test_a_listing_is_shown_in_part_around_the_line_that_answers() -> None:
     (found,) = quoted("teapot sings", passage("```py\n" + "\n".join(lines) + "\n```"))
     code, cut = found.split("\n\n")
     assert "teapot = sings" in code
-    assert code.startswith("```py\n")
+    # Both ends say that more is there.
+    assert code.startswith("```py\n…\nkettle_32")
     assert code.endswith("\n```")
-    assert code.count("\n") == CODE_SHOWN + 1
+    assert code.count("\n") == CODE_SHOWN + 2
     assert cut == f"… {60 - CODE_SHOWN} more in [Part]({URL})"
     whole = "```py\n" + "teapot\n" * CODE_LINES + "```"
     assert quoted("teapot", passage(whole)) == [whole]
@@ -208,15 +212,46 @@ def test_a_selection_is_not_quoted_back() -> None:
 
 
 def test_a_heading_cannot_break_out_of_its_line() -> None:
-    assert answer("teapot", passage("A teapot.", path=("A *b* **c**", "d\ne"))) == "**A b c › d e**\n\nA teapot."
+    said = answer("teapot", passage("A teapot.", path=("run(*args)", "d\ne [f](g)", "__init__ of max_size")))
+    assert said == r"**run(\*args) › d e [f] (g) › \_\_init\_\_ of max_size**" + "\n\nA teapot."
     items = "\n".join(f"- Item {i} is a teapot of its own in many words." for i in range(30))
-    assert quoted("teapot", passage(items, path=("A [b](c)\nd",)))[0].endswith(f" more in [A b(c) d]({URL})")
+    found = quoted("teapot", passage(items, path=("A [b](c)\nd",)))[0]
+    assert found.endswith(rf" more in [A \[b\] (c) d]({URL})")
 
 
-def test_nothing_to_quote() -> None:
-    assert draft(task("teapot")) == ()
-    assert draft(task("teapot", passage(" \n\n"))) == ()
-    assert draft(task("teapot", passage("**Label**"))) == ()
+@pytest.mark.parametrize("url", ["https://docs.example/#a)[b](https://evil.example", "https://docs.example/#a b", None])
+def test_an_address_that_would_end_a_link_is_left_out(url: str | None) -> None:
+    items = "\n".join(f"- Item {i} is a teapot of its own in many words." for i in range(30))
+    assert quoted("teapot", replace(passage(items), url=url))[0].endswith(" more in *Part*")
+
+
+def test_nothing_to_quote_is_a_refusal() -> None:
+    for passages in ((), (passage(" \n\n"),), (passage("# Part"),)):
+        assert "".join(s.text for s in Extractive().generate(task("teapot", *passages))) == REFUSAL
+
+
+@pytest.mark.parametrize(
+    "text", ["**Deprecated since 2.0**", "> [!WARNING] Deprecated", "| Name | Value |\n| --- | --- |"]
+)
+def test_a_section_of_which_no_part_answers_is_quoted_from_its_beginning(text: str) -> None:
+    assert quoted("deprecated teapot", passage("# Part", "1"), passage(text, "2")) == [text]
+
+
+def test_a_selection_that_is_all_of_its_section_is_quoted() -> None:
+    (found,) = draft(task("teapot", passage("The teapot sings."), selection="The teapot sings."))[1:]
+    assert (found.text, found.mark) == ("The teapot sings.", None)
+
+
+def test_what_is_left_out_between_two_blocks_is_stated() -> None:
+    text = f"Teapots sing when hot.\n\n{prose('cup', 12)}\n\nTeapots stop to sing when cold."
+    (found,) = quoted("when do teapots sing", passage(text))
+    assert found == "Teapots sing when hot.\n\n…\n\nTeapots stop to sing when cold."
+
+
+def test_code_that_goes_on_in_the_next_chunk_is_cut_without_a_number() -> None:
+    halves = ["```py\n" + "\n".join(f"kettle_{i} = {i}" for i in range(a, a + 40)) + "\n```" for a in (0, 40)]
+    (found,) = quoted("kettle_5", passage("\n\n".join(halves)))
+    assert found.endswith(f"… [Part]({URL})")
 
 
 def test_every_feature_has_a_weight_and_only_the_first_passages_are_read() -> None:
@@ -296,12 +331,11 @@ def test_an_announcement_at_the_end_of_what_is_here_says_that_more_follows() -> 
 
 
 def test_an_announcement_at_the_end_of_a_section_is_followed_by_the_names_of_its_subsections() -> None:
-    names = [f"Tea [{n}]" for n in range(14)]
-    below = tuple(Subsection(name, f"https://docs.example/tea/#{n}") for n, name in enumerate(names))
+    below = tuple(Subsection(f"Tea {n}", f"https://docs.example/tea/#{n}" if n != 1 else "") for n in range(14))
     listed = replace(passage("There are many kinds of tea:"), subsections=below)
     (text,) = quoted("which kinds of tea are there", listed)
     line = text.split("\n\n")[-1]
-    assert line.startswith("… [Tea 0](https://docs.example/tea/#0), [Tea 1](https://docs.example/tea/#1), ")
+    assert line.startswith("… [Tea 0](https://docs.example/tea/#0), *Tea 1*, [Tea 2](https://docs.example/tea/#2), ")
     assert line.endswith(f"#11) … 2 more in [Part]({URL})")
     (text,) = quoted("which kinds of tea are there", replace(listed, subsections=below[:1]))
     assert text.endswith("tea:\n\n… [Tea 0](https://docs.example/tea/#0)")
@@ -314,3 +348,13 @@ def test_subsections_are_not_named_where_nothing_announces_them_or_more_of_the_s
     cut = replace(passage("The kinds of tea:", whole=False), subsections=below)
     (text,) = quoted("which kinds of tea are there", cut)
     assert text.endswith(f"… [Part]({URL})")
+
+
+def test_a_list_in_a_note_is_a_list() -> None:
+    items = [f"> - Lamp {n} stands above table number {n} in the hall of many lamps." for n in range(12)]
+    note = "> [!NOTE]\n> These lamps are sold:\n" + "\n".join(items)
+    (found,) = quoted("lamp 7 above table 7", passage(note))
+    assert found.startswith("> [!NOTE]\n> These lamps are sold:\n")
+    assert items[7] in found
+    assert found.split("\n\n")[-1].startswith("… ")
+    assert not cut_in_silence(found, note)

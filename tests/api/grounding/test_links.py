@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.text.sentences import split
-from chapterverse_api.generation import Passage
+from chapterverse_api.generation import Passage, Subsection
 from chapterverse_api.grounding.links import Links
 from growth import assert_linear
 
@@ -197,3 +198,16 @@ UNITS = [
 @pytest.mark.parametrize("unit", UNITS)
 def test_hostile_text_takes_linear_time(unit: str) -> None:
     assert_linear(lambda size: cleaned(unit * (size // len(unit))), 5_000, 50_000)
+
+
+def test_code_of_a_passage_that_looks_like_a_host_without_its_signs_stays() -> None:
+    code = '>>> ReturnLogger().info("hello", when="again")\n'
+    assert Links([replace(PASSAGES[0], section=code)]).without_foreign(code) == code
+    assert Links(PASSAGES).without_foreign('x().com("hello")') == ""
+
+
+def test_what_a_quote_says_of_subsections_stays() -> None:
+    below = (Subsection("evil.example", "https://docs.example/#evil"),)
+    text = "… [evil.example](https://docs.example/#evil)"
+    assert Links([replace(PASSAGES[0], subsections=below)]).without_foreign(text) == text
+    assert "evil.example" not in Links(PASSAGES).without_foreign(text)

@@ -122,10 +122,18 @@ def test_each_candidate_is_left_out_by_the_first_stage_that_it_does_not_pass() -
 
 def test_a_passage_knows_the_sections_directly_below_its_own() -> None:
     page = [chunk("one", 0)]
-    for n, path in enumerate([("A",), ("A",), ("A", "Deep"), ("B",)], 1):
-        page.append(replace(chunk("x", n), heading_path=("Guide", "one", *path), url=f"https://docs.example.com/#{n}"))
-    page.append(chunk("two", 5))
+    below = [("A", "#1"), ("A", "#1"), ("A", "Deep", "#2"), ("A", "#3"), ("B", "Deep", "#4"), ("C", "#5")]
+    for n, (*path, anchor) in enumerate(below, 1):
+        url = f"https://docs.example.com/{anchor}"
+        page.append(replace(chunk("x", n), heading_path=("Guide", "one", *path), url=url))
+    # Another section with the same heading has its own.
+    page += [replace(chunk("one", 7), url="https://docs.example.com/#one-2"), page[1], chunk("two", 8)]
     (found,) = passages([candidate(page[0])], lambda chunk: chunk.url, {"a.md": page})
-    assert found.subsections == (("A", "https://docs.example.com/#1"), ("B", "https://docs.example.com/#4"))
+    assert found.subsections == (
+        ("A", "https://docs.example.com/#1"),
+        ("A", "https://docs.example.com/#3"),
+        ("B", ""),
+        ("C", "https://docs.example.com/#5"),
+    )
     (found,) = passages([candidate(page[-1])], lambda chunk: chunk.url, {"a.md": page})
     assert found.subsections == ()

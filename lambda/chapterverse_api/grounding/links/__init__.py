@@ -9,6 +9,7 @@ sentence before ended. Control characters are removed first, because they are in
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from chapterverse_api.generation import Passage
 from chapterverse_api.generation.reasoning import visible
@@ -20,7 +21,11 @@ class Links:
     """Removes the addresses from one answer that are not in these passages and texts."""
 
     def __init__(self, passages: Sequence[Passage], texts: Iterable[str] = ()) -> None:
-        passed = (t for p in passages for t in (*p.path, p.text, p.section, p.url or ""))
+        passed = (
+            text
+            for p in passages
+            for text in (*p.path, p.text, p.section, p.url or "", *chain.from_iterable(p.subsections))
+        )
         known = KnownAddresses(dict.fromkeys((*passed, *texts)))
         self._markup, self._hosts = Markup(known), Hosts(known)
 

@@ -141,7 +141,12 @@ class Hosts:
         foreign = [(start, end) for start, end, known in matches if not known]
         # A space replaces each address. The rest must contain no disguised one.
         rest = " ".join(visible[a:b] for a, b in _between([(start, end) for start, end, _ in matches], len(visible)))
-        disguised = _DISGUISES.search(rest) and any(self._is_foreign(reading) for reading in _undisguised(rest))
+        disguised = (
+            _DISGUISES.search(rest)
+            and any(self._is_foreign(reading) for reading in _undisguised(rest))
+            # In a passage it is what it looks like: `ReturnLogger().info("hello")` without its signs would be a host.
+            and not self._known.quotes(word)
+        )
         if disguised or (invisible and foreign):
             return ()
         return _between(invisible or foreign, len(word))
