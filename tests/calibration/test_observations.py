@@ -93,7 +93,7 @@ def test_answerable_questions_are_told_from_others(words: Service) -> None:
     found = outcome(words)
     assert (found.answerable, found.unanswerable) == (len(ANSWERED), len(FOREIGN))
     assert found.after.auc > 0.9
-    assert found.after.refused > 0.8
+    assert found.after.refused > 0.7
     assert found.after.false_refusals < 0.25
     assert found.calibration.questions == len(ANSWERED) + len(FOREIGN)
     assert found.calibration.both is None

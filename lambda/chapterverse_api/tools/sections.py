@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from urllib.parse import unquote
 
 from pydantic import BaseModel
@@ -68,7 +69,7 @@ def cut_to(text: str, most: int) -> str:
 
 
 def find_page(url: str, index: SiteIndex) -> tuple[Snapshot, list[SectionText]]:
-    """Return the sections at an address in order: those of a page, or the one that its anchor names.
+    """Return the sections at an address in order: those of a page, or the one of its anchor with those below it.
 
     Args:
         url: of a page or a section, as in a citation.
@@ -83,10 +84,22 @@ def find_page(url: str, index: SiteIndex) -> tuple[Snapshot, list[SectionText]]:
     if not page:
         raise InputError("This documentation has no page at that url: take one from search_docs.", field="url")
     anchor = unquote(published.partition("#")[2])
-    chosen = [chunk for chunk in page if not anchor or unquote(chunk.url.partition("#")[2]) == anchor]
+    chosen = _named(page, anchor) if anchor else page
     if not chosen:
         raise InputError("The page has no such section: leave out the part of url behind #.", field="url")
     return snapshot, list(_sections(chosen, index, snapshot))
+
+
+def _named(page: Sequence[Chunk], anchor: str) -> list[Chunk]:
+    """Return the chunks of the section with an anchor, and of the sections below it."""
+    at = next((n for n, chunk in enumerate(page) if unquote(chunk.url.partition("#")[2]) == anchor), len(page))
+    return list(takewhile(lambda chunk: _is_within(chunk, page[at]), page[at:]))
+
+
+def _is_within(chunk: Chunk, first: Chunk) -> bool:
+    """Whether a chunk is of the section of another one, or below it."""
+    above, path = first.heading_path, chunk.heading_path
+    return section(chunk) == section(first) or (len(path) > len(above) and path[: len(above)] == above)
 
 
 def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:

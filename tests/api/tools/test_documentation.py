@@ -150,6 +150,18 @@ def test_a_section_is_read_alone(service: Service) -> None:
     assert (read["url"], read["next_offset"], read["left"]) == (one["url"], None, {"tokens": 0, "sections": []})
 
 
+def test_a_section_is_read_with_those_below_it(tmp_path: Path) -> None:
+    page = (
+        "# Guide\n\n## Kinds\n\nThere are two:\n\n### Green\n\nSteamed.\n\n### Black\n\nOxidized.\n\n"
+        "## Cups\n\nOf clay.\n"
+    )
+    service = quill.service(quill.publish(tmp_path, {"guide.md": page}))
+    read = call(service, "read_section", url=f"{quill.BASE}guide/#kinds")
+    assert [one["section"] for one in read["sections"]] == ["Kinds", "Green", "Black"]
+    (one,) = call(service, "read_section", url=f"{quill.BASE}guide/#black")["sections"]
+    assert one["quote"] == "Oxidized."
+
+
 def test_what_can_not_be_read_is_told_in_a_sentence(service: Service) -> None:
     assert "no page" in refused(service, "read_section", url="https://elsewhere.example/cache/")
     assert "no page" in refused(service, "read_section", url="nonsense")
