@@ -99,7 +99,9 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
     own = question_language(text, codes)
     typed = QUESTION_STOP_WORDS.get(own, frozenset())
     for code in codes:
-        yield from (word for word in _read(text, code, own) if word.surface not in typed)
+        for word in _read(text, code, own):
+            if word.surface not in typed:
+                yield word
 
 
 def question_language(text: str, languages: Iterable[str]) -> str:
