@@ -80,8 +80,8 @@ class ServiceProvider:
     def _is_due(self, service: OwnService) -> bool:
         if not self._settings.secrets_arn:
             return False
-        patience = FAILED if self._failure else REFUSED if service.key_refused else LIFETIME
-        return self._clock() - self._last_try >= patience
+        interval = FAILED if self._failure else REFUSED if service.key_refused else LIFETIME
+        return self._clock() - self._last_try >= interval
 
     def _renew(self, service: OwnService) -> None:
         """Open a service with the secrets of now, if they changed, and put it in the place of this one."""
@@ -96,7 +96,7 @@ class ServiceProvider:
         self._failure = ""
         if changed is not service:
             with self._lock:
-                self._service = self._own = changed.following(service)
+                self._service = self._own = changed.inherit_from(service)
 
     def _resolve(self) -> Settings:
         if not self._settings.secrets_arn:

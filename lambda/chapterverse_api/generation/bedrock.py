@@ -20,7 +20,7 @@ from chapterverse.providers.bedrock import Runtime
 from chapterverse.providers.errors import TextRejected
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
-from chapterverse_api.generation.reasoning import written
+from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.types import (
     ChatMessage,
     GenerationRequest,
@@ -89,7 +89,7 @@ class BedrockGenerator:
                 raise
             reply = self._written(body, request, {})
             self._temperature = {}
-        return written(_whole(reply))
+        return read_all(_whole(reply))
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
@@ -101,7 +101,7 @@ class BedrockGenerator:
         except TextRejected:
             # What Bedrock says of a malformed request is for people only.
             return self.write(request)
-        return written(_whole(reply))
+        return read_all(_whole(reply))
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""

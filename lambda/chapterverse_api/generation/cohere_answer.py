@@ -21,7 +21,7 @@ from typing import Any
 from chapterverse.errors import ProviderError
 from chapterverse.net import Event
 from chapterverse.text.sentences import SentenceReader
-from chapterverse_api.generation.reasoning import MOST_CHARACTERS, too_long
+from chapterverse_api.generation.reasoning import MOST_CHARACTERS, length_error
 from chapterverse_api.generation.types import Span, ToolCall, Usage, function_calls
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
@@ -138,7 +138,7 @@ class CohereAnswer:
         whole = self._sentences.text
         self._starts.setdefault(index, len(whole))
         if len(whole) + len(text) > MOST_CHARACTERS:
-            raise too_long()
+            raise length_error()
         self._ends += [sentence.end for sentence in self._sentences.read(_sound(text))]
 
     def _cite(self, citations: Any) -> None:

@@ -24,7 +24,7 @@ from chapterverse.net.messages import parsed
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
-from chapterverse_api.generation.reasoning import written
+from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.types import (
     GenerationRequest,
     ModelRequest,
@@ -155,11 +155,11 @@ class OpenAIGenerator:
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text, and fill in its usage; see `Writer`."""
-        return written(self._texts(request))
+        return read_all(self._texts(request))
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A server that takes no schema has it in its instructions."""
-        return written(self._texts(request, schema))
+        return read_all(self._texts(request, schema))
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from chapterverse_api.generation import Passage
-from chapterverse_api.generation.reasoning import visible
+from chapterverse_api.generation.reasoning import strip_controls
 from chapterverse_api.grounding.links.hosts import Hosts, KnownAddresses
 from chapterverse_api.grounding.links.markup import Markup
 
@@ -26,4 +26,4 @@ class Links:
 
     def without_foreign(self, sentence: str) -> str:
         """Return the next sentence of the answer without foreign addresses."""
-        return self._hosts.sift(self._markup.sift(visible(sentence)))
+        return self._hosts.sift(self._markup.sift(strip_controls(sentence)))
