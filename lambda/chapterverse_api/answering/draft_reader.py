@@ -20,7 +20,7 @@ from chapterverse_api.generation.reasoning import (
     silence_error,
     strip_controls,
 )
-from chapterverse_api.generation.refusals import in_plain_words, refuses
+from chapterverse_api.generation.refusal_word import in_plain_words, refuses
 from chapterverse_api.grounding import ClaimedIds
 from chapterverse_api.grounding.links import Links
 
