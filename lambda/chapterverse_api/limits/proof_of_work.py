@@ -70,7 +70,7 @@ class ProofOfWork:
 
         Args:
             key: signs the challenges.
-            said: the header of its request; empty without one.
+            answer: the header of its request; empty without one.
 
         Raises:
             WorkRequired: with a challenge. Nothing is counted then.
