@@ -169,7 +169,7 @@ def test_what_can_not_be_had_is_told_to_both_and_tried_again(
     assert refused.status_code == 503
     assert error_of(refused) == {
         "code": "misconfigured",
-        "message": "This service is not set up correctly: its owner has to mend it.",
+        "message": "This service is not set up correctly: its owner has to fix it.",
     }
     (line,) = [line for line in lines() if line["event"] == "error"]
     assert (line["code"], line["type"]) == ("misconfigured", "ConfigurationError")

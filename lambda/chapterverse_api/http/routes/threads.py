@@ -13,7 +13,7 @@ from chapterverse_api.rejections import Rejection, documented, of_status
 router = APIRouter(prefix="/v1")
 
 
-class Forgetful(Protocol):
+class ThreadEraser(Protocol):
     """The part of the service's `threads` that this route calls."""
 
     def forget(self, thread_id: str) -> bool:
@@ -24,7 +24,7 @@ class Forgetful(Protocol):
 @router.delete("/threads/{thread_id}", status_code=204, responses=documented(403, 422, 500, 503))
 def forget(thread_id: ThreadId, request: Request) -> Response:
     """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
-    threads: Forgetful | None = request.app.state.service().threads
+    threads: ThreadEraser | None = request.app.state.service().threads
     if threads is None:
         raise of_status(404)
     try:
