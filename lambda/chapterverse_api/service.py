@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers within the day's budget. Implements `chapterverse_api.http.routes.Service`."""
+    """Answers within the day's budget. Implements `chapterverse_api.http.protocols.ChatService`."""
 
     resources: Resources
     tools: SiteTools | None = None
