@@ -339,19 +339,22 @@ def update_index(
     log.info(f"Indexed {done}")
 
 
-def index_problem(update: Callable[[], None], log: Log, strict: bool) -> str:
-    """Update the index, and return why that failed, "" if it didn't.
+def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str = "") -> Exception | None:
+    """Update the index, and return the error that is to fail the build.
 
     The docs are built already, so a failure to index fails the build only if `strict`; else it is logged.
+
+    Args:
+        prefix: of the warning, where the log doesn't say whose it is.
     """
     try:
         update()
     except Exception as error:
         if strict:
-            return explained(error)
-        log.warning(f"The index was not updated: {explained(error)}")
-        log.debug("The index was not updated", exc_info=True)
-    return ""
+            return error
+        log.warning(f"{prefix}The index was not updated: {explained(error)}")
+        log.debug(f"{prefix}The index was not updated", exc_info=True)
+    return None
 
 
 def index(
