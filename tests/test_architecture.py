@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -89,6 +90,13 @@ def closed_to_service(name: str, imported: str) -> bool:
     # The bare package is open: importing it loads nothing.
     top, *rest = imported.split(".")
     return top == "mkdocs" or (top == "chapterverse" and bool(rest) and rest[0] not in OPEN_TO_SERVICE)
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "site_example/docs/project/architecture.md"])
+def test_the_pages_list_what_the_service_may_import(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    listed = text.partition("- The service imports of the library only ")[2].partition("and its version")[0]
+    assert {*re.findall(r"`(\w+)`", listed), "__version__"} == OPEN_TO_SERVICE
 
 
 def graph(*packages: Path) -> dict[str, set[str]]:

@@ -23,8 +23,8 @@ from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
 from chapterverse_api.http.guard.request_metrics import RequestMetrics
 from chapterverse_api.http.guard.threads import WorkerThreads
+from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.http.routes import (
-    Service,
     chat,
     completions,
     feedback,
@@ -38,11 +38,11 @@ from chapterverse_api.http.routes import (
 from chapterverse_api.http.routes.site import StaticSite
 from chapterverse_api.index.addresses import host_of
 from chapterverse_api.observability import metrics
-from chapterverse_api.provider import ServiceProvider
+from chapterverse_api.service_loader import ServiceLoader
 
 
 def create_app(
-    service: Service | None = None,
+    service: ChatService | None = None,
     *,
     settings: Settings | None = None,
     site_dir: Path | None = None,
@@ -77,9 +77,9 @@ def create_app(
             Middleware(LastResort),
         ],
     )
-    app.state.service = provider = ServiceProvider(settings, service)
-    app.state.rates = RateLimit(settings, provider)
-    _add_errors(app, provider)
+    app.state.service = loader = ServiceLoader(settings, service)
+    app.state.rates = RateLimit(settings, loader)
+    _add_errors(app, loader)
     # No route for forgetting without a database; its address may be among the secrets.
     keeps = settings.records or settings.secrets_arn
     for routes in (chat, completions, plans, retrieve, feedback, schema, status, *([threads] if keeps else [])):
@@ -101,11 +101,11 @@ def unusable(rejection: rejections.Rejection) -> ASGIApp:
     return RequestId(ResponseHeaders(OriginGuard(rejection.response(), allowed=Everyone())))
 
 
-def _add_errors(app: FastAPI, provider: ServiceProvider) -> None:
+def _add_errors(app: FastAPI, loader: ServiceLoader) -> None:
     @app.exception_handler(rejections.Rejection)
     @app.exception_handler(ChapterVerseError)
     async def on_error(_: Request, error: Exception) -> Response:
-        return rejections.report(error, site=provider.site).response()
+        return rejections.report(error, site=loader.site).response()
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid_request(_: Request, error: RequestValidationError) -> Response:

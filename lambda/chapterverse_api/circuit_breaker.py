@@ -29,7 +29,7 @@ class CircuitBreaker:
 
     Args:
         failures: the errors that are failures of the part.
-        resting: the error to raise while it is skipped.
+        error_type: of the error to raise while it is skipped.
         clock: seconds.
 
     Attributes:
@@ -41,12 +41,12 @@ class CircuitBreaker:
         part: str,
         *,
         failures: tuple[type[Exception], ...] = (ProviderError,),
-        resting: type[ChapterVerseError] = CircuitOpen,
+        error_type: type[ChapterVerseError] = CircuitOpen,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._part = part
         self._failure_types = failures
-        self._resting = resting
+        self._error_type = error_type
         self._clock = clock
         self._lock = Lock()
         self._failures = 0
@@ -59,14 +59,14 @@ class CircuitBreaker:
         return self._failures >= FAILURES
 
     @property
-    def resting(self) -> ChapterVerseError:
+    def open_error(self) -> ChapterVerseError:
         """The error to raise while the part is skipped."""
-        return self._resting(f"The {self._part} failed {FAILURES} times in a row and is left alone for a while.")
+        return self._error_type(f"The {self._part} failed {FAILURES} times in a row and is left alone for a while.")
 
     def check(self) -> None:
-        """Raise `resting` if the part is being skipped."""
+        """Raise `open_error` if the part is being skipped."""
         if self.open:
-            raise self.resting
+            raise self.open_error
 
     @contextmanager
     def asking(self, *answers: type[Exception]) -> Iterator[None]:
@@ -99,6 +99,6 @@ class CircuitBreaker:
             if not self.open:
                 return
             if 0 <= self._clock() - self._since < REST_SECONDS:
-                raise self.resting
+                raise self.open_error
             # This one tries; should it never come back, the next may in as many seconds.
             self._since = self._clock()

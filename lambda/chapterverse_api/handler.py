@@ -17,6 +17,7 @@ with cold_start.importing():
     from chapterverse.errors import ConfigurationError
     from chapterverse_api import rejections
     from chapterverse_api.app import create_app, unusable
+    from chapterverse_api.http.request_context import service_of
     from chapterverse_api.observability import log
     from chapterverse_api.runtime.events import LambdaHandler
 
@@ -31,9 +32,10 @@ def _handler() -> LambdaHandler:
 
 
 def _open_index(app: FastAPI) -> None:
-    service = app.state.service()
+    service = service_of(app)
     # Without an index, `snapshot(None)` raises the reason.
-    for version in [index.version for index in service.status().indexes] or [None]:
+    versions = tuple(index.version for index in service.status().indexes)
+    for version in versions or (None,):
         service.resources.index.snapshot(version)
 
 

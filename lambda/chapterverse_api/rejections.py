@@ -101,7 +101,7 @@ _BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
     errors.ConfigurationError: (
         503,
         "misconfigured",
-        "This service is not set up correctly: its owner has to mend it.",
+        "This service is not set up correctly: its owner has to fix it.",
     ),
     Exception: (500, "internal", "Something went wrong on our side."),
 }

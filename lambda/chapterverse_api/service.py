@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers within the day's budget. Implements `chapterverse_api.http.routes.Service`."""
+    """Answers within the day's budget. Implements `chapterverse_api.http.protocols.ChatService`."""
 
     resources: Resources
     tools: SiteTools | None = None
@@ -77,9 +77,9 @@ class Service:
     def key_refused(self) -> bool:
         return self.resources.key_refused
 
-    def following(self, before: Service) -> Self:
-        """Return this service with the counters and keys of `before`; see `Resources.following`."""
-        return replace(self, resources=self.resources.following(before.resources))
+    def inherit_from(self, before: Service) -> Self:
+        """Return this service with the counters and keys of `before`; see `Resources.inherit_from`."""
+        return replace(self, resources=self.resources.inherit_from(before.resources))
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. See `pipeline.answer_query`."""

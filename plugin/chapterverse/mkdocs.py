@@ -181,8 +181,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def _index(self, pages: plugin_api.PageCollection, config: MkDocsConfig) -> None:
         site = self._settings, config.site_url, self.config.chunk_tokens
         update = partial(plugin_api.update_index, pages, *site, self._documents, log)
-        if problem := plugin_api.index_problem(update, log, self.config.strict and not self._serving):
-            raise PluginError(f"chapterverse: {problem}")
+        if error := plugin_api.try_to_index(update, log, self.config.strict and not self._serving):
+            raise PluginError(f"chapterverse: {plugin_api.explained(error)}")
 
 
 def _source(page: MkDocsPage, config: MkDocsConfig) -> Source:

@@ -184,7 +184,7 @@ def known_content_type(stated: object) -> str:
 
 
 def unknown_content_type(stated: object) -> str:
-    """Return the sentence for an author who stated a content type that there is not."""
+    """Return the sentence for an author who stated an unknown content type."""
     return f"content_type {str(stated)[:60]!r} is unknown and not used; it may be {', '.join(CONTENT_TYPES)}."
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,13 +86,9 @@ class _Extension:
             return
         if not base_url and not self.options.strict:
             return
-        try:
-            self._index(app, base_url)
-        # The docs are built already, so a failure to index fails the build only with `strict`.
-        except Exception as error:
-            if self.options.strict:
-                raise _failure(error) from None
-            _log().warning("chapterverse: The index was not updated: %s", plugin_api.explained(error))
+        update = partial(self._index, app, base_url)
+        if failure := plugin_api.try_to_index(update, _log(), self.options.strict, "chapterverse: "):
+            raise _failure(failure)
 
     def _write_agent_files(self, app: Sphinx, base_url: str) -> None:
         reading, out = self._reading(app, base_url), Path(app.outdir)

@@ -23,21 +23,21 @@ Opened = AbstractContextManager[tuple[Embedder, LoopbackServer]]
 
 
 @contextmanager
-def cohere(patience: RetryPolicy, model: str = "embed-v4.0/256") -> Iterator[tuple[Embedder, LoopbackServer]]:
+def cohere(retry: RetryPolicy, model: str = "embed-v4.0/256") -> Iterator[tuple[Embedder, LoopbackServer]]:
     with CohereServer() as server:
         made = CohereEmbedder.from_settings(Settings(cohere_url=server.url, cohere_api_key=KEY), model)
-        yield replace(made, patience=patience, pace=RateLimiter(10**9, 60)), server
+        yield replace(made, retry=retry, rate_limiter=RateLimiter(10**9, 60)), server
 
 
-def cohere_int8(patience: RetryPolicy) -> Opened:
-    return cohere(patience, "embed-v4.0/256@int8")
+def cohere_int8(retry: RetryPolicy) -> Opened:
+    return cohere(retry, "embed-v4.0/256@int8")
 
 
 @contextmanager
-def bedrock(patience: RetryPolicy) -> Iterator[tuple[Embedder, LoopbackServer]]:
+def bedrock(retry: RetryPolicy) -> Iterator[tuple[Embedder, LoopbackServer]]:
     pytest.importorskip("boto3")
     with BedrockServer() as server, aws_environment(server):
-        yield replace(BedrockEmbedder.open("cohere.embed-v4:0/256"), patience=patience), server
+        yield replace(BedrockEmbedder.open("cohere.embed-v4:0/256"), retry=retry), server
 
 
 @contextmanager
@@ -56,10 +56,10 @@ def aws_environment(server: BedrockServer) -> Iterator[None]:
 
 
 @contextmanager
-def openai(patience: RetryPolicy) -> Iterator[tuple[Embedder, LoopbackServer]]:
+def openai(retry: RetryPolicy) -> Iterator[tuple[Embedder, LoopbackServer]]:
     with OpenAIServer(key="") as server:
         settings = Settings(openai_url=server.url)
-        yield OpenAIEmbedder.from_settings(settings, "text-embedding-3-small/64", patience), server
+        yield OpenAIEmbedder.from_settings(settings, "text-embedding-3-small/64", retry), server
 
 
 PROVIDERS: dict[str, Callable[[RetryPolicy], Opened]] = {

@@ -54,7 +54,7 @@ def server(aws: pytest.MonkeyPatch) -> Iterator[BedrockServer]:
 def embedder(model: str = V3, slept: list[float] | None = None) -> BedrockEmbedder:
     """An embedder whose waits between two tries take no time and are written down."""
     sleep = (lambda seconds: None) if slept is None else slept.append
-    return replace(BedrockEmbedder.open(model), patience=RetryPolicy(sleep=sleep))
+    return replace(BedrockEmbedder.open(model), retry=RetryPolicy(sleep=sleep))
 
 
 def words(count: int) -> str:

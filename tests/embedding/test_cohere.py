@@ -40,7 +40,7 @@ def embedder(server: CohereServer, model: str = "", **settings: Any) -> CohereEm
     """An embedder whose waits between two tries take no time."""
     values = {"cohere_url": server.url, "cohere_api_key": KEY, **settings}
     cohere = CohereEmbedder.from_settings(Settings(**values), model)
-    return replace(cohere, patience=RetryPolicy(sleep=lambda seconds: None))
+    return replace(cohere, retry=RetryPolicy(sleep=lambda seconds: None))
 
 
 def words(count: int) -> str:
@@ -166,7 +166,7 @@ def test_a_request_refused_for_another_reason_is_no_long_text(server: CohereServ
 
 def test_a_build_waits_out_what_passes(server: CohereServer) -> None:
     slept: list[float] = []
-    cohere = replace(embedder(server), patience=RetryPolicy(sleep=slept.append))
+    cohere = replace(embedder(server), retry=RetryPolicy(sleep=slept.append))
     server.play(rate_limited(30), Fault(503, {"Retry-After": "90"}), Fault(cut=True), failing(500))
     assert cohere.embed_documents(["one"]) == [tuple(vector("one", 1024))]
     assert slept[:2] == [30, 90]
@@ -190,14 +190,14 @@ def test_a_broken_reply_is_asked_for_again_by_a_build(server: CohereServer, faul
 
 def test_a_build_keeps_the_pace(server: CohereServer) -> None:
     cohere = embedder(server, "embed-english-light-v3.0")
-    assert (cohere.pace.most, cohere.pace.seconds) == (2000, 61)
+    assert (cohere.rate_limiter.most, cohere.rate_limiter.seconds) == (2000, 61)
     now, sent = [0.0], []
 
     def sleep(seconds: float) -> None:
         sent.append(sum(len(r.body["texts"]) for r in server.history))
         now[0] += seconds
 
-    paced = replace(cohere, pace=RateLimiter(200, 60, clock=lambda: now[0], sleep=sleep))
+    paced = replace(cohere, rate_limiter=RateLimiter(200, 60, clock=lambda: now[0], sleep=sleep))
     paced.embed_documents(["one"] * 250)
     assert (sent, now[0]) == ([192], 60)
 

@@ -38,7 +38,7 @@ def address() -> str:
 
 @pytest.fixture
 def ledger(address: str) -> LedgerTable:
-    return LedgerTable.on_postgres(address, patience=0.05, pauses=())
+    return LedgerTable.on_postgres(address, lock_timeout=0.05, pauses=())
 
 
 def told(error: ChapterVerseError) -> bool:

@@ -35,9 +35,9 @@ def test_it_waits_as_long_as_it_is_asked_to() -> None:
 
 def test_without_a_time_the_waits_double_and_vary_by_a_tenth() -> None:
     clock = Clock(0.0)
-    patience = RetryPolicy(tries=9, longest=30, sleep=clock.sleep)
+    retry = RetryPolicy(tries=9, longest=30, sleep=clock.sleep)
     lost = ProviderError("lost", retryable=True)
-    assert patience.ask(failing(*[lost] * 8)) == "done"
+    assert retry.ask(failing(*[lost] * 8)) == "done"
     for slept, expected in zip(clock.slept, [1, 2, 4, 8, 16, 30, 30, 30], strict=True):
         assert 0.9 * expected <= slept <= 1.1 * expected
     assert len(set(clock.slept[-3:])) == 3
@@ -70,10 +70,10 @@ def test_what_will_not_pass_is_told_at_once() -> None:
 def test_what_may_have_been_billed_is_not_asked_for_again() -> None:
     clock, refused, lost = Clock(0.0), busy(0), ProviderError("lost", retryable=True)
     refused.unbilled = True
-    patience = RetryPolicy(sleep=clock.sleep, once=True)
-    assert patience.ask(failing(refused, refused)) == "done"
+    retry = RetryPolicy(sleep=clock.sleep, once=True)
+    assert retry.ask(failing(refused, refused)) == "done"
     with pytest.raises(ProviderError, match="lost"):
-        patience.ask(failing(refused, lost))
+        retry.ask(failing(refused, lost))
 
 
 def test_the_pace_is_kept_in_every_window() -> None:

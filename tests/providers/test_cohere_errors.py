@@ -45,15 +45,15 @@ def test_another_good_status_is_no_reply() -> None:
 
 
 def test_a_trial_key_is_known_by_the_last_good_reply_or_by_its_name() -> None:
-    refusals = CohereErrors()
-    assert "trial" not in str(refusals.error(429, None, {}))
-    assert "its calls of this minute" in str(refusals.error(429, {"message": "You are using a Trial key"}, {}))
-    refusals.note_limits({**LIMITS, "x-other": "3"})
-    refusals.note_limits({"x-trial-endpoint-call-limit": "many"})
-    error = refusals.error(429, None, {})
+    errors = CohereErrors()
+    assert "trial" not in str(errors.error(429, None, {}))
+    assert "its calls of this minute" in str(errors.error(429, {"message": "You are using a Trial key"}, {}))
+    errors.note_limits({**LIMITS, "x-other": "3"})
+    errors.note_limits({"x-trial-endpoint-call-limit": "many"})
+    error = errors.error(429, None, {})
     assert "its 10 calls of this minute, or its 1000 calls of this month" in str(error)
     assert error.retryable
-    error = refusals.error(429, {"message": "limited to 1000 API calls / month"}, {})
+    error = errors.error(429, {"message": "limited to 1000 API calls / month"}, {})
     assert "used up its 1000 calls of this month: use a production key" in str(error)
     assert not error.retryable
     assert "trial" not in str(CohereErrors().error(429, None, {}))

@@ -143,9 +143,9 @@ def test_a_server_that_hangs_is_given_up() -> None:
 
 
 def test_giving_up_takes_a_minute_at_most() -> None:
-    patience = QdrantRetry()
+    retry = QdrantRetry()
     # The request that fails, then one try each to undo and to let the lease go.
-    assert patience.seconds + patience.request + 2 * patience.request <= 60
+    assert retry.seconds + retry.request + 2 * retry.request <= 60
     with QdrantServer() as server:
 
         def fail() -> None:
@@ -156,7 +156,7 @@ def test_giving_up_takes_a_minute_at_most() -> None:
 
         with pytest.raises(IndexFault):
             fail()
-        assert len(server.history) <= patience.tries + 2
+        assert len(server.history) <= retry.tries + 2
 
 
 @pytest.mark.parametrize("version", ["1.18.2", "0.9.0", "1.9.9-dev"])

@@ -182,7 +182,7 @@ def test_one_thread_renews_while_another_writes() -> None:
 
 def test_a_store_says_how_long_a_killed_publisher_keeps_others_out() -> None:
     with QdrantServer() as server:
-        assert store_on(server).patience == 60
+        assert store_on(server).lease_seconds == 60
 
 
 def test_a_lease_is_for_one_scope() -> None:

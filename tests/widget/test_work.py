@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from chapterverse_api.limits.proof_of_work import challenge, solved
+from chapterverse_api.limits.proof_of_work import check_answer, make_challenge
 from widget.chat import ask, open_chat
 from widget.pages import answer
 from widget.standin import Reply, Site, refused, stream
@@ -19,7 +19,7 @@ QUESTION = "How do I lock?"
 
 
 def asking_for_work() -> Reply:
-    return refused(429, "Answer the challenge.", x_work=challenge(KEY, "docs", READER, time.time()))
+    return refused(429, "Answer the challenge.", x_work=make_challenge(KEY, "docs", READER, time.time()))
 
 
 def test_a_question_is_answered_after_the_work(browse: Browse, site: Site) -> None:
@@ -32,7 +32,7 @@ def test_a_question_is_answered_after_the_work(browse: Browse, site: Site) -> No
     assert site.asked[0] == site.asked[1]
     first, second = ({name.lower(): value for name, value in headers.items()} for headers in site.headers)
     assert "x-work" not in first
-    assert solved(KEY, "docs", READER, second["x-work"], time.time()) is not None
+    assert check_answer(KEY, "docs", READER, second["x-work"], time.time()) is not None
     assert second["content-type"] == "application/json"
 
 

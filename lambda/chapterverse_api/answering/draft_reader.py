@@ -12,8 +12,15 @@ from dataclasses import dataclass, replace
 from chapterverse.text.sentences import Kind, Sentence, SentenceReader, words
 from chapterverse_api.generation import Passage, Span
 from chapterverse_api.generation.citation_marks import CitationMarks
-from chapterverse_api.generation.reasoning import MOST_CHARACTERS, Reasoning, mended, silent, too_long, visible
-from chapterverse_api.generation.refusals import in_plain_words, refuses
+from chapterverse_api.generation.reasoning import (
+    MOST_CHARACTERS,
+    Reasoning,
+    join_surrogates,
+    length_error,
+    silence_error,
+    strip_controls,
+)
+from chapterverse_api.generation.refusal_word import in_plain_words, refuses
 from chapterverse_api.grounding import ClaimedIds
 from chapterverse_api.grounding.links import Links
 
@@ -61,9 +68,9 @@ class DraftReader:
         """
         self._length += len(span.text)
         if self._length > MOST_CHARACTERS:
-            raise too_long()
+            raise length_error()
         if span.kind == "prose":
-            text = self._reasoning.read(visible(span.text))
+            text = self._reasoning.read(strip_controls(span.text))
             if self._reasoning.restarted:
                 self.restarts += 1
                 self._begin()
@@ -84,7 +91,7 @@ class DraftReader:
         if not self.refused:
             yield from self._prose(self._reasoning.read("", last=True), (), last=True)
             if not (self._said or self.refused):
-                raise silent(self.is_cut)
+                raise silence_error(self.is_cut)
 
     def _begin(self) -> None:
         self._sentences, self._claims = SentenceReader(), ClaimedIds()
@@ -108,7 +115,7 @@ class DraftReader:
             self._sentences, self._claims = SentenceReader(), ClaimedIds()
 
     def _clean(self, sentence: Sentence) -> Iterator[DraftSentence]:
-        text = mended(self._sentences.text[sentence.start : sentence.end])
+        text = join_surrogates(self._sentences.text[sentence.start : sentence.end])
         if refuses(text, first=not self._said):
             self.refused = True
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import IndexMismatch, ProviderError
@@ -21,7 +21,7 @@ from chapterverse_api.answering.metering import (
     ModelCall,
 )
 from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.budget.prices import FREE, Prices, economy_generator_name
+from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import DataWriter, Generator, ToolCaller, Writer, open_generator, prompts
 from chapterverse_api.generation.extractive import Extractive
@@ -29,6 +29,9 @@ from chapterverse_api.retrieval.rerankers import Reranker, open_reranker
 
 if TYPE_CHECKING:
     from chapterverse_api.grounding.checkers import Checker
+
+
+_Metered = TypeVar("_Metered", MeteredEmbedder, MeteredReranker, MeteredChecker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +173,18 @@ class TurnModels:
             generator, circuit, price = Extractive(), CircuitBreaker("generator"), FREE
         call = ModelCall(circuit, price, turn_budget, prices.thoughts)
         return cls(
-            replace(embedder, call=replace(embedder.call, price=prices.embedder, turn_budget=turn_budget))
-            if embedder
-            else None,
-            replace(reranker, call=replace(reranker.call, price=prices.reranker, turn_budget=turn_budget))
-            if reranker
-            else None,
+            _charge(embedder, prices.embedder, turn_budget),
+            _charge(reranker, prices.reranker, turn_budget),
             generator if price == FREE else MeteredGenerator(generator, call),
             MeteredWriter(generator, call) if isinstance(generator, Writer) else None,
             MeteredDataWriter(generator, call) if isinstance(generator, DataWriter) else None,
-            replace(checker, call=replace(checker.call, price=prices.checker, turn_budget=turn_budget))
-            if checker
-            else None,
+            _charge(checker, prices.checker, turn_budget),
             MeteredToolCaller(generator, call) if isinstance(generator, ToolCaller) else None,
             circuit,
             turn_budget,
         )
+
+
+def _charge(part: _Metered | None, price: Price, turn_budget: TurnBudget) -> _Metered | None:
+    """Return a part whose calls are charged to one turn at this price."""
+    return replace(part, call=replace(part.call, price=price, turn_budget=turn_budget)) if part else None

@@ -15,7 +15,7 @@ from chapterverse_api.answering.context import AnswerContext, Weights, from_inde
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal, segment
 from chapterverse_api.answering.segments import Segments
-from chapterverse_api.answering.selection import about_selection, from_selection
+from chapterverse_api.answering.selection import read_selection, search_selection
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import ChatQuery, Delta, Event, Events, Meta, ToolUse
@@ -77,79 +77,81 @@ def answer_query(
         InputError: a filter names no known field, the page is of another site, or data can't be had in this form.
         IndexFault: there is no index that can be read.
     """
-    schema = _schema(query.output, resources) if query.output else None
+    schema = _load_schema(query.output, resources) if query.output else None
     turn = Turn(query, resources, deadline or Deadline(), origins, turn_budget)
     turn.log_query()
     trace = trace or AnswerTrace()
     trace.progress = turn.progress
     try:
-        yield from _answered(turn, trace, schema, tools)
+        yield from _answer(turn, trace, schema, tools)
     except Exception:
         turn.progress.enter("failed")
         raise
 
 
-def _answered(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools: TurnTools | None) -> Events:
+def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools: TurnTools | None) -> Events:
     query = turn.query
     quoting = turn.models.generator.name == Extractive.name
-    selected = about_selection if quoting else from_selection
-    context = selected(turn) if query.selected_text else from_index(turn)
+    select = search_selection if quoting else read_selection
+    context = select(turn) if query.selected_text else from_index(turn)
     _log_retrieval(turn, context)
     documents, missing, calls = context, None, tuple[ToolUse, ...]()
     if tools and context.retrieval_used and not context.faq:
         # Loaded where a site has tools.
-        from chapterverse_api.answering.tool_use import with_results
+        from chapterverse_api.answering.tool_use import add_tool_results
 
-        context, missing, calls = with_results(documents, turn, tools)
+        context, missing, calls = add_tool_results(documents, turn, tools)
     # It comes first and names all sources, those of tools included, as each segment may cite them.
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
     yield from calls
     trace.context = context
     # First refusal: without evidence no generator runs, not even one that costs nothing.
     if not context.task.passages:
-        yield from turn.ended(refusal(context, turn, missing))
+        yield from turn.end(refusal(context, turn, missing))
         return
 
     weights = Weights(context.snapshot)
     if context.faq:
-        yield from _curated(context, context.faq, turn, trace, weights)
+        yield from _answer_from_faq(context, context.faq, turn, trace, weights)
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     if schema and (writer := turn.models.data_writer):
-        if (yield from _with_data(context, turn, weights, schema, writer)):
+        if (yield from _answer_with_data(context, turn, weights, schema, writer)):
             return
-        segments, failure = yield from _quoted(documents, weights)
+        segments, failure = yield from _stream_quotes(documents, weights)
     else:
         # Second refusal: the generator says that the passages hold no answer. Third: none of the segments that wait has
         # a citation that holds. A segment that was shown stays.
-        segments, failure = yield from _drafted(context, documents, turn, weights)
+        segments, failure = yield from _stream_draft(context, documents, turn, weights)
     trace.verified = segments.verified
-    degraded = _degraded(context, turn, weights, failure, missing, _THOUGHTS if segments.restarted else None)
+    degraded = _explain_degradation(context, turn, weights, failure, missing, _THOUGHTS if segments.restarted else None)
     turn.log(
         "response_generated",
         generator="extractive" if failure == _QUOTED else turn.models.generator.name,
         dropped_citations=segments.verified.dropped,
     )
     if not segments.shown:
-        yield from turn.ended(refusal(context, turn, degraded))
+        yield from turn.end(refusal(context, turn, degraded))
         return
     ours = phrases.of(context.language)
     not_in_docs = segments.draft.refused or (failure != _STOPPED and not segments.verified.cited)
     if not_in_docs or segments.draft.is_cut:
-        yield from map(_delta, segments.add(ours.refused if not_in_docs else ours.cut))
+        yield from map(_make_delta, segments.add(ours.refused if not_in_docs else ours.cut))
     quoted = quoting or failure == _QUOTED
-    yield from turn.ended(answer(context, segments.verified, degraded, turn, quoted=quoted, not_in_docs=not_in_docs))
+    yield from turn.end(answer(context, segments.verified, degraded, turn, quoted=quoted, not_in_docs=not_in_docs))
 
 
-def _curated(context: AnswerContext, match: FaqMatch, turn: Turn, trace: AnswerTrace, weights: Weights) -> Events:
+def _answer_from_faq(
+    context: AnswerContext, match: FaqMatch, turn: Turn, trace: AnswerTrace, weights: Weights
+) -> Events:
     """Answer with a FAQ entry: no generator runs."""
-    segments = _segments(context, weights)
-    yield from _shown(segments, CuratedAnswer(context.language), context)
+    segments = _open_segments(context, weights)
+    yield from _stream(segments, CuratedAnswer(context.language), context)
     trace.verified = segments.verified
     turn.log("response_generated", generator=CuratedAnswer.name, dropped_citations=segments.verified.dropped)
-    degraded = _degraded(context, turn, weights)
+    degraded = _explain_degradation(context, turn, weights)
     response = answer(context, segments.verified, degraded, turn, quoted=True, not_in_docs=False)
-    yield from turn.ended(response, match.entry)
+    yield from turn.end(response, match.entry)
 
 
 def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
@@ -183,37 +185,37 @@ def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
     )
 
 
-def _drafted(
+def _stream_draft(
     context: AnswerContext, documents: AnswerContext, turn: Turn, weights: Weights
 ) -> Steps[Delta, None, tuple[Segments, str | None]]:
     """Show the draft and return it, with what failed.
 
     If the generator fails before its first segment is shown, quotes of the documents replace its draft.
     """
-    models, voting = turn.models, _voting(turn)
+    models, voting = turn.models, _open_votes(turn)
     with closing(voting) if voting else nullcontext():
-        segments = _segments(context, weights, voting)
+        segments = _open_segments(context, weights, voting)
         try:
             with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-                yield from _shown(segments, models.generator, context)
+                yield from _stream(segments, models.generator, context)
         except ProviderError as error:
             turn.log_failure("generator", error)
-            yield from map(_delta, segments.settle())
+            yield from map(_make_delta, segments.settle())
             if segments.shown:
                 return segments, _STOPPED
-            return (yield from _quoted(documents, weights))
+            return (yield from _stream_quotes(documents, weights))
         return segments, None
 
 
-def _quoted(context: AnswerContext, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
+def _stream_quotes(context: AnswerContext, weights: Weights) -> Steps[Delta, None, tuple[Segments, str | None]]:
     """Show quotes in place of a draft that failed."""
-    segments = _segments(context, weights)
+    segments = _open_segments(context, weights)
     if context.task.passages:
-        yield from _shown(segments, Extractive(), context)
+        yield from _stream(segments, Extractive(), context)
     return segments, _QUOTED if context.task.passages else _FAILED
 
 
-def _schema(name: str, resources: Resources) -> ResponseSchema:
+def _load_schema(name: str, resources: Resources) -> ResponseSchema:
     """Return the schema that an answer is to fit.
 
     Raises:
@@ -227,7 +229,7 @@ def _schema(name: str, resources: Resources) -> ResponseSchema:
     return read_schema(name, resources.settings.schemas)
 
 
-def _with_data(
+def _answer_with_data(
     context: AnswerContext, turn: Turn, weights: Weights, schema: ResponseSchema, writer: DataWriter
 ) -> Steps[Event, None, bool]:
     """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
@@ -236,24 +238,24 @@ def _with_data(
     filled = structured_answer(context, turn, schema, writer, weights)
     if filled is None:
         return False
-    degraded, verified = _degraded(context, turn, weights), filled.verified
+    degraded, verified = _explain_degradation(context, turn, weights), filled.verified
     turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.flagged)
     if not verified.cited:
-        yield from turn.ended(refusal(context, turn, degraded))
+        yield from turn.end(refusal(context, turn, degraded))
         return True
-    yield from map(_delta, verified.spans)
+    yield from map(_make_delta, verified.spans)
     data = {"data": filled.data, "data_citations": filled.citations}
-    yield from turn.ended(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, **data))
+    yield from turn.end(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, **data))
     return True
 
 
-def _segments(context: AnswerContext, weights: Weights, voting: SecondVotes | None = None) -> Segments:
+def _open_segments(context: AnswerContext, weights: Weights, voting: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which begin with a note about the passages where one is needed."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
     return Segments(context.task, weights, note=note, voting=voting)
 
 
-def _voting(turn: Turn) -> SecondVotes | None:
+def _open_votes(turn: Turn) -> SecondVotes | None:
     """Return the requests for second votes; None where no checker may be used."""
     checker = turn.models.checker
     if checker is None:
@@ -264,20 +266,20 @@ def _voting(turn: Turn) -> SecondVotes | None:
     return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
 
 
-def _shown(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:
+def _stream(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:
     with closing(generator.generate(context.task)) as draft:
         for span in draft:
-            yield from map(_delta, segments.read(span))
+            yield from map(_make_delta, segments.read(span))
             if segments.draft.is_over:
                 break
-    yield from map(_delta, segments.end())
+    yield from map(_make_delta, segments.end())
 
 
-def _delta(span: Span) -> Delta:
+def _make_delta(span: Span) -> Delta:
     return Delta(**segment(span).model_dump())
 
 
-def _degraded(context: AnswerContext, turn: Turn, weights: Weights, *failures: str | None) -> str | None:
+def _explain_degradation(context: AnswerContext, turn: Turn, weights: Weights, *failures: str | None) -> str | None:
     # A selection needs no index.
     unweighed = weights.lost and context.retrieval_used
     reasons = (

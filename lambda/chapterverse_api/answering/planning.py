@@ -19,7 +19,7 @@ from chapterverse.errors import InputError
 from chapterverse_api import validation
 from chapterverse_api.answering.context import from_index
 from chapterverse_api.answering.plan_draft import draft_plan
-from chapterverse_api.answering.plans import Call, Called, Plan, PlanStep, Position, advance, begin
+from chapterverse_api.answering.plans import Call, Plan, PlanStep, Position, ToolOutcome, advance, begin
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
@@ -111,7 +111,7 @@ def respond(
     """Return the first step of a plan for a question, or the next one of a plan.
 
     Raises:
-        InputError: the state is none of ours, or the reader's answer none of the step's.
+        InputError: the state is not ours or has expired, or the step does not offer the reader's answer.
         IndexFault: there is no index that can be read.
     """
     if request.state is not None:
@@ -151,7 +151,7 @@ def _response(plan: Plan, position: Position, sources: Sequence[SourceChunk], re
         step=step,
         state=_sealed(plan, position, sources, resources) if step else None,
         sources=list(sources),
-        results=[PlanResult(**asdict(one)) for one in position.called],
+        results=[PlanResult(**asdict(one)) for one in position.outcomes],
     )
 
 
@@ -170,7 +170,7 @@ def _sealed(plan: Plan, position: Position, sources: Sequence[SourceChunk], reso
 
 
 def _opened(state: str, resources: Resources) -> dict[str, Any]:
-    foreign = InputError("state is none of this service, or too old: ask for the plan again.", field="state")
+    foreign = InputError("state was not issued by this service or has expired: ask for the plan again.", field="state")
     try:
         text, key_id, tag = state.split(".")
         data = base64.b64decode(text, altchars=b"-_", validate=True)
@@ -196,16 +196,16 @@ def calls_tools(state: str) -> bool:
 
 
 def _caller(tools: TurnTools | None, deadline: Deadline) -> Call:
-    def call(name: str, arguments: Mapping[str, str | float]) -> Called:
+    def call(name: str, arguments: Mapping[str, str | float]) -> ToolOutcome:
         if tools is None:
-            return Called(name, False, "The site has no tools.")
+            return ToolOutcome(name, False, "The site has no tools.")
         parameters = next((spec.parameters for spec in tools.specs if spec.name == name), {})
         typed = {n: _typed(value, parameters.get("properties", {}).get(n, {})) for n, value in arguments.items()}
         result = tools.run(ToolCall(name, json.dumps(typed)), deadline)
         deadline.check()
         links = Links(())
         text = "\n\n".join(one.text if one.url else links.without_foreign(one.text) for one in result.output)
-        return Called(name, result.ok, (text if result.ok else result.error)[:2000])
+        return ToolOutcome(name, result.ok, (text if result.ok else result.error)[:2000])
 
     return call
 

@@ -123,7 +123,7 @@ def check(plan: Plan, tools: Collection[str]) -> None:
         if reason := _incomplete(step, tools, variables):
             raise PlanProblem(f"the step {step.id} {reason}")
         if any(target is not None and target not in ids for target in step.targets):
-            raise PlanProblem(f"the step {step.id} leads to a step that there is not")
+            raise PlanProblem(f"the step {step.id} leads to a step that does not exist")
     if unused := set(ids) - _reached(plan, plan.steps[0].id):
         raise PlanProblem(f"no step leads to {min(unused)}")
     if endless := [step.id for step in plan.steps if None not in _reached(plan, step.id)]:
@@ -145,7 +145,7 @@ def _incomplete(step: PlanStep, tools: Collection[str], variables: Collection[st
     if step.kind == "compute" and not (step.operation and step.variable):
         return "computes nothing"
     if step.kind == "call_tool" and step.tool not in tools:
-        return "calls a tool that there is not"
+        return "calls a tool that does not exist"
     read = [one.variable for one in step.conditions]
     read += [name for name in map(_variable, step.arguments.values()) if name]
     operands = (step.operation.left, step.operation.right) if step.operation else ()
@@ -179,7 +179,7 @@ def _silent_loops(plan: Plan) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolOutcome:
     """A tool's result on the way."""
 
     name: str
@@ -193,16 +193,16 @@ class Position:
 
     Attributes:
         at: id of the step that is shown; None at the end.
-        called: tools that were called since the step before.
+        outcomes: of the tools that were called since the step before.
     """
 
     at: str | None
     values: Values = field(default_factory=dict)
-    called: list[Called] = field(default_factory=list)
+    outcomes: list[ToolOutcome] = field(default_factory=list)
 
 
 #: Calls a tool by name with arguments.
-Call: TypeAlias = Callable[[str, Mapping[str, str | float]], Called]
+Call: TypeAlias = Callable[[str, Mapping[str, str | float]], ToolOutcome]
 
 
 def begin(plan: Plan, call: Call) -> Position:
@@ -258,10 +258,10 @@ def _run(plan: Plan, position: Position, call: Call) -> Position:
         elif step.kind == "compute" and step.operation and step.variable:
             position.values[step.variable] = _computed(step.operation, position.values)
         elif step.kind == "call_tool" and step.tool:
-            called = call(step.tool, {n: _argument(text, position.values) for n, text in step.arguments.items()})
-            position.called.append(called)
+            outcome = call(step.tool, {n: _argument(text, position.values) for n, text in step.arguments.items()})
+            position.outcomes.append(outcome)
             if step.variable:
-                position.values[step.variable] = called.text[:MOST_VALUE] if called.ok else ""
+                position.values[step.variable] = outcome.text[:MOST_VALUE] if outcome.ok else ""
     return position
 
 

@@ -54,7 +54,7 @@ class Resources:
         """Whether a model or the store does not know our key: another may have taken its place."""
         return self.index.key_refused or any(circuit.key_refused for circuit in self.models.circuits.values())
 
-    def following(self, before: Resources) -> Resources:
+    def inherit_from(self, before: Resources) -> Resources:
         """Return these resources with what new keys don't change: the budget, and a signing key that was made up."""
         signed = self.settings.signing_key or before.settings.signing_key
         return replace(self, budget=before.budget, signer=self.signer if signed else before.signer)

@@ -6,7 +6,7 @@ from typing import Any
 
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext
-from chapterverse_api.answering.suggestions import suggestions
+from chapterverse_api.answering.suggestions import suggest
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatResponse, Segment, Status
 from chapterverse_api.generation import Span
@@ -52,7 +52,7 @@ def answer(
         grounding_confidence=round(verified.confidence, 4),
         retrieval_used=context.retrieval_used,
         sources_cited=_cited_urls(verified, context),
-        follow_ups=[] if not_in_docs else [suggestion.text for suggestion in suggestions(context, cited, turn)],
+        follow_ups=[] if not_in_docs else [suggestion.text for suggestion in suggest(context, cited, turn)],
         nearest=list(context.nearest) if context.mode == "selected_text" or status in _POINTED else [],
         degraded_reason=degraded,
         searched_as=context.searched_as,

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from chapterverse_api.answering.turn import Turn
 
 
-def from_selection(turn: Turn) -> AnswerContext:
+def read_selection(turn: Turn) -> AnswerContext:
     """Return the selection as the only source; the index gives its place and the weights of its words."""
     try:
-        return _selected(turn, turn.snapshot())
+        return _context_of(turn, turn.snapshot())
     except IndexFault:
         # The reader's own text needs no index.
-        return _selected(turn, None)
+        return _context_of(turn, None)
 
 
-def about_selection(turn: Turn) -> AnswerContext:
+def search_selection(turn: Turn) -> AnswerContext:
     """Return passages about a selection, for a generator that can only quote: the reader knows the selection itself.
 
     If there are none, the selection is the source.
@@ -43,19 +43,19 @@ def about_selection(turn: Turn) -> AnswerContext:
         context = from_index(turn, turn.query.selected_text or "")
         if context.task.passages:
             return context
-    return from_selection(turn)
+    return read_selection(turn)
 
 
-def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
+def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     query, index = turn.query, turn.resources.index
     selection = query.selected_text or ""
-    home = _home(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
+    home = _find_place(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
     # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
     selection = Links((), home.texts if home else ()).without_foreign(selection)
     language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
     chapter = home.place.chapter if home else phrases.of(language).selection
     url = home.url if home else None
-    words, persona = _weighed(query.query or "", language, snapshot), index.persona(snapshot)
+    words, persona = _weigh_words(query.query or "", language, snapshot), index.persona(snapshot)
     terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     source = SourceChunk(
@@ -75,7 +75,7 @@ def _selected(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
 
 
 @dataclass(frozen=True, slots=True)
-class _Home:
+class _SelectedPlace:
     """The place of a selection: the page's address, as sent if the index holds it so, and the likeliest section.
 
     Attributes:
@@ -88,7 +88,7 @@ class _Home:
     texts: tuple[str, ...]
 
 
-def _home(selection: str, page_url: str, index: SiteIndex, snapshot: Snapshot) -> _Home | None:
+def _find_place(selection: str, page_url: str, index: SiteIndex, snapshot: Snapshot) -> _SelectedPlace | None:
     held = addresses.on_page(index.published_url(page_url, snapshot.head), snapshot)
     chunk = chunk_of(selection, held, snapshot)
     if chunk is None:
@@ -97,10 +97,10 @@ def _home(selection: str, page_url: str, index: SiteIndex, snapshot: Snapshot) -
     # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
     known = page_url in {index.public(url, snapshot.head) for url in held}
     texts = tuple(text for c in snapshot.page(chunk.source_file_path) for text in (plain(c.text), c.url))
-    return _Home(page_url if known else urldefrag(place.url).url, place, chunk.language, texts)
+    return _SelectedPlace(page_url if known else urldefrag(place.url).url, place, chunk.language, texts)
 
 
-def _weighed(question: str, language: str, snapshot: Snapshot | None) -> Question:
+def _weigh_words(question: str, language: str, snapshot: Snapshot | None) -> Question:
     if snapshot is not None:
         return read_question(question, snapshot.head.languages, snapshot)[0]
     words = tuple((w.terms,) for w in lexical.words(question, language))

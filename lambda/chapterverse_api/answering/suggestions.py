@@ -42,7 +42,7 @@ MOST, LONGEST = 3, 80
 #: Searches after which no other section is tried: all of it takes 1.3 ms with 10,000 chunks.
 SEARCHES = 4
 #: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
-PATIENCE = 0.1
+MOST_SECONDS = 0.1
 #: Share of the best result's rank that makes a section worth naming.
 RELATED = 0.65
 #: Chunks of a page on either side of a citation that may be suggested.
@@ -102,7 +102,7 @@ class Suggestion:
     chunk: Chunk
 
 
-def suggestions(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[Suggestion]:
+def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[Suggestion]:
     """Return further questions, best first; none beside a selection, or where the turn has used up its time.
 
     Args:
@@ -113,14 +113,14 @@ def suggestions(context: AnswerContext, cited: Collection[str], turn: Turn) -> l
     if retrieval is None or not retrieval.candidates or snapshot is None or turn.query.selected_text:
         return []
     asked = (*turn.conversation.questions, *filter(None, (turn.query.query,)))
-    trial = _Trial(snapshot, retrieval.calibration, asked)
+    tester = _SuggestionTester(snapshot, retrieval.calibration, asked)
     made: list[Suggestion] = []
     try:
-        for chunk in _uncited(context, retrieval, cited):
-            if len(made) == MOST or trial.spent or not turn.deadline.left:
+        for chunk in _find_uncited(context, retrieval, cited):
+            if len(made) == MOST or tester.is_spent or not turn.deadline.left:
                 break
-            text = trial.wording(chunk)
-            if text and trial.passes(text, chunk):
+            text = tester.name_section(chunk)
+            if text and tester.leads_to(text, chunk):
                 made.append(Suggestion(text, chunk))
     except IndexFault:
         # The answer is complete; its generation may be gone by now.
@@ -128,13 +128,13 @@ def suggestions(context: AnswerContext, cited: Collection[str], turn: Turn) -> l
     return made
 
 
-def shown(heading: str) -> str:
+def plain_heading(heading: str) -> str:
     """Return a heading as plain text on one line: without Markdown, and without what shows as nothing."""
     text = _MARKS.sub(r"\2", plain(" ".join(heading[:_READ].split())))
     return "".join(c for c in text if c.isprintable() or c in _JOINERS)
 
 
-def telling(heading: str) -> bool:
+def is_descriptive(heading: str) -> bool:
     """Whether a heading describes its section: more than "Overview" or "1.2.0", and no address."""
     words = _WORD.findall(heading.lower())
     letters = sum(_UNSPACED_LETTER if c >= _UNSPACED else 1 for word in words for c in word)
@@ -146,13 +146,13 @@ def telling(heading: str) -> bool:
     )
 
 
-def _uncited(context: AnswerContext, retrieval: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
+def _find_uncited(context: AnswerContext, retrieval: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
     """Yield a chunk of each section that may be suggested: first search results, then neighbors of the citations."""
     ours = {p.chunk_id for p in context.task.passages if p.id in cited}
     related = retrieval.candidates[0].rank * RELATED
     strong = [c.chunk for c in chosen(retrieval.strong, _SECTIONS) if c.rank >= related or c.chunk.chunk_id in ours]
     quoted = [chunk for chunk in strong if chunk.chunk_id in ours]
-    around = chain.from_iterable(_around(chunk, context.pages[chunk.source_file_path]) for chunk in quoted)
+    around = chain.from_iterable(_find_near(chunk, context.pages[chunk.source_file_path]) for chunk in quoted)
     seen = set(map(section, quoted))
     for chunk in chain(strong, around):
         if chunk.type != MEMORY and section(chunk) not in seen:
@@ -160,14 +160,14 @@ def _uncited(context: AnswerContext, retrieval: Retrieval, cited: Collection[str
             yield chunk
 
 
-def _around(chunk: Chunk, page: Sequence[Chunk]) -> list[Chunk]:
+def _find_near(chunk: Chunk, page: Sequence[Chunk]) -> list[Chunk]:
     """Return the chunks near a chunk on its page, nearest first and those behind it before those above."""
     offsets = ((c.chunk_index - chunk.chunk_index, c) for c in page)
     near = [(abs(offset), offset < 0, c) for offset, c in offsets if 0 < abs(offset) <= NEAR]
     return [c for _, _, c in sorted(near, key=lambda ranked: ranked[:2])]
 
 
-class _Trial:
+class _SuggestionTester:
     """Tries suggestions by searches in the index.
 
     Args:
@@ -183,13 +183,13 @@ class _Trial:
         self._started = time.perf_counter()
 
     @property
-    def spent(self) -> bool:
+    def is_spent(self) -> bool:
         """Whether the number of searches or the time is used up."""
-        return self._left <= 0 or time.perf_counter() - self._started > PATIENCE
+        return self._left <= 0 or time.perf_counter() - self._started > MOST_SECONDS
 
-    def wording(self, chunk: Chunk) -> str:
+    def name_section(self, chunk: Chunk) -> str:
         """Return the suggestion of a section; empty where its heading says nothing, or nothing new."""
-        text, terms = _wording(
+        text, terms = _make_wording(
             chunk.heading_path[-1] if chunk.heading_path else "", chunk.chapter_title, self._languages
         )
         # A suggestion without a word beyond the question's repeats the question.
@@ -198,22 +198,22 @@ class _Trial:
         self._known.insert(0, terms)
         return text
 
-    def passes(self, text: str, chunk: Chunk) -> bool:
+    def leads_to(self, text: str, chunk: Chunk) -> bool:
         """Whether a search for a text finds this section first."""
         self._left -= 1
-        return self._remembered(text, chunk.language if len(self._languages) > 1 else "") == section(chunk)
+        return self._recall_first(text, chunk.language if len(self._languages) > 1 else "") == section(chunk)
 
-    def _remembered(self, text: str, language: str) -> Section | None:
-        """Return `_first` from a cache of the generation; its keys are headings of the docs, never readers' words."""
+    def _recall_first(self, text: str, language: str) -> Section | None:
+        """Return `_search_first` from a cache of the generation; its keys are headings, never readers' words."""
         firsts = _FIRST.setdefault(self._snapshot, {})
         if (text, language) in firsts:
             return firsts[text, language]
         if len(firsts) >= _REMEMBERED:
             _FIRST[self._snapshot] = firsts = {}
-        firsts[text, language] = found = self._first(text, language)
+        firsts[text, language] = found = self._search_first(text, language)
         return found
 
-    def _first(self, question: str, language: str) -> Section | None:
+    def _search_first(self, question: str, language: str) -> Section | None:
         """Return the section that a search finds first, if it is evidence enough."""
         own = In("language", (language,)) if language else None
         hits = self._snapshot.search_lexical(lexical.query_vector(question, self._languages), 1, own)
@@ -223,7 +223,7 @@ class _Trial:
         """Whether a hit has enough evidence, by words alone. All words weigh the same, which saves an index look-up."""
         words = tuple(dict.fromkeys((word.terms,) for word in lexical.words(question, hit.chunk.language)))
         weights = dict.fromkeys((t for (terms,) in words for t in terms), 1.0)
-        title = float(shown(hit.chunk.chapter_title) in question)
+        title = float(plain_heading(hit.chunk.chapter_title) in question)
         found = Matching(Question(words, (1.0,) * len(words)), weights).features(
             hit.lexical.among(weights), title=title
         )
@@ -231,10 +231,10 @@ class _Trial:
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def _wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple[str, frozenset[int]]:
+def _make_wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple[str, frozenset[int]]:
     """Return the suggestion of a section, and its terms; empty where its heading says nothing."""
-    heading, title = shown(heading), shown(title)
-    if not telling(heading):
+    heading, title = plain_heading(heading), plain_heading(title)
+    if not is_descriptive(heading):
         return "", frozenset()
     alone = len(heading) <= LONGEST and back_reference(heading, languages) == "no"
     text = heading if alone or heading == title else f"{title} › {heading}"

@@ -75,13 +75,13 @@ class TurnTools(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Called:
+class _CallRecord:
     call: ToolCall
     result: ToolResult
     seconds: float
 
 
-def with_results(
+def add_tool_results(
     context: AnswerContext, turn: Turn, tools: TurnTools
 ) -> tuple[AnswerContext, str | None, tuple[ToolUse, ...]]:
     """Return the context with the results as sources, what failed, and the calls.
@@ -101,7 +101,7 @@ def with_results(
         for _ in range(TOOL_ROUNDS):
             try:
                 with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
-                    chosen = _chosen(caller, context, tools, end)
+                    chosen = _choose(caller, context, tools, end)
             except ProviderError as error:
                 turn.log_failure("generator", error)
                 return context, _NOT_CHOSEN, tuple(uses)
@@ -112,7 +112,7 @@ def with_results(
                 reason = {"message": one.result.error} if one.result.error else {}
                 turn.log("tool_called", tool=name, ok=one.result.ok, seconds=one.seconds, **reason)
                 uses.append(ToolUse(id=str(_next_number(context)), name=name, ok=one.result.ok))
-                context = _with_sources(context, one.result.output)
+                context = _add_sources(context, one.result.output)
                 failed += [] if one.result.ok else [name]
             turn.deadline.check()
             if not calls or len(made) >= TOOL_CALLS or not end.left:
@@ -121,7 +121,7 @@ def with_results(
     return context, f"Tools of the site could not be used: {names}." if names else None, tuple(uses)
 
 
-def _chosen(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
+def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
     nonce = new_nonce()
     request = ModelRequest(tool_instructions(nonce), conversation(context.task, nonce), TOOL_TOKENS, end)
     calls = caller.choose_tools(request, tools.specs)
@@ -130,13 +130,13 @@ def _chosen(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: D
     return calls or ()
 
 
-def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_Called]:
+def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_CallRecord]:
     """Make all calls at once and return them in order, without those that take too long."""
 
-    def timed(call: ToolCall) -> _Called:
+    def timed(call: ToolCall) -> _CallRecord:
         started = time.perf_counter()
         result = tools.run(call, end)
-        return _Called(call, result, round(time.perf_counter() - started, 6))
+        return _CallRecord(call, result, round(time.perf_counter() - started, 6))
 
     if not calls:
         return []
@@ -146,7 +146,8 @@ def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_Ca
     pool.shutdown(wait=False, cancel_futures=True)
     late = ToolResult(False, error=_LATE)
     return [
-        one.result() if one in done else _Called(call, late, SECONDS) for call, one in zip(calls, started, strict=True)
+        one.result() if one in done else _CallRecord(call, late, SECONDS)
+        for call, one in zip(calls, started, strict=True)
     ]
 
 
@@ -154,7 +155,7 @@ def _next_number(context: AnswerContext) -> int:
     return 1 + max((int(passage.id) for passage in context.task.passages), default=0)
 
 
-def _with_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
+def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
     """Return a context with further sources, without the sections that it has already."""
     task, sources, left = context.task, list(context.sources), int(RESULT_TOKENS * BYTES_OF_TOKEN)
     held, passages = {passage.url for passage in task.passages if passage.url}, list(task.passages)

@@ -129,7 +129,7 @@ class Turn:
         """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""
         rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
 
-    def ended(self, response: ChatResponse, entry: Chunk | None = None) -> Events:
+    def end(self, response: ChatResponse, entry: Chunk | None = None) -> Events:
         """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that.
 
         Args:

@@ -113,11 +113,11 @@ class DailyBudget:
         return cls(open_limiter(settings), _cap(settings.daily_budget_usd), settings.site)
 
     @contextmanager
-    def setting_aside(self, worst: CostCeiling) -> Iterator[TurnBudget]:
+    def setting_aside(self, ceiling: CostCeiling) -> Iterator[TurnBudget]:
         """Reserve the most that a turn can cost, give its budget, and settle its actual cost."""
         reservation, turn_budget = None, TurnBudget()
-        if self._cap is not None and worst.full > 0:
-            reservation, turn_budget = self._reserve(worst, self._cap)
+        if self._cap is not None and ceiling.full > 0:
+            reservation, turn_budget = self._reserve(ceiling, self._cap)
             self.level = turn_budget.level
         try:
             yield turn_budget
@@ -127,16 +127,16 @@ class DailyBudget:
             share = None if turn_budget.share is None else 100 * turn_budget.share
             metrics.measure_cost(turn_budget.usd, turn_budget.input_tokens, turn_budget.output_tokens, share)
 
-    def _reserve(self, worst: CostCeiling, cap: int) -> tuple[Reservation | None, TurnBudget]:
+    def _reserve(self, ceiling: CostCeiling, cap: int) -> tuple[Reservation | None, TurnBudget]:
         now = self._clock()
         if time.monotonic() < self._resumes:
             return None, TurnBudget("free", _UNCOUNTED)
         account = f"{self._site}#{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
         try:
             # A budget below the price of the best models may still be enough for the cheaper ones.
-            for micros in sorted({math.ceil(worst.full), math.ceil(worst.economy)} if cap else (), reverse=True):
+            for micros in sorted({math.ceil(ceiling.full), math.ceil(ceiling.economy)} if cap else (), reverse=True):
                 if reservation := self._limiter.reserve(account, micros, cap, now):
-                    short = reservation.spent >= ECONOMY * cap or micros < worst.full
+                    short = reservation.spent >= ECONOMY * cap or micros < ceiling.full
                     share = (reservation.spent + micros) / cap
                     return reservation, TurnBudget("economy" if short else "full", share=share)
         except LimiterFault as error:

@@ -45,7 +45,7 @@ _REWRITE = (
 _ADDRESS = re.compile(r"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)[^\s<>\"'`]+", re.IGNORECASE)
 _QUOTES = "\"'`“”„«»"
 
-_REFUSALS = frozenset(phrases.of(tag).refused for tag in phrases.LANGUAGES)
+_REFUSED_ANSWERS = frozenset(phrases.of(tag).refused for tag in phrases.LANGUAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def _questions(history: Sequence[Message]) -> tuple[str, ...]:
 
 def _answered(turns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Return the questions that were answered, or all if none was: a refused one would mislead the search."""
-    return tuple(q for q, answer in turns if answer not in _REFUSALS) or tuple(q for q, _ in turns)
+    return tuple(q for q, answer in turns if answer not in _REFUSED_ANSWERS) or tuple(q for q, _ in turns)
 
 
 def shortened(text: str, length: int) -> str:

@@ -66,7 +66,7 @@ class Threads:
     def unavailable(cls, error: RecordsFault) -> Threads:
         """Return threads of a database that can't be opened, and log the error. Questions are still answered."""
         threads = cls(UnavailableRecords(str(error)), math.inf)
-        threads._failed(error, None)
+        threads._note_failure(error, None)
         return threads
 
     @property
@@ -79,7 +79,7 @@ class Threads:
         try:
             return self._records.thread(thread_id, READ) if self.works else StoredThread()
         except RecordsFault as error:
-            self._failed(error, thread_id)
+            self._note_failure(error, thread_id)
             return StoredThread()
 
     def remember(
@@ -102,14 +102,14 @@ class Threads:
             return
         deadline = Deadline(seconds)
         try:
-            self._records.append(thread_id, _turn(query.query, response))
+            self._records.append(thread_id, _make_turn(query.query, response))
             if not self._summarizes:
                 return
             thread = self._records.thread(thread_id)
-            if _due(thread) and (summary := _summary(thread, writer, deadline)):
+            if _is_due(thread) and (summary := _summarize(thread, writer, deadline)):
                 self._records.summarize(thread_id, summary, thread.turns[-1].number, read=thread)
         except RecordsFault as error:
-            self._failed(error, thread_id)
+            self._note_failure(error, thread_id)
 
     def match(self, entry_id: str, thread_id: str | None) -> None:
         """Store the match of a FAQ entry. A failure of the database is logged."""
@@ -117,7 +117,7 @@ class Threads:
             if self.works:
                 self._records.match(entry_id)
         except RecordsFault as error:
-            self._failed(error, thread_id)
+            self._note_failure(error, thread_id)
 
     def matched_entries(self) -> frozenset[str]:
         """Return the ids of the FAQ entries that answered in the last 30 days.
@@ -164,7 +164,7 @@ class Threads:
         """Whether the database did not fail recently."""
         return time.monotonic() >= self._resumes
 
-    def _failed(self, error: RecordsFault, thread_id: str | None) -> None:
+    def _note_failure(self, error: RecordsFault, thread_id: str | None) -> None:
         """Log the error and skip the database for a while, so that answers don't wait for it."""
         self._resumes = time.monotonic() + self._pause
         log.event("error", turn_id=None, thread_id=thread_id, code="records_unavailable", message=str(error))
@@ -185,42 +185,43 @@ def open_threads(settings: Settings) -> Threads | None:
     return Threads(records, summarizes=settings.enable_summary) if records else None
 
 
-def offline(turns: Sequence[StoredTurn]) -> str:
+def summarize_offline(turns: Sequence[StoredTurn]) -> str:
     """Return a summary that needs no model: the latest questions, and the titles of the cited sections."""
     titles = dict.fromkeys(place.title for turn in turns for place in turn.cited)
     lines = [f"Asked: {' '.join(turn.question.split())}" for turn in turns]
-    return _within([*lines, *(["Cited: " + "; ".join(titles)] if titles else [])], newest=True)
+    return _fit_lines([*lines, *(["Cited: " + "; ".join(titles)] if titles else [])], newest=True)
 
 
-def _summary(thread: StoredThread, writer: Writer | None, deadline: Deadline) -> str:
+def _summarize(thread: StoredThread, writer: Writer | None, deadline: Deadline) -> str:
     """Return the next summary; empty where the model failed, and the old one stays."""
     if writer is None:
-        return offline(thread.turns)
+        return summarize_offline(thread.turns)
     parts = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
     parts += [
-        f"Reader: {shortened(turn.question, _GIST)}\n\nAnswer: {shortened(turn.answer, _GIST)}" for turn in thread.news
+        f"Reader: {shortened(turn.question, _GIST)}\n\nAnswer: {shortened(turn.answer, _GIST)}"
+        for turn in thread.new_turns
     ]
     request = ModelRequest(_SUMMARIZE, (ChatMessage("user", "\n\n".join(parts)),), SUMMARY_TOKENS, deadline)
     try:
         text = writer.write(request)
     except ProviderError:
         return ""
-    return _within(text.split("\n"))
+    return _fit_lines(text.split("\n"))
 
 
-def _turn(question: str, response: ChatResponse) -> StoredTurn:
+def _make_turn(question: str, response: ChatResponse) -> StoredTurn:
     sources = [s for s in response.source_chunks if s.url in response.sources_cited]
     cited = tuple(CitedSource(" › ".join(filter(None, (s.chapter, s.section))), s.url or "") for s in sources)
     return StoredTurn(response.turn_id, cut(question), cut(response.response), response.status, cited)
 
 
-def _due(thread: StoredThread) -> bool:
-    news = thread.news
-    tokens = sum(estimate(message.content) for turn in news for message in turn.messages)
-    return len(news) >= EVERY or (len(news) > 1 and tokens > HISTORY_TOKENS)
+def _is_due(thread: StoredThread) -> bool:
+    new = thread.new_turns
+    tokens = sum(estimate(message.content) for turn in new for message in turn.messages)
+    return len(new) >= EVERY or (len(new) > 1 and tokens > HISTORY_TOKENS)
 
 
-def _within(lines: Sequence[str], *, newest: bool = False) -> str:
+def _fit_lines(lines: Sequence[str], *, newest: bool = False) -> str:
     """Return as many lines as a summary may have, from the beginning or from the end. The last one may be cut."""
     left, fitting = int(SUMMARY_TOKENS * BYTES_OF_TOKEN), list[str]()
     for line in reversed(lines) if newest else lines:

@@ -20,7 +20,7 @@ from chapterverse.providers.bedrock import Runtime
 from chapterverse.providers.errors import TextRejected
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
-from chapterverse_api.generation.reasoning import written
+from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.types import (
     ChatMessage,
     GenerationRequest,
@@ -89,7 +89,7 @@ class BedrockGenerator:
                 raise
             reply = self._written(body, request, {})
             self._temperature = {}
-        return written(_whole(reply))
+        return read_all(_whole(reply))
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
@@ -101,7 +101,7 @@ class BedrockGenerator:
         except TextRejected:
             # What Bedrock says of a malformed request is for people only.
             return self.write(request)
-        return written(_whole(reply))
+        return read_all(_whole(reply))
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
@@ -162,18 +162,18 @@ class BedrockGenerator:
             if begun:
                 raise _no_reply() from None
             raise
-        return _is_cut(reason)
+        return _read_stop_reason(reason)
 
 
 def _whole(reply: Any) -> Steps[str, None, bool]:
     content = _part(_part(reply, "output"), "message").get("content")
     yield "".join(map(_text, content)) if isinstance(content, list) else ""
-    return _is_cut(reply.get("stopReason"))
+    return _read_stop_reason(reply.get("stopReason"))
 
 
 def _calls(reply: Any) -> tuple[ToolCall, ...]:
     """Return the calls of tools in a reply; malformed ones are left out."""
-    _is_cut(reply.get("stopReason") if isinstance(reply, dict) else None)
+    _read_stop_reason(reply.get("stopReason") if isinstance(reply, dict) else None)
     content = _part(_part(reply, "output"), "message").get("content")
     used = [_part(block, "toolUse") for block in content] if isinstance(content, list) else []
     return tuple(
@@ -193,7 +193,13 @@ def _text(block: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _is_cut(said: Any) -> bool:
+def _read_stop_reason(said: Any) -> bool:
+    """Return whether the length limit ended the answer.
+
+    Raises:
+        AnswerWithheld: a guardrail or filter ended it.
+        ProviderError: the model wrote no valid reply.
+    """
     # The value may have any type, and a list is not hashable.
     reason = said if isinstance(said, str) else ""
     if reason in _WITHHELD:

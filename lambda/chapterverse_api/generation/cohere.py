@@ -1,6 +1,6 @@
 """Cohere's chat models (`POST /v2/chat`) over plain REST: passages as documents, native citations back.
 
-Fields, events and refusals are those of Cohere's documentation, August 2026, and of its SDK 7.3. Beside `documents`
+Fields, events and errors are those of Cohere's documentation, August 2026, and of its SDK 7.3. Beside `documents`
 Cohere takes neither `safety_mode` nor `response_format`.
 """
 
@@ -52,7 +52,7 @@ class CohereGenerator:
 
     model: str
     rest: JsonClient = field(repr=False)
-    refusals: CohereErrors = field(default_factory=CohereErrors, repr=False)
+    errors: CohereErrors = field(default_factory=CohereErrors, repr=False)
     _never_thinks: Event = field(default_factory=Event, repr=False, compare=False)
     _no_tools: Event = field(default_factory=Event, repr=False, compare=False)
 
@@ -180,14 +180,14 @@ class CohereGenerator:
     def _check(self, status: int, reply: Any, headers: Mapping[str, str]) -> None:
         """Raise the `ProviderError` that a refusal is."""
         if status == 200:
-            self.refusals.note_limits(headers)
+            self.errors.note_limits(headers)
         elif status == 422 and _NO_ANSWER in str(reply).lower():
             # Seen on requests with nothing wrong in them; the same one meets the same end.
             raise AnswerWithheld("Cohere found no valid answer to this question: ask it in other words.")
         elif status == 498:
             raise AnswerWithheld("Cohere refused a word of the question or of its answer: ask in other words.")
         else:
-            raise self.refusals.error(status, reply, headers)
+            raise self.errors.error(status, reply, headers)
 
 
 def _document(passage: Passage) -> dict[str, Any]:

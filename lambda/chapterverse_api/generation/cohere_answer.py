@@ -21,7 +21,7 @@ from typing import Any
 from chapterverse.errors import ProviderError
 from chapterverse.net import Event
 from chapterverse.text.sentences import SentenceReader
-from chapterverse_api.generation.reasoning import MOST_CHARACTERS, too_long
+from chapterverse_api.generation.reasoning import MOST_CHARACTERS, length_error
 from chapterverse_api.generation.types import Span, ToolCall, Usage, function_calls
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
@@ -92,7 +92,7 @@ class CohereAnswer:
             begun = self._citations[-1].start if self._citations else 0
             yield from self._settle(max((end for end in self._ends if end <= begun), default=0))
         elif kind == "message-end":
-            self._finish = finish(delta.get("finish_reason"))
+            self._finish = read_finish_reason(delta.get("finish_reason"))
             billed = _mapping(_mapping(delta.get("usage")).get("billed_units"))
             self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
@@ -138,7 +138,7 @@ class CohereAnswer:
         whole = self._sentences.text
         self._starts.setdefault(index, len(whole))
         if len(whole) + len(text) > MOST_CHARACTERS:
-            raise too_long()
+            raise length_error()
         self._ends += [sentence.end for sentence in self._sentences.read(_sound(text))]
 
     def _cite(self, citations: Any) -> None:
@@ -181,7 +181,7 @@ def whole_text(body: Any) -> str:
     """
     if not isinstance(body, dict):
         raise no_reply()
-    finish(body.get("finish_reason"))
+    read_finish_reason(body.get("finish_reason"))
     content = _mapping(body.get("message")).get("content")
     parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
     text = "".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
@@ -199,11 +199,11 @@ def called_tools(body: Any) -> tuple[ToolCall, ...]:
     if not isinstance(body, dict):
         raise no_reply()
     if body.get("finish_reason") != _TOOL_CALL:
-        finish(body.get("finish_reason"))
+        read_finish_reason(body.get("finish_reason"))
     return function_calls(_mapping(body.get("message")).get("tool_calls"))
 
 
-def finish(reason: Any) -> str:
+def read_finish_reason(reason: Any) -> str:
     """Return why an answer ended.
 
     Raises:

@@ -24,7 +24,7 @@ from chapterverse.net.messages import parsed
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
-from chapterverse_api.generation.reasoning import written
+from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.types import (
     GenerationRequest,
     ModelRequest,
@@ -63,7 +63,7 @@ _PASSING = {408, 409, 429}
 
 
 @dataclass(frozen=True, slots=True)
-class _Manner:
+class _Dialect:
     """The fields that a server takes, as far as its replies have shown.
 
     Attributes:
@@ -88,8 +88,8 @@ class _Manner:
             return {self.limit: tokens, "temperature": _TEMPERATURE, **asked}
         return {self.limit: tokens + THOUGHT_TOKENS, **asked}
 
-    def after(self, reply: Stream | Reply, *, tools: bool = False) -> _Manner | None:
-        """Return what to try after a refusal; None where another manner would not mend it.
+    def after(self, reply: Stream | Reply, *, tools: bool = False) -> _Dialect | None:
+        """Return what to try after a rejection; None where another dialect would not help.
 
         Args:
             tools: whether tools were offered.
@@ -115,7 +115,7 @@ class OpenAIGenerator:
     def __init__(self, model: str, rest: JsonClient, limit: str) -> None:
         self._model = model
         self._rest = rest
-        self._manner = _Manner(limit)
+        self._dialect = _Dialect(limit)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str, *, part: str = "generator") -> OpenAIGenerator:
@@ -155,59 +155,59 @@ class OpenAIGenerator:
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text, and fill in its usage; see `Writer`."""
-        return written(self._texts(request))
+        return read_all(self._texts(request))
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A server that takes no schema has it in its instructions."""
-        return written(self._texts(request, schema))
+        return read_all(self._texts(request, schema))
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
-        manner = self._manner
-        while manner.tools:
+        dialect = self._dialect
+        while dialect.tools:
             asked = {
                 "model": self._model,
                 "messages": _messages(request),
                 "stream": False,
                 "tools": [{"type": "function", "function": asdict(tool)} for tool in tools],
-                **manner.fields(request.max_tokens, streams=False),
+                **dialect.fields(request.max_tokens, streams=False),
             }
             reply = self._posted(asked, request.deadline)
             if reply.status == 200:
-                self._manner = manner
+                self._dialect = dialect
                 return _calls(_first(reply.body).get("message"))
-            changed = manner.after(reply, tools=True)
+            changed = dialect.after(reply, tools=True)
             if changed is None:
                 raise _failure(reply)
-            manner = changed
-        self._manner = manner
+            dialect = changed
+        self._dialect = dialect
         return None
 
     def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Steps[str, None, bool]:
         """Yield the text, as it comes where its usage is to be filled in; return whether the limit ended it."""
         messages, usage, deadline = _messages(request), request.usage, request.deadline
-        manner, streams = self._manner, usage is not None
+        dialect, streams = self._dialect, usage is not None
         while True:
-            fields = manner.fields(request.max_tokens, streams=streams)
-            if schema and manner.schema:
+            fields = dialect.fields(request.max_tokens, streams=streams)
+            if schema and dialect.schema:
                 fields["response_format"] = _response_format(schema)
             asked = {"model": self._model, "messages": messages, "stream": streams, **fields}
             reply: Stream | Reply
             if usage is not None:
                 with self._rest.stream(_PATH, asked, seconds=deadline.left, closing=deadline.closing) as reply:
                     if reply.status == 200:
-                        self._manner = manner
+                        self._dialect = dialect
                         return (yield from _text_stream(reply, usage))
             else:
                 reply = self._posted(asked, deadline)
                 if reply.status == 200:
                     # It may take another schema.
-                    self._manner = replace(manner, schema=True)
+                    self._dialect = replace(dialect, schema=True)
                     return (yield from _whole(reply.body))
-            changed = manner.after(reply)
+            changed = dialect.after(reply)
             if changed is None:
                 raise _failure(reply)
-            manner = changed
+            dialect = changed
 
     def _posted(self, body: dict[str, Any], deadline: Deadline) -> Reply:
         return self._rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
@@ -220,7 +220,7 @@ def _messages(request: ModelRequest) -> list[dict[str, str]]:
 
 def _calls(message: Any) -> tuple[ToolCall, ...]:
     """Return the calls of tools in a message; malformed ones are left out."""
-    _text(message)
+    _require_message(message)
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     return function_calls(calls)
 
@@ -265,7 +265,7 @@ def _streamed(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
         if text := _text(choice.get("delta")):
             yield text
         if reason := choice.get("finish_reason"):
-            cut = _is_cut(reason)
+            cut = _read_finish_reason(reason)
             _count_rest(stream, events, usage)
             return cut
     raise _broken()
@@ -291,7 +291,7 @@ def _count(reply: Any, usage: Usage) -> None:
 def _whole(body: Any) -> Steps[str, None, bool]:
     choice = _first(body)
     yield _text(choice.get("message"))
-    return _is_cut(choice.get("finish_reason"))
+    return _read_finish_reason(choice.get("finish_reason"))
 
 
 def _chunk(data: str) -> Any:
@@ -315,20 +315,29 @@ def _first(chunk: Any) -> dict[str, Any]:
 
 def _text(message: Any) -> str:
     """Return the text of a message; thoughts have fields and parts of their own and are left out."""
-    if message is None:
-        return ""
-    if not isinstance(message, dict):
-        raise _broken()
-    content = message.get("content")
+    _require_message(message)
+    content = message.get("content") if message else None
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(text for text in texts if isinstance(text, str))
-    if not isinstance(content, str | None):
-        raise _broken()
     return content or ""
 
 
-def _is_cut(reason: Any) -> bool:
+def _require_message(message: Any) -> None:
+    """Raise `ProviderError` unless this is a message, or null in its place, with a content of a known form."""
+    if message is None:
+        return
+    if not isinstance(message, dict) or not isinstance(message.get("content"), str | list | None):
+        raise _broken()
+
+
+def _read_finish_reason(reason: Any) -> bool:
+    """Return whether the length limit ended the answer.
+
+    Raises:
+        AnswerWithheld: a filter ended it.
+        ProviderError: an error ended it.
+    """
     if reason == "content_filter":
         raise AnswerWithheld(f"{_PROVIDER} withheld the answer by its content filter: ask in other words.")
     if reason == "error":

@@ -42,6 +42,7 @@ SUMMARY_TOKENS = 300
 RECALLED_TOKENS = 500
 CONTEXT_TOKENS = 500
 MEMORIES_TOKENS = 500
+#: A publisher rejects a persona of more than 400 counted tokens; an estimate by bytes may be twice as many.
 PERSONA_TOKENS = 800
 #: Messages of the history at most, the newest.
 HISTORY_MESSAGES = 5

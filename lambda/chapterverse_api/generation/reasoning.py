@@ -26,12 +26,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def visible(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Return a text without control characters but line feeds and tabs: none belongs into an answer."""
     return _CONTROLS.sub("", text)
 
 
-def mended(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Return a text whose characters beyond 16 bits are whole: they may come in two pieces; UTF-8 can't hold a half."""
     if not _SURROGATE.search(text):
         return text
@@ -57,7 +57,7 @@ class Reasoning:
         """Return the answer's text in the next piece."""
         self.restarted = False
         if self._lead is None:
-            return self._unopened(text, last=last)
+            return self._drop_unopened(text, last=last)
         self._lead += text
         while self._thinks or _THOUGHT.match(self._lead):
             end = _END.search(self._lead)
@@ -71,9 +71,9 @@ class Reasoning:
         if not last and (not begun or (begun[0] == "<" and len(begun) < _LONGEST and ">" not in begun)):
             return ""
         self._lead = None
-        return self._unopened(begun, last=last)
+        return self._drop_unopened(begun, last=last)
 
-    def _unopened(self, text: str, *, last: bool) -> str:
+    def _drop_unopened(self, text: str, *, last: bool) -> str:
         """Return a text from the last end of thoughts on that has no beginning; all of it without such an end."""
         text, known, start = self._tail + text, len(self._tail), 0
         for tag in _TAG.finditer(text):
@@ -96,7 +96,7 @@ class Reasoning:
         return said
 
 
-def written(texts: Steps[str, None, bool]) -> str:
+def read_all(texts: Steps[str, None, bool]) -> str:
     """Return the whole text of a model.
 
     Raises:
@@ -110,17 +110,17 @@ def written(texts: Steps[str, None, bool]) -> str:
             cut = end.value
             break
         if len(said) > MOST_CHARACTERS:
-            raise too_long()
-    if text := Reasoning().read(visible(mended(said)), last=True).strip():
+            raise length_error()
+    if text := Reasoning().read(strip_controls(join_surrogates(said)), last=True).strip():
         return text
-    raise silent(cut)
+    raise silence_error(cut)
 
 
-def too_long() -> ProviderError:
+def length_error() -> ProviderError:
     return ProviderError("The model answered with more than it was asked for.")
 
 
-def silent(cut: bool) -> ProviderError:
+def silence_error(cut: bool) -> ProviderError:
     """Return the error for a model that wrote nothing, perhaps because its limit ended its thoughts."""
     if cut:
         return ProviderError(

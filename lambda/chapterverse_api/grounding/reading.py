@@ -147,7 +147,7 @@ class Text:
         return places
 
     def around(self, at: int, left: int = 2, right: int = 3) -> list[int]:
-        """Return the words of meaning beside a place, of its clause where it has enough."""
+        """Return the words of meaning beside a place: of the six before it and the seven behind it, the nearest."""
         before = [self.terms[i][0] for i in range(max(0, at - 6), at) if self.terms[i]][-left:]
         behind = [self.terms[i][0] for i in range(at + 1, min(len(self.terms), at + 8)) if self.terms[i]][:right]
         return before + behind

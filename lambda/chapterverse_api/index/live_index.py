@@ -37,8 +37,8 @@ _AGAIN = 120.0
 
 #: On Lambda threads freeze between two questions, so a background look might never end. The question that starts one
 #: therefore waits for it: `_MOMENT` seconds, `_FIRST_LOOK` if nothing is open yet. If a fetch takes longer than
-#: `_OVERDUE`, the next question waits up to `_PATIENCE`, the longest that a reader may wait.
-_MOMENT, _FIRST_LOOK, _OVERDUE, _PATIENCE = 0.25, 2.0, 30.0, 8.0
+#: `_OVERDUE`, the next question waits up to `_LONGEST_WAIT`, the longest that a reader may wait.
+_MOMENT, _FIRST_LOOK, _OVERDUE, _LONGEST_WAIT = 0.25, 2.0, 30.0, 8.0
 
 
 class LiveIndex:
@@ -68,7 +68,7 @@ class LiveIndex:
     ) -> None:
         self.trouble: Exception | None = None
         failures = (IndexUnavailable, ProviderError)
-        self.circuit = CircuitBreaker("store", failures=failures, resting=IndexUnavailable, clock=clock)
+        self.circuit = CircuitBreaker("store", failures=failures, error_type=IndexUnavailable, clock=clock)
         if isinstance(store, Guarded):
             store.guard(self.circuit.asking)
         self._store = store
@@ -158,7 +158,7 @@ class LiveIndex:
                 self._inspecting.start()
             inspecting = self._inspecting
         if inspecting and (is_new or self._freezes):
-            inspecting.join(_PATIENCE if is_new else _MOMENT)
+            inspecting.join(_LONGEST_WAIT if is_new else _MOMENT)
         return self._inspection[2]
 
     def _inspect(self, heads: Sequence[Head]) -> None:
@@ -176,7 +176,7 @@ class LiveIndex:
         """Serialize openings. Callers that waited while the store failed get its error instead of trying again."""
         before = self._outage
         if not self._opening.acquire(blocking=not self.circuit.open):
-            raise self.circuit.resting
+            raise self.circuit.open_error
         try:
             if self._outage and self._outage is not before:
                 raise self._outage.with_traceback(None)
@@ -273,7 +273,7 @@ class LiveIndex:
             refreshing = self._refreshing
         if self._freezes:
             overdue = self._fetching and self._clock() - self._looked >= _OVERDUE
-            refreshing.join(_PATIENCE if overdue else _FIRST_LOOK if self._heads is None else _MOMENT)
+            refreshing.join(_LONGEST_WAIT if overdue else _FIRST_LOOK if self._heads is None else _MOMENT)
         elif self._heads is None or self.circuit.open:
             refreshing.join(_MOMENT)
 

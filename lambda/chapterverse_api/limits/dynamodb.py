@@ -46,7 +46,7 @@ Item = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class _Update:
-    """One step of a transaction: a write, its condition, and the names and values that both use."""
+    """One `UpdateItem`: a write, its condition, and the names and values that both use."""
 
     key: str
     write: str

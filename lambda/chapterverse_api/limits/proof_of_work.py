@@ -38,7 +38,7 @@ _ANSWER = re.compile(r"(v1\.([1-9][0-9]{0,11})\.([0-9a-f]{32})\.([0-9a-f]{64})):
 class WorkRequired(Rejection):
     """A request that is answered once its client has done some work, or has waited."""
 
-    def __init__(self, challenge: str, wait: float) -> None:
+    def __init__(self, make_challenge: str, wait: float) -> None:
         super().__init__(
             429,
             "work_required",
@@ -47,7 +47,7 @@ class WorkRequired(Rejection):
             retryable=True,
             retry_after=max(1, math.ceil(wait)),
         )
-        self.challenge = challenge
+        self.challenge = make_challenge
 
     def response(self, headers: dict[str, str] | None = None) -> JSONResponse:
         return super().response({HEADER: self.challenge, **(headers or {})})
@@ -70,7 +70,7 @@ class ProofOfWork:
 
         Args:
             key: signs the challenges.
-            said: the header of its request; empty without one.
+            answer: the header of its request; empty without one.
 
         Raises:
             WorkRequired: with a challenge. Nothing is counted then.
@@ -79,20 +79,20 @@ class ProofOfWork:
         wait = limiter.admit(f"{client}-easy", self._halves, now)
         if wait is None:
             return
-        solution = solved(key, self._site, client, answer, now)
+        solution = check_answer(key, self._site, client, answer, now)
         if solution is None or not limiter.first(solution.nonce, solution.expiry, now):
-            raise WorkRequired(challenge(key, self._site, client, now), wait)
+            raise WorkRequired(make_challenge(key, self._site, client, now), wait)
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class Solution:
     """An answer that is right; its nonce may be spent once, until `expiry` in seconds of the epoch."""
 
     nonce: str
     expiry: int
 
 
-def challenge(key: bytes, site: str, client: str, now: float) -> str:
+def make_challenge(key: bytes, site: str, client: str, now: float) -> str:
     """Return a challenge for one client of one site.
 
     Args:
@@ -103,7 +103,7 @@ def challenge(key: bytes, site: str, client: str, now: float) -> str:
     return f"v1.{expiry}.{nonce}.{_mac(key, site, client, str(expiry), nonce)}"
 
 
-def solved(key: bytes, site: str, client: str, answer: str, now: float) -> Solved | None:
+def check_answer(key: bytes, site: str, client: str, answer: str, now: float) -> Solution | None:
     """Return the challenge of a valid answer: for this site and client, in time, and with the work done."""
     match = _ANSWER.fullmatch(answer)
     if match is None:
@@ -115,7 +115,7 @@ def solved(key: bytes, site: str, client: str, answer: str, now: float) -> Solve
         return None
     # Last, as it is a thousand times as much work as all before.
     is_solved = hashlib.pbkdf2_hmac("sha256", number.encode(), text.encode(), ITERATIONS, 1) == b"\0"
-    return Solved(nonce, int(expiry)) if is_solved else None
+    return Solution(nonce, int(expiry)) if is_solved else None
 
 
 def _mac(key: bytes, *fields: str) -> str:

@@ -37,12 +37,12 @@ class SqliteLimiter:
 
     Args:
         path: on a disk of this machine: a write-ahead log does not work over a network.
-        patience: seconds to wait while others write.
+        lock_timeout: seconds to wait while others write.
     """
 
-    def __init__(self, path: str | Path, patience: float = 2.0) -> None:
+    def __init__(self, path: str | Path, lock_timeout: float = 2.0) -> None:
         self._path = Path(path)
-        self._patience = patience
+        self._lock_timeout = lock_timeout
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
         self._file = (0, 0)
@@ -115,7 +115,7 @@ class SqliteLimiter:
     def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Run the block alone among all threads and processes; its writes count if it ends without an error."""
         # Also the threads of one process must not wait for each other for ever.
-        if not self._lock.acquire(timeout=self._patience):
+        if not self._lock.acquire(timeout=self._lock_timeout):
             raise fault(_FAULTS, "busy", place=self._path)
         try:
             db = self._open()
@@ -144,7 +144,7 @@ class SqliteLimiter:
             self._forget()
             # The lock above keeps its threads apart.
             self._db = sqlite3.connect(
-                self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
+                self._path, timeout=self._lock_timeout, isolation_level=None, check_same_thread=False
             )
             self._file = (stat.st_dev, stat.st_ino)
             self._prepare(self._db)
@@ -152,7 +152,7 @@ class SqliteLimiter:
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         # SQLite does not wait when two processes turn on the log at once.
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + self._lock_timeout
         while True:
             try:
                 db.execute("PRAGMA journal_mode = WAL")

@@ -295,15 +295,15 @@ class Table:
         return time_text(self._clock() - timedelta(days=self._days if days is None else days))
 
 
-def sqlite_database(path: Path, patience: float = 2.0) -> Database:
+def sqlite_database(path: Path, lock_timeout: float = 2.0) -> Database:
     """Return the database in a file of its own, which its owner alone may read.
 
     Args:
-        patience: seconds to wait while another process writes.
+        lock_timeout: seconds to wait while another process writes.
     """
     from chapterverse.database.sqlite import SqliteDatabase
 
-    return SqliteDatabase(path, _prepare, _OF_SQLITE, patience)
+    return SqliteDatabase(path, _prepare, _OF_SQLITE, lock_timeout)
 
 
 def postgres_database(uri: str) -> Database:

@@ -96,7 +96,7 @@ class StoredThread:
         return (0, 2 * self.through - 1) if self.through else None
 
     @property
-    def news(self) -> tuple[StoredTurn, ...]:
+    def new_turns(self) -> tuple[StoredTurn, ...]:
         """The turns that are not in the summary."""
         return tuple(turn for turn in self.turns if turn.number > self.through)
 

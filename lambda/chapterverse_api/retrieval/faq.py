@@ -31,7 +31,7 @@ from chapterverse.knowledge.questions import comparable
 from chapterverse.model import FAQ, PAGE, Chunk
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
-from chapterverse_api.retrieval.spelling import corrected
+from chapterverse_api.retrieval.spelling import correct
 
 #: Entries that are compared, the best by words.
 CANDIDATES = 10
@@ -83,7 +83,7 @@ def least_probability() -> float:
 
 def matches(question: str, snapshot: Snapshot, filters: Filter) -> Iterator[FaqMatch]:
     """Yield the entries that share words with a question, each with its probability."""
-    languages, searched = snapshot.head.languages, corrected(question, snapshot)
+    languages, searched = snapshot.head.languages, correct(question, snapshot)
     vector = lexical.query_vector(searched, languages)
     entries = snapshot.search_lexical(vector, CANDIDATES, _of_type(FAQ, filters))
     words, idf = read_question(searched, languages, snapshot)

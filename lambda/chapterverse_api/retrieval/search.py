@@ -35,7 +35,7 @@ from chapterverse_api.retrieval.features import QueryFeatures
 from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.rerankers import Reranker
-from chapterverse_api.retrieval.spelling import corrected
+from chapterverse_api.retrieval.spelling import correct
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
 CANDIDATES = 50
@@ -221,7 +221,7 @@ def retrieve(
         InputError: the vector is not of the index's size.
     """
     head = snapshot.head
-    wording = _Wording.of(after.searched if after else corrected(question or "", snapshot), head.languages)
+    wording = _Wording.of(after.searched if after else correct(question or "", snapshot), head.languages)
     stages = _Stages(after.timings if after else {})
     if vector is not None:
         _check_vector(vector, head.embedder.size)

@@ -62,14 +62,14 @@ class Mistyped:
     word: str
 
 
-def corrected(question: str, snapshot: Snapshot) -> str:
+def correct(question: str, snapshot: Snapshot) -> str:
     """Return the question with its unknown words corrected as far as the index holds a likely one; else as it is.
 
     Raises:
         IndexFault: the index can't be read.
     """
     languages = snapshot.head.languages
-    mistyped = list(_unknown(question, languages, snapshot))[:WORDS]
+    mistyped = list(_find_mistyped(question, languages, snapshot))[:WORDS]
     if not mistyped:
         return question
     candidates = [_candidates(word, question) for word in mistyped]
@@ -98,11 +98,11 @@ class Edit:
     end: int = 0
 
 
-def _unknown(question: str, languages: Sequence[str], snapshot: Snapshot) -> Iterator[Mistyped]:
+def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) -> Iterator[Mistyped]:
     unquoted = _QUOTED.sub(lambda quoted: "`" * len(quoted.group()), question)
     plain = [m for m in _PLAIN.finditer(unquoted) if SHORTEST <= len(m.group()) <= LONGEST]
-    plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _letters(m.group().lower())]
-    terms = [_wholes(m.group(), languages) for m in plain]
+    plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _alphabet(m.group().lower())]
+    terms = [_whole_terms(m.group(), languages) for m in plain]
     # A remote store keeps what it counted: the search counts all these terms, and asks for them only once.
     asked = sorted(question_terms(question, languages).union(*terms)) if plain else []
     counts = dict(zip(asked, snapshot.document_frequencies(asked), strict=True)) if asked else {}
@@ -112,14 +112,14 @@ def _unknown(question: str, languages: Sequence[str], snapshot: Snapshot) -> Ite
             yield Mistyped(match.start(), match.end(), word)
 
 
-def _letters(word: str) -> str:
+def _alphabet(word: str) -> str:
     """Return the alphabet that a word is written in; empty where it has none of ours."""
     if word[0] in _CYRILLIC:
         return _CYRILLIC
     return _LATIN if lexical.stem(word[0], "") in _LATIN else ""
 
 
-def _wholes(word: str, languages: Iterable[str]) -> set[int]:
+def _whole_terms(word: str, languages: Iterable[str]) -> set[int]:
     """Return the whole term of a word in each language; none for a function word."""
     return {read.terms[0] for read in lexical.question_words(word, languages)}
 
@@ -138,7 +138,7 @@ def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
 
 
 def _edits(word: str) -> Iterator[Edit]:
-    letters = _letters(word)
+    letters = _alphabet(word)
     for at in range(len(word)):
         first = _FIRST * (at == 0)
         before, here, after = word[:at], word[at], word[at + 1 :]
@@ -194,7 +194,7 @@ class Known:
     @classmethod
     def among(cls, texts: Iterable[str], languages: Sequence[str], snapshot: Snapshot) -> Self:
         """Look up the words of these texts."""
-        terms = {t for text in texts for word in text.split() for t in _wholes(word, languages)}
+        terms = {t for text in texts for word in text.split() for t in _whole_terms(word, languages)}
         ordered = tuple(sorted(terms))
         hits = snapshot.search_lexical(SparseVector(ordered, (1.0,) * len(ordered)), _CHUNKS) if terms else []
         held = sorted(terms.intersection(t for hit in hits for t in hit.lexical.indices))
@@ -214,7 +214,7 @@ class Known:
         return edits[best[2]] if best else None
 
     def _count(self, word: str) -> int:
-        terms = _wholes(word, self.languages)
+        terms = _whole_terms(word, self.languages)
         if terms:
             count = max(self.counts.get(term, 0) for term in terms)
             # An apostrophe belongs to function words: "doesn't". A mistake may have the stem of another word.

@@ -94,15 +94,14 @@ def publish(
         return
     if unplaced:
         return
-    try:
+
+    def update() -> None:
         # `reading` is None if the site could not be read. Reading it again raises the reason.
-        reading = reading or read_site(site_dir, address, options.include, options.exclude)
-        _index_versions(reading, settings, options, version_path or ())
-    # The docs are built already, so a failure to index fails the build only with `strict`.
-    except Exception as error:
-        if options.strict:
-            raise
-        _Log().warning(f"The index was not updated: {plugin_api.explained(error)}")
+        read = reading or read_site(site_dir, address, options.include, options.exclude)
+        _index_versions(read, settings, options, version_path or ())
+
+    if error := plugin_api.try_to_index(update, _Log(), options.strict):
+        raise error
 
 
 def _index_versions(reading: Reading, settings: Settings, options: Options, version_paths: Sequence[str]) -> None:

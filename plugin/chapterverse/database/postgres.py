@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: A failed connection has no SQLSTATE, only libpq's text: pieces of that text, and the failure's name.
-_REFUSALS = (
+_FAILURES = (
     ('authentication|no password supplied|pg_hba.conf|role ".*" (does not exist|is not permitted)', "user"),
     ("SSL|TLS|certificate", "tls"),
     ('database ".*" does not exist|no such database|permission denied for database', "database"),
@@ -144,7 +144,7 @@ class PostgresDatabase:
                 return db
             except (psycopg.Error, ValueError) as error:
                 text = str(error)
-                name = next((name for pattern, name in _REFUSALS if re.search(pattern, text)), "unreachable")
+                name = next((name for pattern, name in _FAILURES if re.search(pattern, text)), "unreachable")
                 if pause is None or name != "unreachable":
                     raise fault(self._faults, name) from None
             time.sleep(pause)

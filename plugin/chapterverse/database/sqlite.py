@@ -39,15 +39,15 @@ class SqliteDatabase:
     Every call opens the file anew, so none is left open and one that was removed meanwhile is missed at once.
 
     Args:
-        patience: seconds to wait while another process writes.
+        lock_timeout: seconds to wait while another process writes.
         mode: of a new file; by default its owner alone may read it.
     """
 
-    def __init__(self, path: Path, prepare: Prepare, faults: Faults, patience: float, mode: int = 0o600) -> None:
+    def __init__(self, path: Path, prepare: Prepare, faults: Faults, lock_timeout: float, mode: int = 0o600) -> None:
         self._path = path
         self._prepare = prepare
         self._faults = faults
-        self._patience = patience
+        self._lock_timeout = lock_timeout
         self._mode = mode
 
     def run(self, work: Callable[[Statements], T], *, otherwise: T | None = None, reading: bool = False) -> T:
@@ -66,7 +66,7 @@ class SqliteDatabase:
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Statements]:
         make_file(self._path, self._mode)
-        with contextlib.closing(sqlite3.connect(self._path, timeout=self._patience, isolation_level=None)) as db:
+        with contextlib.closing(sqlite3.connect(self._path, timeout=self._lock_timeout, isolation_level=None)) as db:
             # What is removed is overwritten, and not only left out of the table.
             db.execute("PRAGMA secure_delete = ON")
             db.execute(begin)

@@ -44,7 +44,7 @@ class BedrockEmbedder:
     geography: str
     runtime: Runtime = field(repr=False)
     asking: Any = field(repr=False)
-    patience: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
+    retry: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
 
     @classmethod
     def open(cls, model: str) -> BedrockEmbedder:
@@ -105,9 +105,7 @@ class BedrockEmbedder:
         return "RIGHT" if self.choice.model.sizes else "END"
 
     def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
-        return self.patience.ask(
-            lambda: self._send(self._building, self.choice.body(texts, "search_document", truncate))
-        )
+        return self.retry.ask(lambda: self._send(self._building, self.choice.body(texts, "search_document", truncate)))
 
     def _send(self, client: Any, body: dict[str, Any]) -> list[Vector]:
         reply = self.runtime.invoke(client, f"{self.geography}{self.choice.name}", body)

@@ -60,9 +60,9 @@ class CohereEmbedder:
     key: str = field(repr=False)
     url: str
     rest: JsonClient = field(repr=False)
-    patience: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
-    pace: RateLimiter = field(default_factory=lambda: RateLimiter(INPUTS, _MINUTE), repr=False)
-    refusals: CohereErrors = field(default_factory=CohereErrors, repr=False)
+    retry: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
+    rate_limiter: RateLimiter = field(default_factory=lambda: RateLimiter(INPUTS, _MINUTE), repr=False)
+    errors: CohereErrors = field(default_factory=CohereErrors, repr=False)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereEmbedder:
@@ -101,8 +101,8 @@ class CohereEmbedder:
         """Return a question's vector within ten seconds; see `Embedder`."""
         reply = self.rest.post("/v2/embed", self._body([text], "search_query"))
         if reply.status != 200:
-            raise self.refusals.error(reply.status, reply.body, reply.headers)
-        self.refusals.note_limits(reply.headers)
+            raise self.errors.error(reply.status, reply.body, reply.headers)
+        self.errors.note_limits(reply.headers)
         return self.choice.vectors(reply.body, 1, "Cohere")[0]
 
     def _body(self, texts: Sequence[str], input_type: str, truncate: str = "NONE") -> dict[str, Any]:
@@ -127,25 +127,25 @@ class CohereEmbedder:
 
     def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
         body, client = self._body(texts, "search_document", truncate), self._sdk
-        return self.patience.ask(lambda: self._send(client, body))
+        return self.retry.ask(lambda: self._send(client, body))
 
     def _send(self, client: ClientV2, body: dict[str, Any]) -> list[Vector]:
         import httpx
         from cohere.core.api_error import ApiError
         from cohere.core.parse_error import ParsingError
 
-        self.pace.wait(len(body["texts"]))
+        self.rate_limiter.wait(len(body["texts"]))
         try:
             reply = client.with_raw_response.embed(**body)
             # As it came: the SDK's own value has 0 where the reply has 0.5, and 1 where it has true.
             answer = reply._response.json()
         # The SDK's errors print the whole reply, which may quote what was sent, so none is left as a cause.
         except ApiError as error:
-            raise self.refusals.error(error.status_code or 0, error.body, error.headers or {}) from None
+            raise self.errors.error(error.status_code or 0, error.body, error.headers or {}) from None
         except httpx.HTTPError:
             raise ProviderError("Cohere could not be reached or broke off.", retryable=True) from None
         # The SDK builds its values from the reply unchecked, and raises these errors for a malformed one.
         except (ParsingError, TypeError, ValueError, RecursionError):
             raise ProviderError("Cohere answered with something that is no reply.", retryable=True) from None
-        self.refusals.note_limits(reply.headers)
+        self.errors.note_limits(reply.headers)
         return self.choice.vectors(answer, len(body["texts"]), "Cohere")

@@ -73,7 +73,7 @@ class OpenAIEmbedder:
     """One model behind one address. Safe to share between threads."""
 
     def __init__(
-        self, spelling: Spelling, asking: JsonClient, building: JsonClient, patience: RetryPolicy, size: int = 0
+        self, spelling: Spelling, asking: JsonClient, building: JsonClient, retry: RetryPolicy, size: int = 0
     ) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
@@ -81,21 +81,21 @@ class OpenAIEmbedder:
         self._document, self._question = _markers(spelling.name)
         self._asking = asking
         self._building = building
-        self._patience = patience
+        self._retry = retry
         self._size = spelling.size or (self._entry.size if self._entry else size)
         # A model of the table rejects long texts, and a model that has made an index was tested then.
         self._tells = self._entry is not None or size > 0
 
     @classmethod
     def from_settings(
-        cls, settings: Settings, model: str, patience: RetryPolicy | None = None, *, size: int = 0
+        cls, settings: Settings, model: str, retry: RetryPolicy | None = None, *, size: int = 0
     ) -> OpenAIEmbedder:
         """Return the embedder for a model; nothing is sent yet.
 
         Args:
             settings: address and key.
             model: as in the module's docstring.
-            patience: how a build waits.
+            retry: how a build waits.
             size: of its vectors, if an index states it; 0 if a request has to find out.
 
         Raises:
@@ -119,7 +119,7 @@ class OpenAIEmbedder:
                 "The embedder openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL to "
                 "a server that needs none."
             )
-        return cls(spelling, asking, building, patience or RetryPolicy(), size)
+        return cls(spelling, asking, building, retry or RetryPolicy(), size)
 
     @property
     def card(self) -> EmbedderCard:
@@ -175,7 +175,7 @@ class OpenAIEmbedder:
 
     def _build(self, texts: Sequence[str]) -> list[Vector]:
         size, body = self._learned_size(), self._body([self._document + text for text in texts])
-        return self._patience.ask(lambda: _vectors(self._building.post("/v1/embeddings", body), len(texts), size))
+        return self._retry.ask(lambda: _vectors(self._building.post("/v1/embeddings", body), len(texts), size))
 
     def _check_that_it_tells(self) -> None:
         """Reject a server that silently truncates long texts, as some do.

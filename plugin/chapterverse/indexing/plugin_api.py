@@ -221,7 +221,7 @@ def starters(meta: Mapping[str, Any]) -> str:
     """Return a hidden HTML element with the starter questions of a page's front matter, "" if it has none.
 
     Raises:
-        ConfigurationError: they are not a list of questions, or it states a content type that there is not.
+        ConfigurationError: they are not a list of questions, or it states an unknown content type.
     """
     _require_content_type(meta)
     own = meta.get("chapterverse")
@@ -278,7 +278,7 @@ def problems(settings: Settings, site_url: str | None, name: str = "site_url") -
 
 
 def unknown_options(given: Iterable[object], known: Collection[str]) -> dict[str, str]:
-    """Return a sentence for each given option that there is not, by name."""
+    """Return a sentence for each unknown option, by its name."""
     unknown = sorted(name for name in map(str, given) if name not in known)
     nearest = {name: difflib.get_close_matches(name, known, 1, 0)[0] for name in unknown}
     return {name: f"There is no option {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown}
@@ -339,19 +339,22 @@ def update_index(
     log.info(f"Indexed {done}")
 
 
-def index_problem(update: Callable[[], None], log: Log, strict: bool) -> str:
-    """Update the index, and return why that failed, "" if it didn't.
+def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str = "") -> Exception | None:
+    """Update the index, and return the error that is to fail the build.
 
     The docs are built already, so a failure to index fails the build only if `strict`; else it is logged.
+
+    Args:
+        prefix: of the warning, where the log doesn't say whose it is.
     """
     try:
         update()
     except Exception as error:
         if strict:
-            return explained(error)
-        log.warning(f"The index was not updated: {explained(error)}")
-        log.debug("The index was not updated", exc_info=True)
-    return ""
+            return error
+        log.warning(f"{prefix}The index was not updated: {explained(error)}")
+        log.debug(f"{prefix}The index was not updated", exc_info=True)
+    return None
 
 
 def index(

@@ -32,12 +32,12 @@ def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
                 publication = stack.enter_context(target.store.publish(target.scope, target.card))
                 break
             except IndexLocked as locked:
-                if waited > target.store.patience or not target.store.patience:
+                if waited > target.store.lease_seconds or not target.store.lease_seconds:
                     raise
                 reason = reasons.setdefault(locked.killed, _reason(target.scope, locked))
                 # 0.1 s longer, because the server's clock counts whole seconds.
                 pause = min(_PULSE, locked.seconds + 0.1) if locked.seconds else _PULSE
-            progress(reason, int(waited), int(target.store.patience))
+            progress(reason, int(waited), int(target.store.lease_seconds))
             time.sleep(pause)
             waited += pause
         if _token(target) != before:

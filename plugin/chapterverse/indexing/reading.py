@@ -98,20 +98,20 @@ class PageChunker:
 
 
 def cut_all(
-    sources: Sequence[Source], cutter: PageChunker, workers: int, progress: Progress
+    sources: Sequence[Source], chunker: PageChunker, workers: int, progress: Progress
 ) -> Iterator[tuple[str, Cut]]:
     """Yield each page's path with its chunks or error message. Raises `InputError` for an unreadable persona."""
-    for done, (source, cut) in enumerate(zip(sources, _cut(sources, cutter, workers), strict=True)):
+    for done, (source, cut) in enumerate(zip(sources, _cut(sources, chunker, workers), strict=True)):
         progress("Reading pages", done, len(sources))
         yield source.file_path, cut
     progress("Reading pages", len(sources), len(sources))
 
 
-def _cut(sources: Sequence[Source], cutter: PageChunker, workers: int) -> Iterator[Cut]:
+def _cut(sources: Sequence[Source], chunker: PageChunker, workers: int) -> Iterator[Cut]:
     done = 0
     if workers > 1 and len(sources) >= _MANY and _is_picklable(sources[0]):
         try:
-            for cut in _cut_by_others(sources, cutter, workers):
+            for cut in _cut_by_others(sources, chunker, workers):
                 yield cut
                 done += 1
             return
@@ -119,10 +119,10 @@ def _cut(sources: Sequence[Source], cutter: PageChunker, workers: int) -> Iterat
             # A worker was killed, for example for lack of memory: this process reads the rest.
             pass
     for source in sources[done:]:
-        yield from cutter.cut_each([source])
+        yield from chunker.cut_each([source])
 
 
-def _cut_by_others(sources: Sequence[Source], cutter: PageChunker, workers: int) -> Iterator[Cut]:
+def _cut_by_others(sources: Sequence[Source], chunker: PageChunker, workers: int) -> Iterator[Cut]:
     # Imported here, because only very large sites need them.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -131,7 +131,7 @@ def _cut_by_others(sources: Sequence[Source], cutter: PageChunker, workers: int)
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, _ignore_interrupts)
     try:
-        for batch in pool.map(cutter.cut_each, [sources[at : at + _BATCH] for at in range(0, len(sources), _BATCH)]):
+        for batch in pool.map(chunker.cut_each, [sources[at : at + _BATCH] for at in range(0, len(sources), _BATCH)]):
             yield from batch
     finally:
         pool.shutdown(cancel_futures=True)

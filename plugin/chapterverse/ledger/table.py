@@ -129,22 +129,22 @@ class LedgerTable:
         self._database = database
 
     @classmethod
-    def on_sqlite(cls, path: Path, patience: float = 10.0) -> Self:
+    def on_sqlite(cls, path: Path, lock_timeout: float = 10.0) -> Self:
         """Return the ledger in a file of its own.
 
         Args:
-            patience: seconds to wait while another process writes.
+            lock_timeout: seconds to wait while another process writes.
         """
         from chapterverse.database.sqlite import SqliteDatabase
 
-        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _OF_SQLITE, patience, mode=0o644))
+        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _OF_SQLITE, lock_timeout, mode=0o644))
 
     @classmethod
-    def on_postgres(cls, uri: str, patience: float = 10.0, pauses: Sequence[float] = PAUSES) -> Self:
+    def on_postgres(cls, uri: str, lock_timeout: float = 10.0, pauses: Sequence[float] = PAUSES) -> Self:
         """Return the ledger at an address, not connected yet.
 
         Args:
-            patience: as for `on_sqlite`.
+            lock_timeout: as for `on_sqlite`.
             pauses: seconds to wait between the tries to connect.
 
         Raises:
@@ -159,7 +159,7 @@ class LedgerTable:
                 _OF_POSTGRES,
                 connect_seconds=10,
                 silence_seconds=30,
-                limits={"lock_timeout": patience},
+                limits={"lock_timeout": lock_timeout},
                 pauses=pauses,
             )
         )

@@ -164,7 +164,7 @@ class Fetcher:
         if address.scheme != "https" and address.place not in self._private:
             raise FetchFailed(f"{address.authority} is asked without encryption: use https://.")
         if self._hosts is not None and address.place not in self._hosts:
-            raise FetchFailed(f"{address.authority} is none of the hosts that may be asked.")
+            raise FetchFailed(f"{address.authority} is not an allowed host.")
 
     def _dial(self, place: tuple[str, int], seconds: float) -> socket.socket:
         """Connect to a checked address of a host, the first that answers. Raises `FetchFailed` if one is private."""

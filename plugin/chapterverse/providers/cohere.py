@@ -44,7 +44,7 @@ def access(settings: Settings, part: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CohereErrors:
-    """The refusals of one endpoint as errors.
+    """The errors of one endpoint.
 
     Attributes:
         trial: a trial key's limits by the last good reply; Cohere's errors don't state them.

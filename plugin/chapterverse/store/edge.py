@@ -35,7 +35,7 @@ class EdgeStore:
     """All generations under one folder. Implements `chapterverse.store.Store`."""
 
     #: The system frees the lock of a process that was killed.
-    patience = 0.0
+    lease_seconds = 0.0
     max_age = 0.0
 
     def __init__(self, root: Path) -> None:

@@ -103,7 +103,7 @@ class Store(Protocol):
     """All generations of all scopes at one place."""
 
     @property
-    def patience(self) -> float:
+    def lease_seconds(self) -> float:
         """Seconds for which a publisher that was killed keeps others out; 0 where its death is seen at once."""
         ...
 

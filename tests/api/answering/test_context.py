@@ -9,7 +9,7 @@ from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.filters import CONDITIONS
 from chapterverse.settings import Settings
 from chapterverse_api.answering.context import ON_TOPIC, SNIPPET, AnswerContext, Weights, from_index
-from chapterverse_api.answering.selection import about_selection, from_selection
+from chapterverse_api.answering.selection import read_selection, search_selection
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service
@@ -31,7 +31,7 @@ def context_of(service: Service, query: str, **fields: object) -> AnswerContext:
 
 
 def selected(service: Service, text: str, **fields: object) -> AnswerContext:
-    return from_selection(Turn(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
+    return read_selection(Turn(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
 
 
 def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:
@@ -132,14 +132,14 @@ def test_small_talk_is_not_searched_for(service: Service) -> None:
 def test_a_selection_is_searched_for_by_its_rarest_words(service: Service) -> None:
     text = "Each deployment is numbered. Kettles sing."
     turn = Turn(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
-    context = about_selection(turn)
+    context = search_selection(turn)
     assert (context.mode, context.sources[0].section, context.searched_as) == ("rag", "Rolling back", None)
     assert (context.task.selection, context.task.selected) == (text, False)
 
 
 def test_a_selection_of_which_the_docs_say_nothing_is_the_source(service: Service) -> None:
     turn = Turn(ChatQuery.model_validate({"selected_text": "Kettles sing."}), service.resources)
-    assert about_selection(turn).mode == "selected_text"
+    assert search_selection(turn).mode == "selected_text"
 
 
 def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> None:

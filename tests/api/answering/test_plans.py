@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse_api.answering.plans import Called, Plan, PlanProblem, Position, advance, begin, check
+from chapterverse_api.answering.plans import Plan, PlanProblem, Position, ToolOutcome, advance, begin, check
 
 
 def plan(*steps: dict[str, Any]) -> Plan:
@@ -38,7 +38,7 @@ SYSTEM = {
 }
 
 
-def never(name: str, arguments: Mapping[str, Any]) -> Called:
+def never(name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
     raise AssertionError
 
 
@@ -91,23 +91,23 @@ def test_it_computes_and_evaluates_nothing() -> None:
 def test_it_calls_tools_on_the_way() -> None:
     calls = list[tuple[str, dict[str, Any]]]()
 
-    def call(name: str, arguments: Mapping[str, Any]) -> Called:
+    def call(name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         calls.append((name, dict(arguments)))
-        return Called(name, True, "- state: down")
+        return ToolOutcome(name, True, "- state: down")
 
     tool = {"id": "t", "kind": "call_tool", "tool": "state", "arguments": {"of": "{n}", "as": "x"}, "variable": "s"}
     made = plan({**ASK, "next": "t"}, {**tool, "next": "d"}, decide("d", "s", "contains", "down", "a", None), act("a"))
     check(made, ["state"])
     position = advance(made, begin(made, never), "db", call)
     assert (position.at, calls) == ("a", [("state", {"of": "db", "as": "x"})])
-    assert position.called == [Called("state", True, "- state: down")]
-    with pytest.raises(PlanProblem, match="a tool that there is not"):
+    assert position.outcomes == [ToolOutcome("state", True, "- state: down")]
+    with pytest.raises(PlanProblem, match="a tool that does not exist"):
         check(made, ())
 
 
 BROKEN = {
     "the same id": [act("a", "a"), act("a")],
-    "that there is not": [act("a", "z")],
+    "that does not exist": [act("a", "z")],
     "never reaches the end": [act("a", "b"), act("b", "a")],
     "no step leads to": [act("a"), act("b")],
     "says nothing": [act("a", text=" ")],

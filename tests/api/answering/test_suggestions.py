@@ -14,7 +14,7 @@ from chapterverse.indexing.target import Target
 from chapterverse.ledger.table import LedgerTable
 from chapterverse.settings import Settings
 from chapterverse_api.answering.context import from_index
-from chapterverse_api.answering.suggestions import LONGEST, MOST, shown, suggestions, telling
+from chapterverse_api.answering.suggestions import LONGEST, MOST, is_descriptive, plain_heading, suggest
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, Message
 from chapterverse_api.deadline import Deadline
@@ -146,9 +146,9 @@ def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
             for _ in range(2)
         ]
         materials = [from_index(turn) for turn in turns]
-        assert suggestions(materials[0], {"1"}, turns[0])
-    assert suggestions(materials[1], {"1"}, turns[1]) == []
-    assert suggestions(materials[0], {"1"}, turns[0])
+        assert suggest(materials[0], {"1"}, turns[0])
+    assert suggest(materials[1], {"1"}, turns[1]) == []
+    assert suggest(materials[0], {"1"}, turns[0])
 
 
 def test_a_hostile_heading_is_shown_as_plain_text(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_hostile_heading_is_shown_as_plain_text(tmp_path: Path) -> None:
     ],
 )
 def test_a_heading_as_plain_text(heading: str, text: str) -> None:
-    assert shown(heading) == text
+    assert plain_heading(heading) == text
 
 
 @pytest.mark.parametrize(
@@ -192,22 +192,22 @@ def test_a_heading_as_plain_text(heading: str, text: str) -> None:
     ],
 )
 def test_a_heading_that_says_nothing(heading: str) -> None:
-    assert not telling(heading)
+    assert not is_descriptive(heading)
 
 
 @pytest.mark.parametrize(
     "heading", ["Cache location", "Overview of caching", "検索", "Что нового в кэше", "404 pages", "CI/CD"]
 )
 def test_a_heading_that_says_something(heading: str) -> None:
-    assert telling(heading)
+    assert is_descriptive(heading)
 
 
 def test_a_long_heading_is_read_in_linear_time() -> None:
     for hostile in ("[" * 50_000, "*a" * 50_000, "`" * 50_001, "**" * 40_000 + "a", "](" * 40_000):
-        assert len(shown(hostile)) <= 4 * LONGEST
+        assert len(plain_heading(hostile)) <= 4 * LONGEST
 
 
 def test_nobody_waits_for_suggestions_of_a_slow_index(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert quill.ask(service, QUESTION).follow_ups
-    monkeypatch.setattr("chapterverse_api.answering.suggestions.PATIENCE", 0.0)
+    monkeypatch.setattr("chapterverse_api.answering.suggestions.MOST_SECONDS", 0.0)
     assert quill.ask(service, QUESTION).follow_ups == []

@@ -5,6 +5,8 @@ import pytest
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
+from chapterverse_api.generation import cohere
+from chapterverse_api.retrieval.rerankers import cohere as cohere_reranker
 
 
 def prices(embedder: float | None = None, **settings: str) -> Prices:
@@ -25,7 +27,8 @@ def test_a_provider_that_is_named_without_a_model_has_its_defaults_price() -> No
     named = prices(generator="cohere", reranker="cohere", embedder=0.1)
     assert named.generator == Price(2.5, 10)
     assert named.reranker == Price(search=2000)
-    assert prices(generator="cohere:command-a-03-2025").generator == named.generator
+    assert prices(generator=f"cohere:{cohere.DEFAULT_MODEL}").generator == named.generator
+    assert prices(reranker=f"cohere:{cohere_reranker.DEFAULT_MODEL}").reranker == named.reranker
 
 
 @pytest.mark.parametrize("name", ["cohere:command-z", "openai:some-new-one", "bedrock:us.vendor.model-v1:0"])

@@ -164,7 +164,7 @@ def test_a_late_answer_leaves_less_time_for_a_summary(
         answer = quill.ask(service, CACHE, thread_id="abc")
     turn = Turn(ChatQuery(query=CACHE, thread_id="abc"), service.resources, started=time.perf_counter() - took)
     turn.models = replace(turn.models, writer=scribe)
-    list(turn.ended(answer.model_copy(update={"turn_id": turn.id})))
+    list(turn.end(answer.model_copy(update={"turn_id": turn.id})))
     assert left - 1 <= scribe.asked[0].seconds <= left
 
 

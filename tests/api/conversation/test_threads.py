@@ -11,7 +11,7 @@ from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
-from chapterverse_api.conversation.threads import EVERY, Threads, offline, open_threads
+from chapterverse_api.conversation.threads import EVERY, Threads, open_threads, summarize_offline
 from chapterverse_api.generation import Writer
 from chapterverse_api.generation.prompts import SUMMARY_TOKENS
 from chapterverse_api.records import CitedSource, RecordsFault, StoredThread, StoredTurn
@@ -114,7 +114,7 @@ def test_every_six_turns_a_model_goes_on_with_the_summary(path: Path) -> None:
     assert len(scribe.asked) == 1
     talk(threads, 2 * EVERY, writer=scribe)
     thread = threads.recall("t")
-    assert (thread.summary, thread.news, len(thread.turns)) == ("The reader wants 1 to 12.", (), 12)
+    assert (thread.summary, thread.new_turns, len(thread.turns)) == ("The reader wants 1 to 12.", (), 12)
     (told,) = scribe.asked[1].messages
     assert told.content.startswith("The summary so far:\nThe reader wants 1 to 6.\n\nReader: q7?\n\nAnswer: a7.")
     assert "q6?" not in told.content
@@ -142,7 +142,7 @@ def test_a_model_that_fails_leaves_the_old_summary_and_the_turns(path: Path) -> 
     threads, scribe = opened(path), Scribe("S", ProviderError("down"), "T")
     talk(threads, *range(1, 13), writer=scribe)
     thread = threads.recall("t")
-    assert (thread.summary, len(thread.news), len(thread.turns)) == ("S", 6, 12)
+    assert (thread.summary, len(thread.new_turns), len(thread.turns)) == ("S", 6, 12)
     talk(threads, 13, writer=scribe)
     assert threads.recall("t").summary == "T"
 
@@ -180,11 +180,11 @@ def test_without_a_model_a_summary_names_questions_and_titles(path: Path) -> Non
 
 def test_of_long_questions_the_last_are_named() -> None:
     turns = [StoredTurn(str(n), f"q{n} {'x' * 500}", "a", "answered", (CitedSource("T", "u"),)) for n in range(6)]
-    lines = offline(turns).splitlines()
+    lines = summarize_offline(turns).splitlines()
     assert lines[-1] == "Cited: T"
     assert lines[-2].startswith("Asked: q5 ")
-    assert "q0" not in offline(turns)
-    assert len(offline(turns)) <= SUMMARY_TOKENS * 3.5
+    assert "q0" not in summarize_offline(turns)
+    assert len(summarize_offline(turns)) <= SUMMARY_TOKENS * 3.5
 
 
 # A database that fails

@@ -107,7 +107,7 @@ def test_a_model_that_refuses_the_old_name_of_the_limit_is_asked_by_the_new_one(
 
 def test_openai_itself_is_asked_by_the_new_name() -> None:
     made = OpenAIGenerator.from_settings(Settings(openai_api_key=KEY), "gpt-5-mini")
-    assert made._manner.fields(5, streams=False) == {"max_completion_tokens": 5, "temperature": 0.1}
+    assert made._dialect.fields(5, streams=False) == {"max_completion_tokens": 5, "temperature": 0.1}
 
 
 def test_a_server_that_refuses_the_new_name_is_asked_by_the_old_one(server: OpenAIServer) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from chapterverse.calibration import Question
+from chapterverse.knowledge import persona_file
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.generation import ChatMessage, GenerationRequest, Passage, prompts
 from chapterverse_api.generation.prompts import conversation, defused, instructions, sources
@@ -249,3 +250,8 @@ def test_it_takes_linear_time(unit: str) -> None:
     start = time.process_time()
     defused(text)
     assert time.process_time() - start < 1
+
+
+def test_no_persona_that_a_publisher_takes_is_cut() -> None:
+    # Estimated by 3.5 bytes, a counted token of other scripts is more than one.
+    assert prompts.PERSONA_TOKENS >= 2 * persona_file.MOST_TOKENS

@@ -9,7 +9,7 @@ import pytest
 
 from api.generation.drafts import slices
 from chapterverse.errors import ProviderError
-from chapterverse_api.generation.reasoning import MOST_CHARACTERS, Reasoning, mended, visible, written
+from chapterverse_api.generation.reasoning import MOST_CHARACTERS, Reasoning, join_surrogates, read_all, strip_controls
 
 
 def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
@@ -21,10 +21,10 @@ def aloud(pieces: Iterable[str]) -> tuple[str, int]:
     """Return what is said behind the last thoughts, and how often it was known too late that some were."""
     reasoning, said, restarts = Reasoning(), "", 0
     for piece in (*pieces, None):
-        text = reasoning.read(visible(piece or ""), last=piece is None)
+        text = reasoning.read(strip_controls(piece or ""), last=piece is None)
         restarts += reasoning.restarted
         said = text if reasoning.restarted else said + text
-    return mended(said), restarts
+    return join_surrogates(said), restarts
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_thoughts_without_a_beginning_end_the_answer_before(text: str, answer: s
         said, restarts = aloud(slices(text, size))
         assert said == answer, size
         assert restarts
-    assert answer == "" or written(model([text])) == answer
+    assert answer == "" or read_all(model([text])) == answer
 
 
 def test_words_are_not_held_back() -> None:
@@ -80,11 +80,11 @@ def test_words_are_not_held_back() -> None:
 
 
 def test_a_text_is_written_whole_or_failed() -> None:
-    assert written(model([" A", " key.\n"])) == "A key."
+    assert read_all(model([" A", " key.\n"])) == "A key."
     with pytest.raises(ProviderError, match=r"^The model answered with nothing: try again\.$"):
-        written(model([" ", "\n"]))
+        read_all(model([" ", "\n"]))
     with pytest.raises(ProviderError, match=r"^The model spent its whole answer on thoughts"):
-        written(model(["<think>and"], cut=True))
+        read_all(model(["<think>and"], cut=True))
 
 
 def test_a_model_without_measure_is_left_before_its_end() -> None:
@@ -93,5 +93,5 @@ def test_a_model_without_measure_is_left_before_its_end() -> None:
             yield "word " * 100
 
     with pytest.raises(ProviderError, match=r"^The model answered with more than it was asked for\.$"):
-        written(endless())
-    assert len(written(model(["a" * MOST_CHARACTERS]))) == MOST_CHARACTERS
+        read_all(endless())
+    assert len(read_all(model(["a" * MOST_CHARACTERS]))) == MOST_CHARACTERS

@@ -29,7 +29,7 @@ def sqlite(tmp_path: Path) -> Iterator[Open]:
 
     def open_() -> SqliteLimiter:
         # A machine that is busy with other tests is slow, and that is no fault of the limiter.
-        opened.append(SqliteLimiter(tmp_path / "limits.sqlite", patience=60.0))
+        opened.append(SqliteLimiter(tmp_path / "limits.sqlite", lock_timeout=60.0))
         return opened[-1]
 
     yield open_

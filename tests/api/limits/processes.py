@@ -68,7 +68,7 @@ def _forked(folder: Path, number: int, plan: Sequence[Turn]) -> int:
 
 def _trade(path: Path, journal: Path, plan: Sequence[Turn], draw: random.Random) -> None:
     """Act as one client; the journal records each step before and after it."""
-    limiter = SqliteLimiter(path, patience=60.0)
+    limiter = SqliteLimiter(path, lock_timeout=60.0)
     # A killed process loses nothing that the kernel has.
     with journal.open("ab", buffering=0) as file:
 

@@ -15,7 +15,14 @@ from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.limits import RateWindow, proof_of_work
 from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.limits.proof_of_work import ITERATIONS, LIFETIME, ProofOfWork, WorkRequired, challenge, solved
+from chapterverse_api.limits.proof_of_work import (
+    ITERATIONS,
+    LIFETIME,
+    ProofOfWork,
+    WorkRequired,
+    check_answer,
+    make_challenge,
+)
 
 KEY = b"0123456789abcdef" * 4
 SITE, READER = "docs", "c" * 32
@@ -33,44 +40,44 @@ def tried(given: str, iterations: int = ITERATIONS) -> str:
 
 @pytest.fixture(scope="module")
 def answer() -> str:
-    return tried(challenge(KEY, SITE, READER, NOW))
+    return tried(make_challenge(KEY, SITE, READER, NOW))
 
 
 def test_work_that_was_done_counts_until_its_end(answer: str) -> None:
-    done = solved(KEY, SITE, READER, answer, NOW)
+    done = check_answer(KEY, SITE, READER, answer, NOW)
     assert done is not None
     assert (len(done.nonce), done.expiry) == (32, NOW + LIFETIME)
-    assert solved(KEY, SITE, READER, answer, NOW + LIFETIME - 1) == done
-    assert solved(KEY, SITE, READER, answer, NOW + LIFETIME) is None
+    assert check_answer(KEY, SITE, READER, answer, NOW + LIFETIME - 1) == done
+    assert check_answer(KEY, SITE, READER, answer, NOW + LIFETIME) is None
     # Nor one that our clock can't have made.
-    assert solved(KEY, SITE, READER, answer, NOW - 1) is None
+    assert check_answer(KEY, SITE, READER, answer, NOW - 1) is None
 
 
 def test_work_for_another_site_client_or_key_counts_for_nothing(answer: str) -> None:
-    assert solved(KEY, "other", READER, answer, NOW) is None
-    assert solved(KEY, SITE, "d" * 32, answer, NOW) is None
-    assert solved(KEY[::-1], SITE, READER, answer, NOW) is None
+    assert check_answer(KEY, "other", READER, answer, NOW) is None
+    assert check_answer(KEY, SITE, "d" * 32, answer, NOW) is None
+    assert check_answer(KEY[::-1], SITE, READER, answer, NOW) is None
 
 
 def test_no_part_may_move_into_the_next(answer: str) -> None:
     """CVE-2025-68113: a challenge whose fields were joined without their lengths."""
-    assert solved(KEY, f"{SITE}c", READER[1:], answer, NOW) is None
-    assert solved(KEY, SITE[:-1], f"s{READER}", answer, NOW) is None
+    assert check_answer(KEY, f"{SITE}c", READER[1:], answer, NOW) is None
+    assert check_answer(KEY, SITE[:-1], f"s{READER}", answer, NOW) is None
     version, expiry, nonce, rest = answer.split(".")
     for moved in ((f"{expiry}{nonce[0]}", nonce[1:]), (expiry[:-1], expiry[-1] + nonce)):
-        assert solved(KEY, SITE, READER, ".".join([version, *moved, rest]), NOW) is None
+        assert check_answer(KEY, SITE, READER, ".".join([version, *moved, rest]), NOW) is None
 
 
 def test_less_work_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = challenge(KEY, SITE, READER, NOW)
+    given = make_challenge(KEY, SITE, READER, NOW)
     easy = tried(given, 1)
-    assert solved(KEY, SITE, READER, easy, NOW) is None or easy == tried(given)
+    assert check_answer(KEY, SITE, READER, easy, NOW) is None or easy == tried(given)
     # A challenge from when less was asked.
     monkeypatch.setattr(proof_of_work, "ITERATIONS", 1)
-    old = tried(challenge(KEY, SITE, READER, NOW), 1)
-    assert solved(KEY, SITE, READER, old, NOW) is not None
+    old = tried(make_challenge(KEY, SITE, READER, NOW), 1)
+    assert check_answer(KEY, SITE, READER, old, NOW) is not None
     monkeypatch.undo()
-    assert solved(KEY, SITE, READER, old, NOW) is None
+    assert check_answer(KEY, SITE, READER, old, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -93,14 +100,14 @@ def test_less_work_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_is_no_answer_counts_for_nothing(answer: str, change: Any) -> None:
-    assert solved(KEY, SITE, READER, change(answer), NOW) is None
+    assert check_answer(KEY, SITE, READER, change(answer), NOW) is None
 
 
 def test_of_a_hundred_thousand_forgeries_none_counts_and_none_costs_work(
     answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, number = answer.rsplit(":", 1)
-    other = challenge(KEY, SITE, READER, NOW + 1)
+    other = make_challenge(KEY, SITE, READER, NOW + 1)
     costly = 0
 
     def counted(*_: object) -> bytes:
@@ -114,7 +121,7 @@ def test_of_a_hundred_thousand_forgeries_none_counts_and_none_costs_work(
     accepted = 0
     for _ in range(100_000):
         forged = _forged(given, other, choose)
-        accepted += forged != given and solved(KEY, SITE, READER, f"{forged}:{number}", NOW) is not None
+        accepted += forged != given and check_answer(KEY, SITE, READER, f"{forged}:{number}", NOW) is not None
     assert (accepted, costly) == (0, 0)
 
 
@@ -145,7 +152,7 @@ def test_work_is_asked_for_from_half_of_a_window_on_and_counts_once(answer: str)
         with pytest.raises(WorkRequired) as refused:
             toll.check(limiter, KEY, READER, said, NOW)
     assert 1 <= (refused.value.retry_after or 0) <= 60
-    assert solved(KEY, SITE, READER, tried(refused.value.challenge), NOW) is not None
+    assert check_answer(KEY, SITE, READER, tried(refused.value.challenge), NOW) is not None
     toll.check(limiter, KEY, READER, answer, NOW)
     with pytest.raises(WorkRequired):
         toll.check(limiter, KEY, READER, answer, NOW)

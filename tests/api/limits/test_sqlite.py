@@ -41,7 +41,7 @@ def rows(path: Path) -> dict[str, int]:
 def test_processes_that_are_killed_overspend_nothing(tmp_path: Path) -> None:
     processes.run(tmp_path, share(6))
     for seed in share(6):
-        limiter = SqliteLimiter(tmp_path / str(seed) / "limits.sqlite", patience=60.0)
+        limiter = SqliteLimiter(tmp_path / str(seed) / "limits.sqlite", lock_timeout=60.0)
         spent = limiter.spent(processes.ACCOUNT)
         judge(processes.CAP, processes.entries(tmp_path / str(seed)), spent)
         assert limiter.reserve(processes.ACCOUNT, processes.CAP - spent, processes.CAP, MIDNIGHT)
@@ -100,7 +100,7 @@ def test_a_file_that_is_removed_meanwhile_is_made_anew(path: Path, limiter: Sqli
 
 
 def test_others_that_write_are_waited_for_and_then_told(path: Path) -> None:
-    limiter = SqliteLimiter(path, patience=0.05)
+    limiter = SqliteLimiter(path, lock_timeout=0.05)
     assert limiter.spent("docs") == 0
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -14,8 +14,8 @@ from chapterverse_api.records.table import Table, sqlite_database
 TURN = StoredTurn("t1", "What of Bananarama?", "Nothing of Bananarama.", "answered")
 
 
-def table(path: Path, patience: float = 2.0) -> Table:
-    return Table(sqlite_database(path, patience), 30)
+def table(path: Path, lock_timeout: float = 2.0) -> Table:
+    return Table(sqlite_database(path, lock_timeout), 30)
 
 
 def test_reading_leaves_no_trace(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_file_that_is_written_to_is_waited_for_and_then_told(tmp_path: Path) -
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(RecordsFault) as caught:
-        table(path, patience=0.05).append("b", TURN)
+        table(path, lock_timeout=0.05).append("b", TURN)
     assert str(caught.value) == f"Another process is writing to the conversations in {path}: wait for it."
     other.execute("ROLLBACK")
     other.close()

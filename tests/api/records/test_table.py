@@ -146,9 +146,9 @@ def test_a_summary_takes_the_place_of_the_one_that_was_read(records: Records) ->
     assert records.summarize("a", "one", read.turns[-1].number, read=read)
     records.append("a", turn(2))
     read = records.thread("a")
-    assert (read.summary, questions(read), read.news) == ("one", ["q1?", "q2?"], read.turns[1:])
+    assert (read.summary, questions(read), read.new_turns) == ("one", ["q1?", "q2?"], read.turns[1:])
     assert records.summarize("a", "two", read.turns[-1].number, read=read)
-    assert (records.thread("a").summary, records.thread("a").news) == ("two", ())
+    assert (records.thread("a").summary, records.thread("a").new_turns) == ("two", ())
 
 
 def test_a_summary_that_lost_a_race_changes_nothing(records: Records) -> None:
@@ -227,7 +227,7 @@ def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Records, clock: Utc
     table.summarize("a", "still holds q1", read.turns[-1].number, read=read)
     clock.now += 6 * DAY
     read = table.thread("a")
-    assert (read.summary, questions(read), len(read.news)) == ("", ["q2?", "q3?"], 2)
+    assert (read.summary, questions(read), len(read.new_turns)) == ("", ["q2?", "q3?"], 2)
     assert table.summarize("a", "anew", read.turns[-1].number, read=read)
     assert table.thread("a").summary == "anew"
 

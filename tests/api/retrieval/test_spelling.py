@@ -10,7 +10,7 @@ from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse.text import common_words
 from chapterverse.text.tokens import ranks
 from chapterverse_api.retrieval.search import retrieve
-from chapterverse_api.retrieval.spelling import corrected
+from chapterverse_api.retrieval.spelling import correct
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     ],
 )
 def test_a_mistake_is_corrected(typed: str, meant: str, snapshot: Snapshot) -> None:
-    assert corrected(typed, snapshot) == meant
+    assert correct(typed, snapshot) == meant
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_mistake_is_corrected(typed: str, meant: str, snapshot: Snapshot) -> N
     ids=ascii,
 )  # fmt: skip
 def test_what_is_no_mistake_is_left_alone(question: str, snapshot: Snapshot) -> None:
-    assert corrected(question, snapshot) == question
+    assert correct(question, snapshot) == question
 
 
 def test_the_search_is_for_what_was_meant(snapshot: Snapshot) -> None:
@@ -56,7 +56,7 @@ def test_the_search_is_for_what_was_meant(snapshot: Snapshot) -> None:
 @pytest.mark.parametrize("question", ["abcdefgh " * 440, "qwertzuiopasdfghjklyx " * 180, "a" * 4000, "é" * 4000])
 def test_nonsense_of_any_length_takes_a_bounded_time(question: str, snapshot: Snapshot) -> None:
     started = time.process_time()
-    corrected(question[:4000], snapshot)
+    correct(question[:4000], snapshot)
     assert time.process_time() - started < 5
 
 

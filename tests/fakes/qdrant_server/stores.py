@@ -24,12 +24,10 @@ def store_on(
     options: str = "",
     key: str = KEY,
     sleep: Callable[[float], None] = lambda _: None,
-    **patience: int,
+    **retry: int,
 ) -> QdrantStore:
     place = QdrantAddress.parse(server.url + options, Settings(qdrant_api_key=key))
-    return QdrantStore(
-        place, LeaseTimes(clock=clock or Clock()), replace(QdrantRetry(sleep=sleep, request=5), **patience)
-    )  # type: ignore[arg-type]
+    return QdrantStore(place, LeaseTimes(clock=clock or Clock()), replace(QdrantRetry(sleep=sleep, request=5), **retry))  # type: ignore[arg-type]
 
 
 def publish(

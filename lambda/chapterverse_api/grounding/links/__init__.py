@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from chapterverse_api.generation import Passage
-from chapterverse_api.generation.reasoning import visible
+from chapterverse_api.generation.reasoning import strip_controls
 from chapterverse_api.grounding.links.hosts import Hosts, KnownAddresses
 from chapterverse_api.grounding.links.markup import Markup
 
@@ -31,4 +31,4 @@ class Links:
 
     def without_foreign(self, sentence: str) -> str:
         """Return the next sentence of the answer without foreign addresses."""
-        return self._hosts.sift(self._markup.sift(visible(sentence)))
+        return self._hosts.sift(self._markup.sift(strip_controls(sentence)))

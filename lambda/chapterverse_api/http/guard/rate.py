@@ -25,7 +25,7 @@ from starlette.types import Scope
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
-from chapterverse_api.http.routes import Service
+from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.limits import Limiter, LimiterFault, RateWindow, open_limiter, proof_of_work
 from chapterverse_api.limits.proof_of_work import ProofOfWork
 from chapterverse_api.observability import log
@@ -43,17 +43,17 @@ class RateLimit:
     """Rejects clients that ask too often. Thread-safe.
 
     Args:
-        opening: returns the service; called only if the signing key is among its secrets.
+        get_service: returns the service; called only if the signing key is among its secrets.
 
     Raises:
         ConfigurationError: `settings.rates` is invalid.
     """
 
     def __init__(
-        self, settings: Settings, opening: Callable[[], Service], *, clock: Callable[[], float] = time.time
+        self, settings: Settings, get_service: Callable[[], ChatService], *, clock: Callable[[], float] = time.time
     ) -> None:
         self._settings = settings
-        self._service = opening
+        self._get_service = get_service
         self._clock = clock
         self._windows = windows_of(settings.rates)
         self._work = ProofOfWork(settings.site, self._windows) if settings.proof_of_work else None
@@ -88,7 +88,7 @@ class RateLimit:
     def _salt(self) -> bytes:
         keys = self._settings.signing_key
         if not keys and self._settings.secrets_arn:
-            keys = self._service().settings.signing_key
+            keys = self._get_service().settings.signing_key
         newest = next(filter(None, map(str.strip, keys.split(","))), "")
         return newest.encode(errors="surrogateescape") or self._random
 

@@ -8,11 +8,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.deadline import Deadline
 from chapterverse_api.http import sse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
-from chapterverse_api.http.routes import service
+from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.rejections import documented
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -40,9 +39,7 @@ _STREAM: dict[str, Any] = {
 def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
     rate.check(request)
-    deadline = Deadline.under(request.scope.get("aws.context"))
-    # The guard has checked the origin: the page may be on it, or on this service's own address.
-    origins = (request.headers.get("origin", ""), str(request.base_url))
-    events = service(request).chat(query, deadline=deadline, origins=origins)
+    deadline = deadline_of(request)
+    events = service_of(request.app).chat(query, deadline=deadline, origins=origins_of(request))
     streamed = sse.wants_stream(request.headers.get("accept", ""))
     return sse.EventStream(events, deadline) if streamed else sse.JsonAnswer(events, deadline)

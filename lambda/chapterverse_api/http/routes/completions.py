@@ -11,10 +11,9 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from chapterverse_api.deadline import Deadline
 from chapterverse_api.http import sse
 from chapterverse_api.http.guard import body, rate
-from chapterverse_api.http.routes import service
+from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.rejections import openai_documented
 
 #: Largest body in bytes: clients send the whole of a conversation each time.
@@ -82,10 +81,9 @@ def _answer(request: Request, document: dict[str, Any]) -> Response:
 
     asked = CompletionRequest.of(document)
     rate.check(request)
-    deadline = Deadline.under(request.scope.get("aws.context"))
-    # As for the chat.
-    origins = (request.headers.get("origin", ""), str(request.base_url))
-    events, completion = service(request).chat(asked.query, deadline=deadline, origins=origins), Completion(asked)
+    deadline = deadline_of(request)
+    events = service_of(request.app).chat(asked.query, deadline=deadline, origins=origins_of(request))
+    completion = Completion(asked)
     if asked.streams:
         return sse.EventStream(events, deadline, completion.frame)
     return sse.JsonAnswer(events, deadline, completion.document)

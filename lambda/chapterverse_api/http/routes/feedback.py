@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from chapterverse_api.contract import Feedback
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
-from chapterverse_api.http.routes import service
+from chapterverse_api.http.request_context import service_of
 from chapterverse_api.http.routes.threads import unavailable
 from chapterverse_api.records import RecordsFault
 from chapterverse_api.rejections import documented
@@ -20,7 +20,7 @@ def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
     rate.check(request)
     try:
-        service(request).rate(rating)
+        service_of(request.app).rate(rating)
     except RecordsFault as error:
         # It is logged, but the owner reads the database, so the reader may try again.
         raise unavailable() from error

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from chapterverse_api.deadline import Deadline
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
+from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.http.sse import cancelling_on_disconnect
 from chapterverse_api.mcp.messages import Call, Headers, Id, McpError, id_of, read_call
 from chapterverse_api.rejections import Rejection
@@ -70,16 +70,16 @@ class McpReply(Response):
         super().__init__()
         self._call = call
         self._request = request
-        self._deadline = Deadline.under(request.scope.get("aws.context"))
+        self._deadline = deadline_of(request)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await to_thread.run_sync(self._answered)
+        response = await to_thread.run_sync(self._answer)
         await response(scope, receive, send)
 
-    def _answered(self) -> Response:
+    def _answer(self) -> Response:
         try:
             return JSONResponse(_server().answer(self._call, self._context()))
         except McpError as error:
@@ -89,8 +89,7 @@ class McpReply(Response):
         from chapterverse_api.tools.types import ToolContext
 
         request = self._request
-        origins = (request.headers.get("origin", ""), str(request.base_url))
-        return ToolContext(request.app.state.service(), self._deadline, origins)
+        return ToolContext(service_of(request.app), self._deadline, origins_of(request))
 
 
 @cache

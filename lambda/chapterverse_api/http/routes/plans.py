@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from chapterverse_api.deadline import Deadline
 from chapterverse_api.http.guard import body, rate
+from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.rejections import documented
 
 router = APIRouter(prefix="/v1")
@@ -55,6 +55,5 @@ def _answer(request: Request, document: Any) -> Response:
     # A step that neither a model nor a tool sees costs nothing.
     if asked.state is None or calls_tools(asked.state):
         rate.check(request)
-    deadline = Deadline.under(request.scope.get("aws.context"))
-    origins = (request.headers.get("origin", ""), str(request.base_url))
-    return JSONResponse(dump(request.app.state.service().plan_step(asked, deadline=deadline, origins=origins)))
+    step = service_of(request.app).plan_step(asked, deadline=deadline_of(request), origins=origins_of(request))
+    return JSONResponse(dump(step))

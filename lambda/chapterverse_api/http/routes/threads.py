@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from fastapi import APIRouter, Request, Response
 
 from chapterverse_api.contract import ThreadId
+from chapterverse_api.http.request_context import service_of
 from chapterverse_api.records import RecordsFault
 from chapterverse_api.rejections import Rejection, documented, of_status
 
 router = APIRouter(prefix="/v1")
 
 
-class Forgetful(Protocol):
-    """The part of the service's `threads` that this route calls."""
-
-    def forget(self, thread_id: str) -> bool:
-        """Remove a conversation; return whether there was one. Blocks."""
-        ...
-
-
 @router.delete("/threads/{thread_id}", status_code=204, responses=documented(403, 422, 500, 503))
 def forget(thread_id: ThreadId, request: Request) -> Response:
     """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
-    threads: Forgetful | None = request.app.state.service().threads
+    threads = service_of(request.app).threads
     if threads is None:
         raise of_status(404)
     try:

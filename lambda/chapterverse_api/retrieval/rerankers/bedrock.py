@@ -33,7 +33,7 @@ class BedrockReranker:
     model: str
     runtime: Runtime = field(repr=False)
     client: Any = field(repr=False)
-    patience: RetryPolicy = field(default=QUESTION, repr=False)
+    retry: RetryPolicy = field(default=QUESTION, repr=False)
 
     @classmethod
     def open(cls, model: str) -> BedrockReranker:
@@ -61,6 +61,6 @@ class BedrockReranker:
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
         body = {"api_version": _API_VERSION, "query": question, "documents": list(texts), "top_n": len(texts)}
-        return self.patience.ask(
+        return self.retry.ask(
             lambda: checked(self.runtime.invoke(self.client, self.model, body), len(texts), "Bedrock")
         )

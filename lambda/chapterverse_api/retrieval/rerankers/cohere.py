@@ -27,7 +27,7 @@ class CohereReranker:
 
     model: str
     rest: JsonClient = field(repr=False)
-    refusals: CohereErrors = field(default_factory=CohereErrors, repr=False)
+    errors: CohereErrors = field(default_factory=CohereErrors, repr=False)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereReranker:
@@ -56,6 +56,6 @@ class CohereReranker:
         body = {"model": self.model, "query": question, "documents": list(texts), "top_n": len(texts)}
         reply = self.rest.post("/v2/rerank", body)
         if reply.status != 200:
-            raise self.refusals.error(reply.status, reply.body, reply.headers)
-        self.refusals.note_limits(reply.headers)
+            raise self.errors.error(reply.status, reply.body, reply.headers)
+        self.errors.note_limits(reply.headers)
         return checked(reply.body, len(texts), "Cohere")

@@ -54,7 +54,7 @@ class QdrantStore:
         self._server.asking = asking
 
     @property
-    def patience(self) -> float:
+    def lease_seconds(self) -> float:
         return self._times.lease
 
     def heads(self) -> list[Head]:

@@ -73,7 +73,7 @@ class S3Store:
         self._bucket.asking = asking
 
     @property
-    def patience(self) -> float:
+    def lease_seconds(self) -> float:
         return float(self._lease_seconds)
 
     def heads(self) -> list[Head]:

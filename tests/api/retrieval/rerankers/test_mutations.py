@@ -34,7 +34,7 @@ def bedrock() -> Iterator[tuple[Reranker, LoopbackServer]]:
     pytest.importorskip("boto3")
     with BedrockServer() as server, aws_environment(server):
         # A second try would hide the damaged reply behind a good one.
-        yield replace(BedrockReranker.open("cohere.rerank-v3-5:0"), patience=RetryPolicy(tries=1)), server
+        yield replace(BedrockReranker.open("cohere.rerank-v3-5:0"), retry=RetryPolicy(tries=1)), server
 
 
 PROVIDERS: dict[str, Callable[[], AbstractContextManager[tuple[Reranker, LoopbackServer]]]] = {

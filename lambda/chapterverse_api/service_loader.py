@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
-from chapterverse_api.http.routes import Service
+from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.observability import log
 
 if TYPE_CHECKING:
-    from chapterverse_api.service import Service as OwnService
+    from chapterverse_api.service import Service
 
 #: Seconds until secrets are fetched again: as a rule, after a key was refused, and after fetching them failed.
 LIFETIME, REFUSED, FAILED = 600.0, 60.0, 10.0
 
 
-class ServiceProvider:
+class ServiceLoader:
     """Returns the service, which opens at the first call; a try that failed is made again.
 
     Args:
@@ -34,18 +34,18 @@ class ServiceProvider:
     """
 
     def __init__(
-        self, settings: Settings, service: Service | None = None, *, clock: Callable[[], float] = time.monotonic
+        self, settings: Settings, service: ChatService | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._settings = settings
         self._service = service
-        self._own: OwnService | None = None
+        self._own: Service | None = None
         self._clock = clock
         self._lock = Lock()
         self._last_try = 0.0
         self._failure = ""
         self._warnings: tuple[str, ...] = ()
 
-    def __call__(self) -> Service:
+    def __call__(self) -> ChatService:
         """Return the service.
 
         Raises:
@@ -64,7 +64,7 @@ class ServiceProvider:
         """Where the documentation is, as far as it is known; never opens anything."""
         return self._settings.base_url or (self._service.site if self._service else "")
 
-    def _open_own(self) -> OwnService:
+    def _open_own(self) -> Service:
         # Readers who ask on and on must not make as many calls of a secret that isn't there.
         if self._failure and self._clock() - self._last_try < FAILED:
             raise ConfigurationError(self._failure)
@@ -77,13 +77,13 @@ class ServiceProvider:
         self._failure = ""
         return service
 
-    def _is_due(self, service: OwnService) -> bool:
+    def _is_due(self, service: Service) -> bool:
         if not self._settings.secrets_arn:
             return False
-        patience = FAILED if self._failure else REFUSED if service.key_refused else LIFETIME
-        return self._clock() - self._last_try >= patience
+        interval = FAILED if self._failure else REFUSED if service.key_refused else LIFETIME
+        return self._clock() - self._last_try >= interval
 
-    def _renew(self, service: OwnService) -> None:
+    def _renew(self, service: Service) -> None:
         """Open a service with the secrets of now, if they changed, and put it in the place of this one."""
         try:
             settings = self._resolve()
@@ -96,7 +96,7 @@ class ServiceProvider:
         self._failure = ""
         if changed is not service:
             with self._lock:
-                self._service = self._own = changed.following(service)
+                self._service = self._own = changed.inherit_from(service)
 
     def _resolve(self) -> Settings:
         if not self._settings.secrets_arn:
@@ -110,8 +110,8 @@ class ServiceProvider:
         return self._settings.with_secrets(secrets.values)
 
 
-def _open(settings: Settings) -> OwnService:
+def _open(settings: Settings) -> Service:
     # It is most of this program: a cold Lambda that imported it before its first request would start a third slower.
-    from chapterverse_api.service import Service as OwnService
+    from chapterverse_api.service import Service
 
-    return OwnService.open(settings)
+    return Service.open(settings)

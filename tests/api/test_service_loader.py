@@ -15,8 +15,8 @@ from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.provider import FAILED, LIFETIME, REFUSED, ServiceProvider
 from chapterverse_api.service import Service
+from chapterverse_api.service_loader import FAILED, LIFETIME, REFUSED, ServiceLoader
 from fakes.clocks import Clock
 from fakes.cohere_server import KEY, CohereServer
 from fakes.recorded_log import recorded_log
@@ -53,16 +53,16 @@ def settings(folder: Path, arn: str, cohere: CohereServer | None = None) -> Sett
     return published.override(generator="cohere", cohere_url=cohere.url) if cohere else published
 
 
-def opened(opening: ServiceProvider) -> Service:
-    service = opening()
+def opened(loader: ServiceLoader) -> Service:
+    service = loader()
     assert isinstance(service, Service)
     return service
 
 
-def replaced(opening: ServiceProvider, old: Service) -> Service:
+def replaced(loader: ServiceLoader, old: Service) -> Service:
     """Return the service that takes the place of the old one, which may take a moment."""
     deadline = time.monotonic() + 20
-    while (service := opened(opening)) is old and time.monotonic() < deadline:
+    while (service := opened(loader)) is old and time.monotonic() < deadline:
         time.sleep(0.01)
     assert service is not old
     return service
@@ -93,15 +93,15 @@ def test_a_rotated_key_is_taken_up_while_the_old_service_answers(
 ) -> None:
     arn = secret(aws, {"COHERE_API_KEY": "old"})
     clock = Clock()
-    opening = ServiceProvider(settings(tmp_path, arn, cohere), clock=clock)
-    old = opened(opening)
+    loader = ServiceLoader(settings(tmp_path, arn, cohere), clock=clock)
+    old = opened(loader)
     change(aws, arn, {"COHERE_API_KEY": KEY})
     aws.requests.clear()
     clock.now += LIFETIME - 1
-    assert opened(opening) is old
+    assert opened(loader) is old
     assert aws.requests == []
     clock.now += 1
-    new = replaced(opening, old)
+    new = replaced(loader, old)
     assert (old.settings.cohere_api_key, new.settings.cohere_api_key) == ("old", KEY)
     assert quill.ask(new, QUESTION).status == "answered"
     assert len(aws.requests) == 1
@@ -113,14 +113,14 @@ def test_a_rotated_key_is_taken_up_while_the_old_service_answers(
 def test_secrets_that_did_not_change_leave_the_service_as_it_is(aws: S3Server, tmp_path: Path) -> None:
     arn = secret(aws, {"CHAPTERVERSE_SIGNING_KEY": CANARY})
     clock = Clock()
-    opening = ServiceProvider(settings(tmp_path, arn), clock=clock)
+    loader = ServiceLoader(settings(tmp_path, arn), clock=clock)
     aws.requests.clear()
-    service = opened(opening)
+    service = opened(loader)
     for rounds in range(1, 4):
         clock.now += LIFETIME
-        assert opened(opening) is opened(opening) is service
+        assert opened(loader) is opened(loader) is service
         settled(aws, 1 + rounds)
-    assert opened(opening) is service
+    assert opened(loader) is service
 
 
 def test_a_key_that_is_refused_has_them_asked_for_at_most_once_a_minute(
@@ -128,26 +128,26 @@ def test_a_key_that_is_refused_has_them_asked_for_at_most_once_a_minute(
 ) -> None:
     arn = secret(aws, {"COHERE_API_KEY": "old"})
     clock = Clock()
-    opening = ServiceProvider(settings(tmp_path, arn, cohere), clock=clock)
-    old = opened(opening)
+    loader = ServiceLoader(settings(tmp_path, arn, cohere), clock=clock)
+    old = opened(loader)
     aws.requests.clear()
     assert quill.ask(old, QUESTION).status == "degraded"
     clock.now += REFUSED - 1
-    assert opened(opening) is old
+    assert opened(loader) is old
     assert aws.requests == []
     clock.now += 1
-    assert opened(opening) is old
+    assert opened(loader) is old
     settled(aws, 1)
     clock.now += REFUSED - 1
-    assert opened(opening) is old
+    assert opened(loader) is old
     assert len(aws.requests) == 1
     change(aws, arn, {"COHERE_API_KEY": KEY})
     clock.now += 1
-    new = replaced(opening, old)
+    new = replaced(loader, old)
     assert quill.ask(new, QUESTION).status == "answered"
     clock.now += REFUSED
     before = len(aws.requests)
-    assert opened(opening) is new
+    assert opened(loader) is new
     assert len(aws.requests) == before
 
 
@@ -169,7 +169,7 @@ def test_what_can_not_be_had_is_told_to_both_and_tried_again(
     assert refused.status_code == 503
     assert error_of(refused) == {
         "code": "misconfigured",
-        "message": "This service is not set up correctly: its owner has to mend it.",
+        "message": "This service is not set up correctly: its owner has to fix it.",
     }
     (line,) = [line for line in lines() if line["event"] == "error"]
     assert (line["code"], line["type"]) == ("misconfigured", "ConfigurationError")
@@ -179,16 +179,16 @@ def test_what_can_not_be_had_is_told_to_both_and_tried_again(
 def test_a_denied_secret_is_asked_for_again_but_not_for_every_reader(aws: S3Server, tmp_path: Path) -> None:
     arn = secret(aws, {"CHAPTERVERSE_SIGNING_KEY": CANARY})
     clock = Clock()
-    opening = ServiceProvider(settings(tmp_path, arn), clock=clock)
+    loader = ServiceLoader(settings(tmp_path, arn), clock=clock)
     aws.faults.append(refusing("AccessDeniedException", CANARY))
     aws.requests.clear()
     for _ in range(5):
         with pytest.raises(ConfigurationError, match="may not be read with these credentials"):
-            opening()
+            loader()
         clock.now += FAILED / 6
     assert len(aws.requests) == 1
     clock.now += FAILED
-    assert opened(opening).settings.signing_key == CANARY
+    assert opened(loader).settings.signing_key == CANARY
 
 
 def test_where_they_can_not_be_had_again_the_old_service_goes_on(
@@ -196,19 +196,19 @@ def test_where_they_can_not_be_had_again_the_old_service_goes_on(
 ) -> None:
     arn = secret(aws, {"CHAPTERVERSE_SIGNING_KEY": CANARY})
     clock = Clock()
-    opening = ServiceProvider(settings(tmp_path, arn), clock=clock)
-    old = opened(opening)
+    loader = ServiceLoader(settings(tmp_path, arn), clock=clock)
+    old = opened(loader)
     aws.requests.clear()
     aws.faults.append(refusing("AccessDeniedException", CANARY))
     clock.now += LIFETIME
-    assert opened(opening) is old
+    assert opened(loader) is old
     deadline = time.monotonic() + 20
     while not lines() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert "may not be read with these credentials" in lines()[0]["message"]
     change(aws, arn, {"CHAPTERVERSE_SIGNING_KEY": CANARY[::-1]})
     clock.now += FAILED
-    assert replaced(opening, old).settings.signing_key == CANARY[::-1]
+    assert replaced(loader, old).settings.signing_key == CANARY[::-1]
 
 
 def test_what_else_a_secret_holds_is_logged_once(
@@ -216,16 +216,16 @@ def test_what_else_a_secret_holds_is_logged_once(
 ) -> None:
     arn = secret(aws, {"CHAPTERVERSE_STORE": CANARY})
     clock = Clock()
-    opening = ServiceProvider(settings(tmp_path, arn), clock=clock)
+    loader = ServiceLoader(settings(tmp_path, arn), clock=clock)
     aws.requests.clear()
-    service = opened(opening)
+    service = opened(loader)
     clock.now += LIFETIME
-    opening()
+    loader()
     settled(aws, 2)
     clock.now += LIFETIME
-    opening()
+    loader()
     settled(aws, 3)
-    assert opened(opening) is service
+    assert opened(loader) is service
     (line,) = lines()
     assert line["code"] == "secret_left_out"
     assert "holds 1 name besides those of secrets, which is left out" in line["message"]
@@ -243,9 +243,9 @@ def test_conversations_may_be_kept_where_a_secret_says(aws: S3Server, tmp_path: 
 def test_a_service_that_was_given_asks_for_nothing(aws: S3Server) -> None:
     scripted = Scripted(settings=Settings(secrets_arn=ABSENT))
     clock = Clock()
-    opening = ServiceProvider(scripted.settings, scripted, clock=clock)
+    loader = ServiceLoader(scripted.settings, scripted, clock=clock)
     aws.requests.clear()
-    assert opening() is scripted
+    assert loader() is scripted
     clock.now += LIFETIME
-    assert opening() is scripted
+    assert loader() is scripted
     assert aws.requests == []

@@ -1,0 +1,73 @@
+"""The protocol of the service that the routes call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Protocol
+
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery, Events, Feedback, RetrievalRequest, RetrievalResponse, ServiceStatus
+from chapterverse_api.deadline import Deadline
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.planning import PlanRequest, PlanResponse
+    from chapterverse_api.answering.resources import Resources
+
+
+class ThreadEraser(Protocol):
+    """The part of the service's conversations that a route calls."""
+
+    def forget(self, thread_id: str) -> bool:
+        """Remove a conversation; return whether there was one. Blocks.
+
+        Raises:
+            RecordsFault: the database can't be reached or used.
+        """
+        ...
+
+
+class ChatService(Protocol):
+    """Answers requests. Every method blocks and runs in a worker thread; errors are those of `chapterverse.errors`."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def site(self) -> str:
+        """Address of the documentation, "" while unknown."""
+        ...
+
+    @property
+    def resources(self) -> Resources:
+        """What the tools and a warm start use."""
+        ...
+
+    @property
+    def threads(self) -> ThreadEraser | None:
+        """The conversations that are kept; None where none are."""
+        ...
+
+    def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
+        """Yield the parts of an answer; the last is the whole `ChatResponse`. Steps may run in different threads.
+
+        Args:
+            deadline: when the turn must end.
+            origins: further addresses that the reader's page may be on, besides the site's own.
+        """
+        ...
+
+    def plan_step(self, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()) -> PlanResponse:
+        """Return a step of a plan. The arguments are those of `chat`."""
+        ...
+
+    def retrieve(self, request: RetrievalRequest) -> RetrievalResponse: ...
+
+    def rate(self, rating: Feedback) -> None:
+        """Log and store a reader's rating.
+
+        Raises:
+            RecordsFault: it could not be stored, and is in the log.
+        """
+        ...
+
+    def status(self) -> ServiceStatus: ...

@@ -1,0 +1,30 @@
+"""What a route takes from its request: the service, the deadline, and where the reader's page may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import FastAPI, Request
+
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.http.protocols import ChatService
+
+
+def service_of(app: FastAPI) -> ChatService:
+    """Return the service of an application, `request.app` in a route. It opens at the first call.
+
+    Raises:
+        ChapterVerseError: it can't be opened.
+    """
+    get_service: Callable[[], ChatService] = app.state.service
+    return get_service()
+
+
+def deadline_of(request: Request) -> Deadline:
+    """Return the time at which the answer must end: on Lambda before the function does."""
+    return Deadline.under(request.scope.get("aws.context"))
+
+
+def origins_of(request: Request) -> tuple[str, str]:
+    """Return where the reader's page may be. The guard has checked the origin; the other is this service's address."""
+    return request.headers.get("origin", ""), str(request.base_url)
