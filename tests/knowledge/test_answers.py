@@ -24,7 +24,7 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Message
 from chapterverse_api.generation import GenerationRequest, Span
 from chapterverse_api.retrieval import faq
-from chapterverse_api.retrieval.memories import informing
+from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.service import Service
 from knowledge.test_documents import index, target, write
 
@@ -205,13 +205,13 @@ def test_memories_rank_by_evidence_importance_and_recency(tmp_path: Path) -> Non
     )
     index(tmp_path)
     now = datetime(2026, 5, 1, tzinfo=UTC)
-    found = informing("What does a wumpus eat? zeppelins?", snapshot(tmp_path), EVERYTHING, 20, now)
+    found = select_memories("What does a wumpus eat? zeppelins?", snapshot(tmp_path), EVERYTHING, 20, now)
     assert [c.chunk.source_file_path.split("/")[-1] for c in found] == ["weighty.md", "future.md", "plain.md", "old.md"]
     # A clock that went back makes what is dated later new, and no more.
     assert found[1].components == {"importance": 0.8, "recency": 1.0}
     assert found[3].components["recency"] == pytest.approx(0.5 ** (89 / 30))
-    assert len(informing("wumpus zeppelins", snapshot(tmp_path), EVERYTHING, 3, now)) == 3
-    assert informing("the", snapshot(tmp_path), EVERYTHING, 3, now) == []
+    assert len(select_memories("wumpus zeppelins", snapshot(tmp_path), EVERYTHING, 3, now)) == 3
+    assert select_memories("the", snapshot(tmp_path), EVERYTHING, 3, now) == []
 
 
 def test_an_entitys_memory_needs_its_name(tmp_path: Path) -> None:

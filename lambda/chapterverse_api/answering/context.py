@@ -20,7 +20,7 @@ from chapterverse_api.conversation.follow_ups import BackReference, back_referen
 from chapterverse_api.conversation.history import Subject, subject
 from chapterverse_api.generation import GenerationRequest, Passage
 from chapterverse_api.retrieval.faq import FaqMatch
-from chapterverse_api.retrieval.passages import Omission, chosen, omissions, passages, relevant
+from chapterverse_api.retrieval.passages import Omission, choose, drop_irrelevant, explain_omissions, make_passages
 from chapterverse_api.retrieval.scope import (
     ScopedResults,
     faq_in_scope,
@@ -106,7 +106,7 @@ class Weights:
         return {}
 
 
-def from_index(turn: Turn, selection: str = "") -> AnswerContext:
+def search_index(turn: Turn, selection: str = "") -> AnswerContext:
     """Return the passages that the index has on a question; none where the evidence is too weak.
 
     Args:
@@ -201,8 +201,8 @@ def _choose(
     query: ChatQuery, retrieval: Retrieval, turn: Turn, snapshot: Snapshot, url: Callable[[Chunk], str]
 ) -> _Choice:
     settings, index = turn.resources.settings, turn.resources.index
-    distinct = chosen(retrieval.strong, len(retrieval.strong), len(retrieval.strong))
-    kept = chosen(retrieval.strong, query.top_k, settings.faq_top_k)
+    distinct = choose(retrieval.strong, len(retrieval.strong), len(retrieval.strong))
+    kept = choose(retrieval.strong, query.top_k, settings.faq_top_k)
     stages: list[tuple[Omission, Sequence[Candidate]]] = [
         ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
         ("evidence", retrieval.related),
@@ -215,13 +215,13 @@ def _choose(
     # One that names a page can be looked up, so it is a source behind those that were retrieval.
     kept = [*kept, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-    sources = tuple(passages(kept, url, pages))
+    sources = tuple(make_passages(kept, url, pages))
     if query.top_k is None:
-        kept = relevant(kept, sources, retrieval.question)
-        sources = tuple(passages(kept, url, pages)) if len(kept) < len(sources) else sources
+        kept = drop_irrelevant(kept, sources, retrieval.question)
+        sources = tuple(make_passages(kept, url, pages)) if len(kept) < len(sources) else sources
         stages.append(("relevance", kept))
     stages.append(("budget", kept[: len(sources)]))
-    return _Choice(kept, sources, pages, memories, omissions(retrieval.candidates, *stages))
+    return _Choice(kept, sources, pages, memories, explain_omissions(retrieval.candidates, *stages))
 
 
 def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContext:

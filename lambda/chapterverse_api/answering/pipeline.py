@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, Weights, from_index
+from chapterverse_api.answering.context import AnswerContext, Weights, search_index
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, refusal, segment
 from chapterverse_api.answering.segments import Segments
@@ -93,7 +93,7 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
     query = turn.query
     quoting = turn.models.generator.name == Extractive.name
     select = search_selection if quoting else read_selection
-    context = select(turn) if query.selected_text else from_index(turn)
+    context = select(turn) if query.selected_text else search_index(turn)
     _log_retrieval(turn, context)
     documents, missing, calls = context, None, tuple[ToolUse, ...]()
     if tools and context.retrieval_used and not context.faq:

@@ -27,7 +27,7 @@ from chapterverse.model import MEMORY, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api.conversation.follow_ups import back_reference
-from chapterverse_api.retrieval.passages import chosen
+from chapterverse_api.retrieval.passages import choose
 from chapterverse_api.retrieval.ranking import Section, section
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _find_uncited(context: AnswerContext, retrieval: Retrieval, cited: Collectio
     """Yield a chunk of each section that may be suggested: first search results, then neighbors of the citations."""
     ours = {p.chunk_id for p in context.task.passages if p.id in cited}
     related = retrieval.candidates[0].rank * RELATED
-    strong = [c.chunk for c in chosen(retrieval.strong, _SECTIONS) if c.rank >= related or c.chunk.chunk_id in ours]
+    strong = [c.chunk for c in choose(retrieval.strong, _SECTIONS) if c.rank >= related or c.chunk.chunk_id in ours]
     quoted = [chunk for chunk in strong if chunk.chunk_id in ours]
     around = chain.from_iterable(_find_near(chunk, context.pages[chunk.source_file_path]) for chunk in quoted)
     seen = set(map(section, quoted))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from chapterverse_api.conversation.follow_ups import BackReference
 from chapterverse_api.conversation.history import Subject
 from chapterverse_api.retrieval.answerability import held_share
-from chapterverse_api.retrieval.search import Retrieval, fused
+from chapterverse_api.retrieval.search import Retrieval, merge_retrievals
 
 #: Share of its own words that a question which only may be a follow-up must share with what is found behind.
 OWN_WORDS = 0.3
@@ -39,7 +39,7 @@ def search_follow_up(
     behind = search(earlier.before(question))
     if back_reference == "short" and not _speaks_of(alone, behind):
         return alone, None
-    return fused(alone, behind), earlier
+    return merge_retrievals(alone, behind), earlier
 
 
 def _speaks_of(alone: Retrieval, behind: Retrieval) -> bool:

@@ -32,7 +32,7 @@ CANDIDATES = 20
 _LEAST, _MOST = 1, 5
 
 
-def informing(
+def select_memories(
     question: str, snapshot: Snapshot, filters: Filter, most: int, now: datetime | None = None
 ) -> list[Candidate]:
     """Return the memories that have evidence for a question, best first. The search is by words alone.

@@ -44,7 +44,7 @@ Omission: TypeAlias = Literal["verdict", "evidence", "unsure", "section", "limit
 _BYTES = 3.6
 
 
-def chosen(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = MOST) -> list[Candidate]:
+def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = MOST) -> list[Candidate]:
     """Return the best candidate of each section, best first: a section is one source, however many chunks match.
 
     The same text in two sections is one source as well. Of FAQ entries there are at most `faq_top_k`, and no more than
@@ -66,7 +66,9 @@ def chosen(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = 
     return list(best.values())[: top_k or MOST]
 
 
-def omissions(candidates: Sequence[Candidate], *stages: tuple[Omission, Iterable[Candidate]]) -> dict[str, Omission]:
+def explain_omissions(
+    candidates: Sequence[Candidate], *stages: tuple[Omission, Iterable[Candidate]]
+) -> dict[str, Omission]:
     """Return by chunk id the stage that left a candidate out; those that passed them all are missing.
 
     Args:
@@ -81,7 +83,7 @@ def omissions(candidates: Sequence[Candidate], *stages: tuple[Omission, Iterable
     return reasons
 
 
-def relevant(kept: Sequence[Candidate], made: Sequence[Passage], question: Question) -> list[Candidate]:
+def drop_irrelevant(kept: Sequence[Candidate], made: Sequence[Passage], question: Question) -> list[Candidate]:
     """Return the candidates without those behind the best whose passages say hardly anything of the question."""
     shares = [_share(passage, candidate, question) for passage, candidate in zip(made, kept, strict=False)]
     least = LEAST_SHARE * max(shares, default=0.0)
@@ -95,7 +97,7 @@ def _share(passage: Passage, candidate: Candidate, question: Question) -> float:
     return sum(weight for word, weight in pairs if any(terms.intersection(alternative) for alternative in word))
 
 
-def passages(
+def make_passages(
     kept: Sequence[Candidate], url: Callable[[Chunk], str], pages: Mapping[str, Sequence[Chunk]]
 ) -> list[Passage]:
     """Return the candidates as passages with the ids "1", "2" …, each in as much of its section as the budget allows.
@@ -172,5 +174,5 @@ def _tokens(chunk: Chunk) -> int:
 
 
 def _cost(chunk: Chunk) -> int:
-    """Return what a chunk takes of the pages' budget: a FAQ entry is one chunk, and `chosen` counted it."""
+    """Return what a chunk takes of the pages' budget: a FAQ entry is one chunk, and `choose` counted it."""
     return 0 if chunk.type == FAQ else _tokens(chunk)

@@ -26,7 +26,7 @@ from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
 from chapterverse_api.retrieval.follow_up import search_follow_up
-from chapterverse_api.retrieval.memories import informing
+from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
 
@@ -146,7 +146,7 @@ def memories_in_scope(query: ChatQuery, text: str, snapshot: Snapshot, index: Si
     if MEMORY in index.disabled_types or MEMORY not in snapshot.values("type"):
         return []
     page = index.published_url(query.page_url or "", snapshot.head)
-    return informing(text, snapshot, _narrowed(query, page, snapshot, index), most)
+    return select_memories(text, snapshot, _narrowed(query, page, snapshot, index), most)
 
 
 def _narrowed(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:

@@ -349,7 +349,7 @@ def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | 
     )
 
 
-def fused(alone: Retrieval, behind: Retrieval) -> Retrieval:
+def merge_retrievals(alone: Retrieval, behind: Retrieval) -> Retrieval:
     """Return what two searches found together, by the mean of their ranks; what one did not find ranks 0 there.
 
     The evidence of a chunk is the stronger of both.

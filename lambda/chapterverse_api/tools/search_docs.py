@@ -15,7 +15,7 @@ from chapterverse_api.contract import ChatQuery, Question, RequestModel, Respons
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.passages import chosen
+from chapterverse_api.retrieval.passages import choose
 from chapterverse_api.retrieval.scope import ScopedResults, search_in_scope
 from chapterverse_api.tools.fields import (
     ENVELOPE,
@@ -64,7 +64,7 @@ def search_docs(arguments: SearchArguments, context: ToolContext) -> SearchResul
     retrieval = scoped.found
     index, head = context.service.resources.index, snapshot.head
     results, left = list[SearchResult](), arguments.max_tokens - ENVELOPE
-    kept = chosen(retrieval.candidates, _RESULTS)
+    kept = choose(retrieval.candidates, _RESULTS)
     for candidate in kept:
         result = _result(candidate, index, head)
         size = json_tokens(result)

@@ -18,7 +18,7 @@ from chapterverse_api.grounding import SourceVerdict, Verifier
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.passages import chosen, passages
+from chapterverse_api.retrieval.passages import choose, make_passages
 from chapterverse_api.retrieval.scope import ScopedResults
 from chapterverse_api.tools.fields import DocsVersion, Language, Url, query_of
 from chapterverse_api.tools.search_docs import search_within_budget
@@ -136,9 +136,9 @@ class _SentenceCheck:
         query = query_of(sentence.said, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
         index = context.service.resources.index
-        kept = chosen(results.found.candidates, _COMPARED)
+        kept = choose(results.found.candidates, _COMPARED)
         pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-        sources = passages(kept, lambda chunk: index.public_url(chunk, snapshot.head), pages)
+        sources = make_passages(kept, lambda chunk: index.public_url(chunk, snapshot.head), pages)
         language = kept[0].chunk.language if kept else snapshot.head.languages[0]
         verifier = Verifier(sources, language, lambda text: read_weights(text, snapshot.head.languages, snapshot))
         return cls(sentence, results, snapshot.head, kept, sources, verifier.consult(sentence))

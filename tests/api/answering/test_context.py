@@ -8,7 +8,7 @@ from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.filters import CONDITIONS
 from chapterverse.settings import Settings
-from chapterverse_api.answering.context import ON_TOPIC, SNIPPET, AnswerContext, Weights, from_index
+from chapterverse_api.answering.context import ON_TOPIC, SNIPPET, AnswerContext, Weights, search_index
 from chapterverse_api.answering.selection import read_selection, search_selection
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
@@ -27,7 +27,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
 
 
 def context_of(service: Service, query: str, **fields: object) -> AnswerContext:
-    return from_index(Turn(ChatQuery.model_validate({"query": query, **fields}), service.resources))
+    return search_index(Turn(ChatQuery.model_validate({"query": query, **fields}), service.resources))
 
 
 def selected(service: Service, text: str, **fields: object) -> AnswerContext:

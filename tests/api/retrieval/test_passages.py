@@ -13,10 +13,10 @@ from chapterverse_api.retrieval.passages import (
     SURE,
     WIDENED,
     WIDEST,
-    chosen,
-    omissions,
-    passages,
-    relevant,
+    choose,
+    drop_irrelevant,
+    explain_omissions,
+    make_passages,
 )
 from chapterverse_api.retrieval.search import Candidate
 
@@ -37,7 +37,7 @@ def candidate(of: Chunk, rank: float = 0.5) -> Candidate:
 def made(kept: list[Chunk], page: list[Chunk]) -> list[list[str]]:
     """Return the first words of the chunks in each passage's section."""
     pages = {c.source_file_path: [p for p in page if p.source_file_path == c.source_file_path] for c in kept}
-    found = passages([candidate(c) for c in kept], lambda chunk: chunk.url, pages)
+    found = make_passages([candidate(c) for c in kept], lambda chunk: chunk.url, pages)
     assert [p.id for p in found] == [str(n) for n in range(1, len(found) + 1)]
     for passage, of in zip(found, kept, strict=False):
         assert (passage.chunk_id, passage.url, passage.path) == (of.chunk_id, of.url, of.heading_path)
@@ -47,14 +47,14 @@ def made(kept: list[Chunk], page: list[Chunk]) -> list[list[str]]:
 
 def test_a_section_is_chosen_once_by_its_best_chunk() -> None:
     page = [chunk("one", 0), chunk("one", 1), chunk("two", 2)]
-    kept = chosen([candidate(page[1], 0.9), candidate(page[0], 0.8), candidate(page[2], 0.7)], None)
+    kept = choose([candidate(page[1], 0.9), candidate(page[0], 0.8), candidate(page[2], 0.7)], None)
     assert [c.chunk.chunk_id for c in kept] == ["a.mdone1", "a.mdtwo2"]
 
 
 @pytest.mark.parametrize(("top_k", "count"), [(None, MOST), (1, 1), (20, 12)])
 def test_as_many_sections_as_are_wanted(top_k: int | None, count: int) -> None:
-    assert len(chosen([candidate(chunk(f"s{n}", n)) for n in range(12)], top_k)) == count
-    assert chosen([], top_k) == []
+    assert len(choose([candidate(chunk(f"s{n}", n)) for n in range(12)], top_k)) == count
+    assert choose([], top_k) == []
 
 
 def test_neighbors_are_of_the_same_section_and_in_order() -> None:
@@ -97,7 +97,7 @@ def test_a_page_of_the_same_words_elsewhere_is_no_neighbor() -> None:
 def test_no_text_is_handed_on_twice() -> None:
     page = [chunk("one", 0), chunk("two", 1), chunk("two", 2), chunk("three", 3)]
     same = [replace(page[3], text=page[0].text), replace(page[1], text=page[0].text)]
-    assert [c.chunk for c in chosen([candidate(page[0]), candidate(same[0])], None)] == [page[0]]
+    assert [c.chunk for c in choose([candidate(page[0]), candidate(same[0])], None)] == [page[0]]
     assert made([page[0], page[2]], [page[0], same[1], page[2]]) == [["one0"], ["two2"]]
 
 
@@ -106,15 +106,17 @@ def test_what_says_hardly_anything_of_the_question_is_left_out_behind_the_best()
     page = [replace(chunk(f"s{n}", n), text=f"{text} {n}") for n, text in enumerate(texts)]
     kept = [candidate(c) for c in page]
     words = tuple((w.terms,) for w in lexical.words("teapot sings"))
-    found = relevant(kept, passages(kept, lambda c: c.url, {"a.md": page}), Question(words, (1.0,) * len(words)))
+    found = drop_irrelevant(
+        kept, make_passages(kept, lambda c: c.url, {"a.md": page}), Question(words, (1.0,) * len(words))
+    )
     assert [c.chunk.chunk_index for c in found] == [*range(SURE), 6]
-    assert relevant([], [], Question((), ())) == []
+    assert drop_irrelevant([], [], Question((), ())) == []
 
 
 def test_each_candidate_is_left_out_by_the_first_stage_that_it_does_not_pass() -> None:
     first, second, third = (candidate(chunk(f"s{n}", n)) for n in range(3))
     stages = (("evidence", [first, second]), ("section", [first]), ("budget", [first]))
-    assert omissions([first, second, third], *stages) == {
+    assert explain_omissions([first, second, third], *stages) == {
         second.chunk.chunk_id: "section",
         third.chunk.chunk_id: "evidence",
     }
@@ -128,12 +130,12 @@ def test_a_passage_knows_the_sections_directly_below_its_own() -> None:
         page.append(replace(chunk("x", n), heading_path=("Guide", "one", *path), url=url))
     # Another section with the same heading has its own.
     page += [replace(chunk("one", 7), url="https://docs.example.com/#one-2"), page[1], chunk("two", 8)]
-    (found,) = passages([candidate(page[0])], lambda chunk: chunk.url, {"a.md": page})
+    (found,) = make_passages([candidate(page[0])], lambda chunk: chunk.url, {"a.md": page})
     assert found.subsections == (
         ("A", "https://docs.example.com/#1"),
         ("A", "https://docs.example.com/#3"),
         ("B", ""),
         ("C", "https://docs.example.com/#5"),
     )
-    (found,) = passages([candidate(page[-1])], lambda chunk: chunk.url, {"a.md": page})
+    (found,) = make_passages([candidate(page[-1])], lambda chunk: chunk.url, {"a.md": page})
     assert found.subsections == ()

@@ -7,7 +7,7 @@ import pytest
 
 from api import quill
 from chapterverse.model import Chunk, SparseVector
-from chapterverse_api.answering.context import AnswerContext, from_index
+from chapterverse_api.answering.context import AnswerContext, search_index
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.retrieval.reader_context import TIE, by_context
@@ -87,7 +87,7 @@ def test_in_a_section_the_chunk_of_the_named_tab_comes_first() -> None:
 
 
 def made(service: Service, **fields: object) -> AnswerContext:
-    return from_index(Turn(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources))
+    return search_index(Turn(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources))
 
 
 def quoted(answer: ChatResponse) -> str:
