@@ -70,7 +70,7 @@ def bind(host: str, port: int) -> socket.socket:
         sock.close()
         reason = error.strerror or str(error)
         raise ConfigurationError(
-            f"Port {port} on {host} can't be used ({reason}): choose another with --port."
+            f"Port {port} on {host} can't be used ({reason}): choose another with --port or --host."
         ) from None
     return sock
 

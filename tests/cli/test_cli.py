@@ -585,7 +585,7 @@ def test_a_busy_port(indexed: Shell) -> None:
         port = sock.getsockname()[1]
         sentence = indexed.refused("serve", "--port", str(port))
     assert sentence.startswith(f"Port {port} on 127.0.0.1 can't be used")
-    assert sentence.endswith("choose another with --port.")
+    assert sentence.endswith("choose another with --port or --host.")
 
 
 def test_a_pipe_that_closes_is_no_error(indexed: Shell) -> None:

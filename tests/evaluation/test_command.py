@@ -183,7 +183,7 @@ def test_a_wrong_row_is_one_sentence_with_its_line(tea: Shell, row: Any, sentenc
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["none.jsonl"], "none.jsonl can't be read as UTF-8 text (FileNotFoundError)."),
+        (["none.jsonl"], "none.jsonl can't be read (No such file or directory): name a file of questions."),
         (["empty.jsonl"], "empty.jsonl holds no question."),
         (
             ["q.jsonl", "--report", "no/report.html"],

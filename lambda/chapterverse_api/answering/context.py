@@ -212,7 +212,7 @@ def _choose(
     ]
     # A memory alone is no answer.
     memories = memories_in_scope(query, retrieval.searched, snapshot, index, settings.memory_top_k) if kept else []
-    # One that names a page can be looked up, so it is a source behind those that were retrieval.
+    # One that names a page can be looked up, so it is a source behind those that were found.
     kept = [*kept, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
     sources = tuple(make_passages(kept, url, pages))

@@ -295,8 +295,10 @@ def conversation_from(file: Path) -> Any:
     """
     try:
         messages = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} can't be read: {error}.") from None
+    except OSError as error:
+        raise InputError(f"{file} can't be read ({error.strerror}): name a file of messages.") from None
+    except ValueError as error:
+        raise InputError(f"{file} is no JSON in UTF-8: {error}.") from None
     if not isinstance(messages, list):
         raise InputError(f"{file} holds no JSON list of messages: write each with a role and its content.")
     return messages

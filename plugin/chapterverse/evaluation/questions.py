@@ -73,8 +73,10 @@ def read_judged(file: Path) -> list[QuestionRow]:
 def _rows(file: Path) -> list[tuple[QuestionRow, dict[str, Any]]]:
     try:
         lines = file.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} can't be read as UTF-8 text ({type(error).__name__}).") from None
+    except OSError as error:
+        raise InputError(f"{file} can't be read ({error.strerror}): name a file of questions.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is no text in UTF-8: save it as such.") from None
     rows = [_row(line, f"{file}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
     if not rows:
         raise InputError(f"{file} holds no question.")

@@ -116,7 +116,7 @@ QUESTION_STOP_WORDS: dict[str, frozenset[str]] = {
     **STOP_WORDS,
     "en": STOP_WORDS["en"].union(
         """
-        aint arent cant couldnt didnt doesnt dont hadnt hasnt havent hows im isnt ive mustnt neednt shouldnt thats
+        aint arent cant couldnt didnt doesnt dont hadnt hasnt havent hows im isnt ive lets mustnt neednt shouldnt thats
         theres theyre theyve wasnt werent weve whats wheres whos wont wouldnt youre youve
         """.split()
     ),
