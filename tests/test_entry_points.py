@@ -55,7 +55,9 @@ def test_a_port_is_free_again_at_once() -> None:
 
 @pytest.mark.parametrize("host", ["203.0.113.7", "no-such-host.invalid", "256.1.1.1"])
 def test_an_address_of_another_machine_is_told_in_one_sentence(host: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"^Port 0 on .* can't be used \(.+\): choose another with --port or --host\.$"):
+    with pytest.raises(
+        ConfigurationError, match=r"^Port 0 on .* can't be used \(.+\): choose another with --port or --host\.$"
+    ):
         entry_points.bind(host, 0)
 
 

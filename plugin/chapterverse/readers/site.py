@@ -65,7 +65,7 @@ def read_site(
     pages = draft(folder, listing, PageGlobs.of(exclude, include))
     built = _read_pages(pages, listing.files, base)
     if not built:
-        raise pages.nothing("no HTML page to index: is it the folder that the build writes?")
+        raise pages.nothing("no HTML page to index: is it the folder that the build writes? Markdown needs --source")
     sitemap = _sitemap(pages)
     built = _without_wrong_addresses(built, pages.warnings)
     base = _site_address(built, sitemap, base, pages.warnings)
