@@ -29,6 +29,7 @@ from chapterverse.readers.directives import directives_plugin
 from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.html import read_fragment
 from chapterverse.readers.mdx import to_markdown
+from chapterverse.readers.roles import roles_plugin
 from chapterverse.readers.shortcodes import shortcodes_plugin
 from chapterverse.readers.slugs import Slugger, SlugRule, slugify
 from chapterverse.readers.visible import collapse, strip_invisible, unescape
@@ -101,6 +102,8 @@ def _parser(slug: SlugRule, mdx: bool) -> MarkdownIt:
         parser.use(plugin)
     parser.use(wording_plugin, mdx)
     parser.core.ruler.before("inline", "explicit_ids", functools.partial(_take_explicit_ids, slug=slug))
+    if slug is SlugRule.SPHINX and not mdx:
+        parser.use(roles_plugin)
     parser.add_render_rule("fence", _render_fence)
     return parser
 
