@@ -63,6 +63,8 @@ def test_a_list_item_that_is_cut_keeps_its_marker() -> None:
         ('<div class="admonition warning"><p class="admonition-title">Careful</p>{}</div>', "**Warning: Careful**"),
         ('<div class="admonition warning"><p class="admonition-title">Warning</p>{}</div>', "**Warning**"),
         ('<div class="admonition note inline end">{}</div>', "**Note**"),
+        ('<div class="admonition seealso"><p class="admonition-title">See also</p>{}</div>', "**See also**"),
+        ('<div class="admonition seealso">{}</div>', "**See also**"),
         ('<div class="admonition pied-piper"><p class="admonition-title">Hi</p>{}</div>', "**Pied piper: Hi**"),
         (
             (

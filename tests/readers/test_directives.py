@@ -30,6 +30,7 @@ def texts(markdown: str) -> list[str]:
         ("::: my.package\n\nx", ["::: my.package", "x"]),
         ("::: never_closed\n\nx", ["::: never_closed", "x"]),
         ("text\n::: tip\nx\n:::", ["text", "**Tip**\n\nx"]),
+        ("  ::: tip\nx\n\n  y\n  :::\nz", ["**Tip**\n\nx\n\ny", "z"]),
     ],
 )
 def test_directives(markdown: str, expected: list[str]) -> None:
@@ -46,3 +47,9 @@ def test_a_heading_in_a_tab_is_a_section_with_an_anchor() -> None:
 
 def test_containers_without_end_take_linear_time() -> None:
     assert_linear(lambda count: read_markdown("::: tip\n" * count, "a.md", "T"), 1_000, 8_000)
+
+
+def test_deep_nesting_is_no_crash() -> None:
+    opening = "".join(f"{':' * (603 - depth)} tip\n" for depth in range(600))
+    closing = "".join(f"{':' * (4 + depth)}\n" for depth in range(600))
+    assert texts(f"{opening}x\n{closing}\nafter")[-1] == "after"

@@ -16,6 +16,8 @@ KINDS = frozenset(
     "abstract attention bug caution danger deprecated error example fail failure faq help hint important info note"
     " question quote seealso success summary tip tldr todo versionadded versionchanged warning".split()
 )
+#: Names of kinds that are several words.
+_LABELS = {"seealso": "See also"}
 _PREFIXES = ("theme-admonition-", "markdown-alert-", "starlight-aside--")
 
 
@@ -38,7 +40,7 @@ def kind_of(box: Node) -> str:
         for prefix in _PREFIXES:
             name = name.removeprefix(prefix)
         if name in KINDS or (box.name != "details" and "admonition" in box.classes and _is_own_kind(name)):
-            return name.replace("-", " ").capitalize()
+            return _LABELS.get(name) or name.replace("-", " ").capitalize()
     return ""
 
 

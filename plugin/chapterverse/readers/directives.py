@@ -27,7 +27,7 @@ def directives_plugin(md: MarkdownIt) -> None:
 
 
 def _tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    match = _TAB.match(_line(state, start))
+    match = _TAB.match(line_text(state, start))
     if not match or state.is_code_block(start):
         return False
     if silent:
@@ -36,15 +36,16 @@ def _tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     after = start + 1
     while after < end and (state.isEmpty(after) or state.sCount[after] >= indent):
         after += 1
-    _html(state, f'<div class="tabbed-set"><label>{escapeHtml(match.group(1))}</label><div class="tabbed-content">\n')
-    _body(state, start + 1, after, indent)
-    _html(state, "</div></div>\n")
+    label = escapeHtml(match.group(1))
+    push_html(state, f'<div class="tabbed-set"><label>{label}</label><div class="tabbed-content">\n')
+    parse_body(state, start + 1, after, indent)
+    push_html(state, "</div></div>\n")
     state.line = after
     return True
 
 
 def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    match = _CONTAINER.match(_line(state, start))
+    match = _CONTAINER.match(line_text(state, start))
     if not match or state.is_code_block(start):
         return False
     colons, kind, *titles = match.groups()
@@ -54,12 +55,12 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if silent:
         return True
-    _html(state, f'<div class="custom-block {escapeHtml(kind.lower())}">\n')
+    push_html(state, f'<div class="custom-block {escapeHtml(kind.lower())}">\n')
     title = next((t.strip() for t in titles if t), "")
     if title:
-        _title(state, title)
-    _body(state, start + 1, after, state.sCount[start])
-    _html(state, "</div>\n")
+        push_title(state, title)
+    parse_body(state, start + 1, after, state.sCount[start])
+    push_html(state, "</div>\n")
     state.line = after + 1
     return True
 
@@ -70,30 +71,44 @@ def _end_of_container(state: StateBlock, start: int, end: int, colons: int) -> i
     if colons >= hopeless.get(end, colons + 1):
         return None
     for line in range(start + 1, end):
-        match = _CONTAINER_END.match(_line(state, line))
+        match = _CONTAINER_END.match(line_text(state, line))
         if match and len(match.group(1)) >= colons:
             return line
     hopeless[end] = colons
     return None
 
 
-def _line(state: StateBlock, line: int) -> str:
+def line_text(state: StateBlock, line: int) -> str:
+    """Return a line without its indentation."""
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
-def _html(state: StateBlock, html: str) -> None:
+def push_html(state: StateBlock, html: str) -> None:
+    """Append raw HTML."""
     state.push("html_block", "", 0).content = html
 
 
-def _title(state: StateBlock, title: str) -> None:
-    _html(state, '<p class="custom-block-title">')
+def push_text(state: StateBlock, text: str) -> None:
+    """Append inline Markdown."""
     inline = state.push("inline", "", 0)
-    inline.content, inline.children = title, []
-    _html(state, "</p>\n")
+    inline.content, inline.children = text, []
 
 
-def _body(state: StateBlock, start: int, end: int, indent: int) -> None:
+def push_title(state: StateBlock, title: str) -> None:
+    """Append the title of a container."""
+    push_html(state, '<p class="custom-block-title">')
+    push_text(state, title)
+    push_html(state, "</p>\n")
+
+
+def parse_body(state: StateBlock, start: int, end: int, indent: int) -> None:
+    """Append what the lines from `start` to `end` hold, without `indent` columns of each, or as many as all have."""
+    # The parser would stop at a line with less.
+    indent = min((indent, *(state.sCount[line] for line in range(start, end) if not state.isEmpty(line))))
     before = state.blkIndent, state.lineMax, state.parentType
     state.blkIndent, state.lineMax, state.parentType = indent, end, "directive"
+    # Containers count among the levels of which the parser has a limit.
+    state.level += 1
     state.md.block.tokenize(state, start, end)
+    state.level -= 1
     state.blkIndent, state.lineMax, state.parentType = before

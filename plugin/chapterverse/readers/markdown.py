@@ -29,8 +29,9 @@ from chapterverse.readers.directives import directives_plugin
 from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.html import read_fragment
 from chapterverse.readers.mdx import to_markdown
+from chapterverse.readers.myst import myst_plugin
 from chapterverse.readers.shortcodes import shortcodes_plugin
-from chapterverse.readers.slugs import Slugger, SlugRule, slugify
+from chapterverse.readers.slugs import Slugger, SlugRule
 from chapterverse.readers.visible import collapse, strip_invisible, unescape
 from chapterverse.readers.wording import wording_plugin
 
@@ -40,7 +41,6 @@ _LOOKS_LIKE_MDX = re.compile(
     r"""^(?:import\s[^\n]{1,500}\sfrom\s+['"]|[ \t]*</?[A-Z]\w*[\s/>]|[ \t]*`{3,}mdx-code-block)""", re.MULTILINE
 )
 _EXPRESSION = re.compile(r'<data value="([^"]*)">')
-_MYST_TARGET = re.compile(r"\(([^()]+)\)=$")
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
 _FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]+)\]""")
 
@@ -77,7 +77,8 @@ def read_markdown(
         body = to_markdown(body)
     parser = _parser(slug, mdx)
     env: dict[str, Any] = {}
-    tokens = parser.parse(body, env)
+    # The plugin of MyST looks at the end of the last line.
+    tokens = parser.parse(f"{body}\n", env)
     _set_ids(tokens, slug)
     title = title or front_matter.title or _first_heading(tokens) or name_of(file_path)
     html = parser.renderer.render(tokens, parser.options, env)
@@ -100,7 +101,9 @@ def _parser(slug: SlugRule, mdx: bool) -> MarkdownIt:
     for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
         parser.use(plugin)
     parser.use(wording_plugin, mdx)
-    parser.core.ruler.before("inline", "explicit_ids", functools.partial(_take_explicit_ids, slug=slug))
+    parser.core.ruler.before("inline", "explicit_ids", _take_explicit_ids)
+    if slug is SlugRule.SPHINX and not mdx:
+        parser.use(myst_plugin)
     parser.add_render_rule("fence", _render_fence)
     return parser
 
@@ -112,7 +115,7 @@ def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
             yield token, tokens[i + 1]
 
 
-def _take_explicit_ids(state: StateCore, slug: SlugRule) -> None:
+def _take_explicit_ids(state: StateCore) -> None:
     for opening, content in _headings(state.tokens):
         text = content.content
         braces = text.rfind("{")
@@ -121,16 +124,6 @@ def _take_explicit_ids(state: StateCore, slug: SlugRule) -> None:
             opening.attrSet("id", explicit.group(1))
             # In MDX the brace is escaped, and Docusaurus reads every .md file as MDX.
             content.content = text[:braces].removesuffix("\\").rstrip()
-    if slug is SlugRule.SPHINX:
-        _take_myst_targets(state.tokens)
-
-
-def _take_myst_targets(tokens: list[Token]) -> None:
-    for i in range(len(tokens) - 4, -1, -1):
-        target = _MYST_TARGET.match(tokens[i + 1].content) if tokens[i].type == "paragraph_open" else None
-        if target and tokens[i + 3].type == "heading_open":
-            tokens[i + 3].attrSet("id", slugify(target.group(1), SlugRule.SPHINX))
-            del tokens[i : i + 3]
 
 
 def _set_ids(tokens: Sequence[Token], slug: SlugRule) -> None:

@@ -153,11 +153,13 @@ def built_path(path: str) -> str:
     return f"{path}index.html" if not name else path if name.endswith((".html", ".htm")) else f"{path}.html"
 
 
-#: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references.
+#: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
+#: and reStructuredText in MyST, which is mostly there to generate references.
 _FROM_ELSEWHERE = re.compile(
     r"""^[ \t]*(?:\{\{[<%][ \t]*(?:[\w./-]{0,80}(?:include|readfile|code-snippet)|embed)\b
     |\{%-?[ \t]*(?:include|render)\w*[ \t]
-    |-{1,9}8<-|:::[ \t]+\w+(?:\.\w+)+[ \t]*$|<!--@include:|<<<[ \t]*[@./]|```\{(?:literal)?include\}
+    |-{1,9}8<-|:::[ \t]+\w+(?:\.\w+)+[ \t]*$|<!--@include:|<<<[ \t]*[@./]
+    |(?:`{3,}|~{3,}|:{3,})[ \t]*\{(?:(?:literal)?include|auto[a-z]\w*|eval-rst)\}
     |import[ \t]+\w+[ \t]+from[ \t]+['"][^'"\n]+\.mdx?['"])""",
     re.MULTILINE | re.VERBOSE,
 )

@@ -95,7 +95,7 @@ def _wording(source: str, children: Iterable[Token]) -> str:
     for child in children:
         if "span" in child.meta:
             start, end = child.meta["span"]
-            shown = "\n" if child.type == "hardbreak" else child.content
+            shown = "\n" if child.type == "hardbreak" else child.meta.get("wording", child.content)
             out += source[at:start], " " if child.content.isspace() else shown
             at = end
     out.append(source[at:])
