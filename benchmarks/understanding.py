@@ -136,7 +136,7 @@ def readers(rows: Sequence[Any], site: Site, show: bool) -> Iterator[tuple[str, 
 def mistakes(rows: Sequence[Any], site: Site, show: bool) -> Iterator[tuple[str, str, float]]:
     """Yield figures of the questions as they were typed and with a mistake in the rarest word of each."""
     for row in rows:
-        if row["kind"] in (*FOREIGN, "follow_up") or row["typo_of"]:
+        if row["kind"] in (*FOREIGN, "follow_up") or row.get("typo_of"):
             continue
         mistyped = _mistyped(row["question"], site.snapshot, row["id"])
         if not mistyped:

@@ -377,7 +377,7 @@ def test_questions_about_other_things_are_refused_and_others_are_not(built: Buil
     # One passage under "these docs may not answer this" is no answer, and no refusal either.
     uncertain = {i for i, answer in answers.items() if answer["response"].startswith(phrases.of("en").unsure)}
     other = {q["id"] for q in QUESTIONS if not q["answerable"]}
-    assert len(other - refused - uncertain) <= 5, other - refused - uncertain
+    assert len(other - refused - uncertain) <= 4, other - refused - uncertain
     # A passage is shown from a low probability on, because a wrong refusal is worse.
-    assert len(other - refused) <= 11, other - refused
+    assert len(other - refused) <= 12, other - refused
     assert len(refused - other) <= 0.5 * (len(QUESTIONS) - len(other)), refused - other

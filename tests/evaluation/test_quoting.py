@@ -33,6 +33,7 @@ def test_a_key_is_compared_without_markup_white_space_and_targets_of_links() -> 
     assert bare("a :class:`~httpx.Client`, :ref:`its pool <pool>`, `a link <https://x>`__: :py:meth:`!x.y`") == (
         "aclientitspoolalinkxy"
     )
+    assert bare("{class}`~httpx.Client` and {ref}`its pool <pool>`") == "clientanditspool"
     key = AnswerKey("[`a` field](/x) is set", "Before")
     found = key.figures([segment("Other."), segment("Before. The a field\nis set.", mark="a field\nis set")])
     assert found == {"begins": 1.0, "key": 1.0, "key.first": 0.0, "key.marked": 1.0}

@@ -1,7 +1,7 @@
 """Compares an answer's quotes with the place that answers: a row states its block (`begins`) and its `key`.
 
 The key is the sentence, item, row or line of code that answers. White space, markup and the targets of links are not
-compared, because they differ between a source and its built page; nor are the roles of reStructuredText, of which a
+compared, because they differ between a source and its built page; nor are the roles of reStructuredText and MyST: a
 page shows ``Client`` for ``:class:`~httpx.Client```.
 
     begins       the answering block is quoted
@@ -23,8 +23,10 @@ from chapterverse.text.plain import plain
 
 _LETTERS = re.compile(r"[^\W_]+")
 _ENTITY = re.compile(r"&[a-z]+;")
-#: A role of reStructuredText and its text, or the last name of a path after a tilde; and a link with its target.
-_ROLE = re.compile(r":[a-z][\w:+-]*:`(?:~[\w.]*\.(?=\w)|[~!])?([^`<]*)(?:<[^`<>]*>)?`|`([^`<]+)<[^`<>]+>`__?")
+#: A role of reStructuredText or MyST and its text, or the last name of a path after a tilde; and a link to a target.
+_ROLE = re.compile(
+    r"(?::[a-z][\w:+-]*:|\{[a-z][\w:+-]*\})`(?:~[\w.]*\.(?=\w)|[~!])?([^`<]*)(?:<[^`<>]*>)?`|`([^`<]+)<[^`<>]+>`__?"
+)
 _ITEM = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: A line that states the omissions of a quote.
