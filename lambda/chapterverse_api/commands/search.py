@@ -60,7 +60,7 @@ def examine(resources: Resources, question: str, history: History, top_k: int) -
         "results": _rows(resources.index, retrieval, head, top_k),
         "evidence": round(retrieval.evidence, 4),
         "floor": retrieval.calibration.floor,
-        "refused": retrieval.verdict == "no",
+        "refused": not retrieval.sure,
         "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
         "degraded": retrieval.degraded,
         "generation": head.generation,

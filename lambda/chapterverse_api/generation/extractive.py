@@ -63,8 +63,8 @@ class Extractive:
 
 
 def quotes(task: GenerationRequest) -> Draft:
-    """Return the answer: framing and quotes in turn. A quote cites its source, and all of it but its cut lines stands
-    verbatim in that source's section.
+    """Return the answer: framing and quotes in turn, or the word for a refusal. A quote cites its source, and all of it
+    but its cut lines stands verbatim in that source's section.
     """
     order = [p.id for p in task.passages]
     chosen = sorted(_chosen(task), key=lambda quote: order.index(quote.section.passage.id))

@@ -54,7 +54,7 @@ class Row:
         anchor_ranks: rank of each expected section, or None; see `places.ranks`.
         page_ranks: rank of each expected page, or None.
         evidence: the strongest found, 0 to 1.
-        refused: whether the evidence was too weak to answer from.
+        refused: whether it was not answered, or only with a reservation.
         seconds: of each stage; "total" without the opening of the index.
         results: the first ten, best first.
         answer: None unless answers were requested.

@@ -110,8 +110,8 @@ STOP_WORDS: dict[str, frozenset[str]] = {
     ),
 }
 
-#: The function words of a question: also English contractions as readers type them, without an apostrophe. In documents
-#: these are kept, since hardly any page has one.
+#: The function words of a question: also English contractions as readers type them, without an apostrophe. The terms of
+#: documents keep them, since hardly any page has one, and no index has to be written again for them.
 QUESTION_STOP_WORDS: dict[str, frozenset[str]] = {
     **STOP_WORDS,
     "en": STOP_WORDS["en"].union(
