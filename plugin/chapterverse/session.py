@@ -144,8 +144,8 @@ class Session(Protocol):
         """Return the `results` of `search` and their figures.
 
         `evidence` is the strongest found and `floor` the least that is answered from, both 0 to 1; `refused` whether
-        there is no answer, or only one with a reservation; `seconds` by stage, with a `total` without the opening of the
-        index; `degraded` the reason why a part did not work as configured, or None; `generation` that of the index.
+        there is no answer, or only one with a reservation; `seconds` by stage, with a `total` without the opening of
+        the index; `degraded` the reason why a part did not work as configured, or None; `generation` that of the index.
         """
         ...
 
