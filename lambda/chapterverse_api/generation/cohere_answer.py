@@ -11,7 +11,6 @@ moves to the text's place, if there is exactly one, or is dropped. `grounding` c
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import Any
 
 from chapterverse.errors import ProviderError
 from chapterverse.net import Event
+from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
 from chapterverse_api.generation.reasoning import MOST_CHARACTERS, length_error
 from chapterverse_api.generation.types import Span, ToolCall, Usage, function_calls
@@ -228,9 +228,8 @@ def no_reply() -> ProviderError:
 
 def _parsed(data: str) -> dict[str, Any]:
     try:
-        said = json.loads(data)
-    # Brackets nested a hundred thousand deep, and numbers of five thousand digits.
-    except (ValueError, RecursionError):
+        said = parse_json(data)
+    except ValueError:
         raise no_reply() from None
     if not isinstance(said, dict):
         raise no_reply()

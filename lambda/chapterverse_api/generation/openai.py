@@ -22,6 +22,7 @@ from chapterverse.net import Event, JsonClient, Reply, Stream, bearer, is_unbill
 from chapterverse.net.address import unversioned
 from chapterverse.net.messages import parsed
 from chapterverse.settings import Settings
+from chapterverse.text.json_text import parse_json
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import read_all
@@ -296,9 +297,8 @@ def _whole(body: Any) -> Steps[str, None, bool]:
 
 def _chunk(data: str) -> Any:
     try:
-        return json.loads(data)
-    # Brackets nested a hundred thousand deep are no reply either.
-    except (ValueError, RecursionError):
+        return parse_json(data)
+    except ValueError:
         raise _broken() from None
 
 

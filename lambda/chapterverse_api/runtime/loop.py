@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from typing import Any, NoReturn, cast
@@ -11,6 +10,7 @@ from typing import Any, NoReturn, cast
 from mangum.types import LambdaContext
 from starlette.types import ASGIApp, Scope
 
+from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
@@ -58,8 +58,8 @@ class Loop:
         """
         context = cast(LambdaContext, invocation)
         try:
-            event = json.loads(invocation.body)
-        except (ValueError, RecursionError):
+            event = parse_json(invocation.body)
+        except ValueError:
             self._api.fail(invocation, "Runtime.UnmarshalError", "The event is not JSON.")
             return
         if not streams(event):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from chapterverse.text import lexical
+from chapterverse.text.json_text import parse_json
 from chapterverse_api.generation import Passage
 from chapterverse_api.generation.types import ResponseSchema
 from chapterverse_api.grounding import Claim, Source, Weigh, judge
@@ -59,8 +60,8 @@ def read_data(text: str, schema: ResponseSchema, links: Links) -> Any:
     """
     fenced = _FENCED.fullmatch(text)
     try:
-        data = _cleaned(json.loads(fenced[1] if fenced else text, parse_constant=_no_constant), links, 0)
-    except (ValueError, RecursionError):
+        data = _cleaned(parse_json(fenced[1] if fenced else text, parse_constant=_no_constant), links, 0)
+    except ValueError:
         raise DataProblem("it was no JSON") from None
     if reason := problem(data, schema.document):
         raise DataProblem(reason)

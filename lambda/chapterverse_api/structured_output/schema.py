@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import InputError
+from chapterverse.text.json_text import parse_json
 from chapterverse_api.generation.types import ResponseSchema
 
 #: Characters of a schema, which is sent with each question, and parts of it once its references are resolved.
@@ -49,8 +50,8 @@ def read_schema(name: str, folder: str) -> ResponseSchema:
     if name not in files:
         raise InputError(f"output names no schema of this site: there are {', '.join(sorted(files))}.", field="output")
     try:
-        document = json.loads(files[name].read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        document = parse_json(files[name].read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         raise InputError(f"The schema {name} can't be read: it is no JSON in UTF-8.", field="output") from None
     return ResponseSchema(name, parse_schema(name, document))
 

@@ -21,6 +21,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from chapterverse.errors import ChapterVerseError, ConfigurationError, FetchFailed, InputError
 from chapterverse.net.fetch import Fetcher
 from chapterverse.settings import TOOL_SECRETS, Settings
+from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
 from chapterverse_api.answering.tool_use import ToolResult, ToolSource
 from chapterverse_api.answering.turn_cost import TOOLS_BYTES
@@ -166,14 +167,14 @@ class BoundTools:
 def _read(path: str) -> ToolFile:
     try:
         text = Path(path).read_text(encoding="utf-8")
-        document = json.loads(text) if path.endswith(".json") else _yaml(text)
+        document = parse_json(text) if path.endswith(".json") else _yaml(text)
         return ToolFile.model_validate(document)
     except OSError:
         raise ConfigurationError(f"CHAPTERVERSE_TOOLS names {path}, which can't be read.") from None
     except ValidationError as error:
         at = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise _unusable(f"can't be used: {at or 'it'}: {error.errors()[0]['msg'][:200]}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise _unusable("is no YAML, or no JSON where its name ends so") from None
 
 
@@ -266,8 +267,8 @@ class _Request:
         try:
             text = got.body.decode()
             if kind.endswith(_JSON):
-                return {"output": json.loads(text, parse_constant=lambda _: None)}
-        except (ValueError, RecursionError):
+                return {"output": parse_json(text, parse_constant=lambda _: None)}
+        except ValueError:
             raise FetchFailed("The tool's server answered with something that can't be read.") from None
         if kind not in _TEXT:
             raise FetchFailed("The tool's server answered with neither JSON nor plain text.")
@@ -300,8 +301,8 @@ def _written(name: str, value: Any) -> str:
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        arguments = json.loads(text, parse_constant=lambda _: None) if len(text) <= _ARGUMENTS else None
-    except (ValueError, RecursionError):
+        arguments = parse_json(text, parse_constant=lambda _: None) if len(text) <= _ARGUMENTS else None
+    except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
         raise InputError("The arguments are no JSON object, or too long.")

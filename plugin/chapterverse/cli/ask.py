@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +27,7 @@ from chapterverse.filters import NUMBERS
 from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
+from chapterverse.text.json_text import parse_json
 
 _EVERYWHERE = (
     "Every network of this machine reaches this service, but only by an address or as localhost: to answer to a name, "
@@ -272,8 +272,8 @@ def _typed(field: str, value: str) -> str | int:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        return dict(json.loads(text, object_pairs_hook=_without_doubles))
-    except (ValueError, RecursionError):
+        return dict(parse_json(text, object_pairs_hook=_without_doubles))
+    except ValueError:
         raise typer.BadParameter("A --filter in braces needs to be a JSON object without a key twice.") from None
 
 
@@ -294,7 +294,7 @@ def conversation_from(file: Path) -> Any:
         InputError: the file can't be read, or is no JSON list.
     """
     try:
-        messages = json.loads(file.read_text(encoding="utf-8"))
+        messages = parse_json(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{file} can't be read ({error.strerror}): name a file of messages.") from None
     except ValueError as error:

@@ -33,6 +33,7 @@ from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
 from chapterverse.store import open_store
+from chapterverse.text.json_text import parse_json
 from chapterverse.widget import assets
 
 _FOLDER = f"chapterverse/{__version__}"
@@ -225,7 +226,7 @@ def _note_old_versions(settings: Settings, addresses: Mapping[str, str], base_ur
 
 def _line(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         value = None
     if not isinstance(value, dict):

@@ -21,8 +21,10 @@ from chapterverse.net import JsonClient, bearer
 from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
+from chapterverse.text.json_text import MOST_LEVELS, check_depth
 
 if TYPE_CHECKING:
+    import httpx
     from cohere import ClientV2
 
 DEFAULT_MODEL = "embed-english-v3.0"
@@ -118,7 +120,8 @@ class CohereEmbedder:
                 'The embedder cohere needs a package to index with: pip install "chapterverse[build]".'
             ) from error
         # Kept, as one takes a third of a second to make; its connections go with the embedder.
-        http = httpx.Client(timeout=_BUILD_SECONDS, follow_redirects=True)
+        hooks = {"response": [_check_depth]}
+        http = httpx.Client(timeout=_BUILD_SECONDS, follow_redirects=True, event_hooks=hooks)
         weakref.finalize(self, http.close)
         # The SDK's own retries leave out timeouts and broken replies, and know nothing of the pace.
         return ClientV2(
@@ -145,7 +148,13 @@ class CohereEmbedder:
         except httpx.HTTPError:
             raise ProviderError("Cohere could not be reached or broke off.", retryable=True) from None
         # The SDK builds its values from the reply unchecked, and raises these errors for a malformed one.
-        except (ParsingError, TypeError, ValueError, RecursionError):
+        except (ParsingError, TypeError, ValueError):
             raise ProviderError("Cohere answered with something that is no reply.", retryable=True) from None
         self.errors.note_limits(reply.headers)
         return self.choice.vectors(answer, len(body["texts"]), "Cohere")
+
+
+def _check_depth(reply: httpx.Response) -> None:
+    """Refuse a reply that the SDK's parser would follow to the end of the stack."""
+    reply.read()
+    check_depth(reply.text, MOST_LEVELS)

@@ -9,7 +9,6 @@ block (see `evaluation.quoting`). In place of `expected` a row may name the `fil
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from chapterverse.errors import InputError
 from chapterverse.evaluation.nuggets import Nugget, read_nuggets
 from chapterverse.evaluation.quoting import AnswerKey
+from chapterverse.text.json_text import parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ def _rows(file: Path) -> list[tuple[QuestionRow, dict[str, Any]]]:
 
 def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line)
+    except ValueError:
         raise InputError(f"{place}: this is not JSON.") from None
     if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not isinstance(row.get("id"), str):
         raise InputError(f'{place}: a row needs "id" and "question", both strings.')

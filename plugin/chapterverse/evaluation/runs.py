@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,6 +16,7 @@ from chapterverse.evaluation import answer_metrics, confidence, metrics
 from chapterverse.evaluation.answer_metrics import AnswerResult, MutationCounts
 from chapterverse.evaluation.confidence import AnswerOutcome
 from chapterverse.evaluation.mutations import KINDS
+from chapterverse.text.json_text import parse_json
 
 #: Version of the JSON form; a higher one was saved by a newer release and is rejected.
 FORMAT = 1
@@ -235,8 +235,8 @@ def read_run(file: Path) -> Run:
         InputError: it is another kind of file, or a newer release wrote it.
     """
     try:
-        document = json.loads(file.read_bytes())
-    except (ValueError, RecursionError):
+        document = parse_json(file.read_bytes())
+    except ValueError:
         raise InputError(f"{file} is no run: name a file that `chapterverse eval --run` wrote.") from None
     saved = document.get("format") if isinstance(document, dict) else None
     if isinstance(saved, int) and saved > FORMAT:

@@ -26,6 +26,7 @@ from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id
 from chapterverse.readers.addresses import site_base
 from chapterverse.store import Snapshot
 from chapterverse.store.heads import decode
+from chapterverse.text.json_text import parse_json
 
 _DIGITS = 6
 _CHUNK = TypeAdapter(Chunk)
@@ -145,8 +146,8 @@ def read(lines: Iterable[str], name: str) -> ExportFile:
 
 def _parsed(line: str, place: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line)
+    except ValueError:
         row = None
     if not isinstance(row, dict):
         raise InputError(f"{place}: this is no line of an exported index.")

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.text.json_text import parse_json
 
 #: No model or store sends a larger reply: 96 vectors of 3,072 numbers take 8 MB.
 MOST_BYTES = 16 * 1024 * 1024
@@ -41,9 +42,8 @@ def read(response: http.client.HTTPResponse, host: str) -> bytes:
 def parsed(raw: bytes) -> Any:
     """Return the document in a body, None if it is no JSON."""
     try:
-        return json.loads(raw)
-    # Brackets nested a hundred thousand deep are no reply either.
-    except (ValueError, RecursionError):
+        return parse_json(raw)
+    except ValueError:
         return None
 
 

@@ -20,6 +20,7 @@ from chapterverse.net import Closing, asked_pause, is_unbilled
 from chapterverse.net.connections import IDLE_SECONDS
 from chapterverse.net.retry import BusyError, RetryPolicy
 from chapterverse.providers.errors import TextRejected
+from chapterverse.text.json_text import parse_json
 
 #: How a question is tried: twice, with a short wait between, as a reader is waiting too, and billed at most once.
 QUESTION = RetryPolicy(tries=2, seconds=1.0, longest=0.25, once=True)
@@ -142,7 +143,7 @@ class Runtime:
             reply = client.invoke_model(
                 modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
             )
-            return json.loads(reply["body"].read())
+            return parse_json(reply["body"].read())
 
     def converse(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
         """Send a conversation and return the reply; else as `events`."""

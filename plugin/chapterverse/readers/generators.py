@@ -5,7 +5,6 @@ Configurations in JavaScript are not run: a setting counts where it is written o
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from chapterverse.text.json_text import parse_json
 
 #: Folders above the sources that may hold the configuration.
 _LEVELS = 4
@@ -31,7 +32,7 @@ def hugo_config(folder: Path) -> Mapping[str, Any]:
     """Return the configuration of Hugo, its keys in lower case; empty where there is none."""
     for text, name in _found(folder, _HUGO_NAMES):
         try:
-            parse = tomllib.loads if name.endswith("toml") else json.loads if name.endswith("json") else yaml.safe_load
+            parse = tomllib.loads if name.endswith("toml") else parse_json if name.endswith("json") else yaml.safe_load
             values = parse(text)
         except (ValueError, yaml.YAMLError, RecursionError):
             continue

@@ -14,6 +14,7 @@ from typing import Any
 from chapterverse.model import sound
 from chapterverse.readers.markup import ATTRIBUTES, parse_attributes
 from chapterverse.readers.visible import collapse, strip_invisible
+from chapterverse.text.json_text import parse_json
 
 TYPES = frozenset(("Product", "Service", "FAQPage", "HowTo", "BreadcrumbList"))
 
@@ -73,9 +74,9 @@ def _parsed(script: str) -> Any:
     if len(script) > _LONGEST_SCRIPT:
         return None
     try:
-        return json.loads(script, parse_constant=lambda _: None)
+        return parse_json(script, parse_constant=lambda _: None)
     # Python refuses integers of more than 4,300 digits by a ValueError.
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 

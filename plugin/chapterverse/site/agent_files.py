@@ -6,7 +6,6 @@ removed, so no file of an excluded page remains.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import posixpath
@@ -28,6 +27,7 @@ from chapterverse.site.llms_text import SiteFacts, page_groups
 from chapterverse.site.markdown_page import MARK, BuiltPage, MarkdownPage, markdown_page, markdown_path
 from chapterverse.site.script_tag import open_frame, put
 from chapterverse.site.secret_scan import Scanner, walk
+from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
     from chapterverse.readers import Reading
@@ -287,7 +287,7 @@ def _is_ours(site: Path, path: str) -> bool:
 def _is_our_index(site: Path) -> bool:
     """Whether each skill of the index is ours: the format has no room for a mark."""
     try:
-        skills: list[dict[str, Any]] = json.loads((site / skill.INDEX).read_bytes())["skills"]
+        skills: list[dict[str, Any]] = parse_json((site / skill.INDEX).read_bytes())["skills"]
         names = [str(entry["name"]) for entry in skills]
     except (ValueError, KeyError, TypeError):
         return False

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator
+
+from chapterverse.text.json_text import parse_json
 
 _EXAMPLE = re.compile(rb"example|your|placeholder|redacted|changeme|dummy|x{4}|\*{3}|\.{3}|[<>{}$\[\]]", re.IGNORECASE)
 _WEAK = frozenset(b"password passwd pass pw pwd secret postgres mysecretpassword changeme admin root user test".split())
@@ -31,7 +32,7 @@ def _is_qdrant(token: bytes) -> bool:
     """Whether a JSON web token grants access to a Qdrant server; examples have other claims."""
     body = token.split(b".")[1]
     try:
-        claims = json.loads(base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4)))
+        claims = parse_json(base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4)))
     except (binascii.Error, ValueError):
         return False
     return isinstance(claims, dict) and "access" in claims

@@ -68,7 +68,7 @@ class EdgeStore:
             files.Manifest.load(folder).check(folder)
         except IndexMissing:
             return True
-        except (IndexCorrupt, FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
+        except (IndexCorrupt, FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return False
         except OSError as error:
             reason = error.strerror

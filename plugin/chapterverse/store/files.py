@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from chapterverse.errors import IndexCorrupt
+from chapterverse.text.json_text import parse_json
 
 #: Bytes that are copied at once, or left out where they are zeros: a file system in memory (tmpfs) makes data of every
 #: hole that somebody has read through a map.
@@ -49,7 +50,7 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> Manifest:
-        return cls(**json.loads((folder / _MANIFEST).read_bytes()))
+        return cls(**parse_json((folder / _MANIFEST).read_bytes()))
 
     def save(self, folder: Path) -> None:
         (folder / _MANIFEST).write_text(json.dumps(asdict(self), indent=1, sort_keys=True), encoding="utf-8")

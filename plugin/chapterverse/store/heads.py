@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.model import FORMAT, EmbedderCard, Head
+from chapterverse.text.json_text import parse_json
 
 HEAD = "head.json"
 _NEXT = "head.new"
@@ -39,9 +40,9 @@ def decode(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
         IndexCorrupt: it is damaged; `place` is named as where it was found.
     """
     try:
-        document = json.loads(raw)
+        document = parse_json(raw)
         return head_of(document["head"]), document
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise IndexCorrupt(f"{place} is damaged: build the index again.") from None
 
 

@@ -16,6 +16,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.text.json_text import parse_json
 from chapterverse.widget import strings
 
 
@@ -114,7 +115,7 @@ def read_file(path: Path) -> dict[Any, Any]:
     try:
         text = path.read_text("utf-8-sig")
         # JSON may contain tabs, which YAML rejects.
-        options = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        options = parse_json(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
         options = ""
     if options is None:

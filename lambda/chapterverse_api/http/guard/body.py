@@ -7,13 +7,13 @@ Python's parser accepts NaN, duplicate keys, numbers of any length and lone surr
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NoReturn
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from chapterverse.text.json_text import NestedTooDeep, check_depth
 from chapterverse_api.rejections import Rejection
 
 #: Largest body in bytes.
@@ -23,9 +23,6 @@ DEPTH = 32
 #: Integers must fit 64 bits, as in every database and language; no double needs as many digits as this.
 _INTEGER = range(-(2**63), 2**63)
 _NUMBER_LENGTH = 64
-
-# A string matches up to its end or the end of the text, so no character is scanned twice.
-_TOKEN = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[{]|[\]}]', re.DOTALL)
 
 
 class GuardedRoute(APIRoute):
@@ -88,8 +85,8 @@ def parse(raw: bytes) -> dict[str, Any]:
         text = raw.decode()
     except UnicodeDecodeError:
         raise _malformed("The body is not valid UTF-8.") from None
-    _check_depth(text)
     try:
+        check_depth(text, DEPTH)
         value = json.loads(
             text,
             parse_int=_integer,
@@ -97,6 +94,8 @@ def parse(raw: bytes) -> dict[str, Any]:
             parse_constant=_constant,
             object_pairs_hook=_object,
         )
+    except NestedTooDeep:
+        raise _malformed(f"The body is nested deeper than {DEPTH} levels.") from None
     except json.JSONDecodeError:
         raise _malformed("The body is not valid JSON.") from None
     for string in _strings(value):
@@ -104,18 +103,6 @@ def parse(raw: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Rejection(422, "out_of_contract", "The body must be a JSON object.")
     return value
-
-
-def _check_depth(text: str) -> None:
-    # Before parsing, because the parser is recursive and limited only by the interpreter's stack.
-    depth = 0
-    for token in _TOKEN.finditer(text):
-        if token[0] in "[{":
-            depth += 1
-            if depth > DEPTH:
-                raise _malformed(f"The body is nested deeper than {DEPTH} levels.")
-        elif token[0] in "]}":
-            depth -= 1
 
 
 def _integer(digits: str) -> int:

@@ -6,7 +6,6 @@ an earlier one holds goes before a later one's, and a variable that is set befor
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.aws.service import AwsFault, AwsService
 from chapterverse.settings import TOOL_SECRETS, Settings, secret_fields
+from chapterverse.text.json_text import parse_json
 
 #: Seconds for one of them, its tries included: a reader may be waiting.
 _SECONDS = 4.0
@@ -152,8 +152,8 @@ def _read(place: _SecretLocation) -> dict[str, str]:
 
 def _parse(text: str) -> dict[str, str] | None:
     try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError):
+        fields = parse_json(text)
+    except ValueError:
         return None
     sound = isinstance(fields, dict) and all(isinstance(value, str) for value in fields.values())
     return fields if sound else None

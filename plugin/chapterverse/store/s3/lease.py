@@ -20,6 +20,7 @@ from chapterverse.model import Scope
 from chapterverse.store.presence import Presence, gone
 from chapterverse.store.s3.bucket import Bucket, S3Object
 from chapterverse.store.s3.responses import S3Rejection
+from chapterverse.text.json_text import parse_json
 
 #: Seconds after which a holder that says nothing may be taken over: how long a deploy waits after one was killed.
 SECONDS = 20
@@ -129,9 +130,9 @@ def hold(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3Lea
 def _seconds_left(current: S3Object) -> float:
     """Return for how many seconds the lease still lasts; 0 after its end."""
     try:
-        claim = json.loads(current.body)
+        claim = parse_json(current.body)
         holder, seconds = str(claim["holder"]), float(claim["seconds"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         # An unknown writer may hold a lease as well, but for no longer than a release of ours.
         holder, seconds = "", SECONDS
     # No holder may lock the others out for ever.
