@@ -11,7 +11,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.follow_ups import STANDS_ALONE, weight
+from chapterverse_api.conversation.follow_ups import STANDS_ALONE, back_reference, weight
 from chapterverse_api.conversation.recall import RECALLED, relevant
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
@@ -156,6 +156,9 @@ def subject(
         return None if rewritten == question else Subject(rewritten, conversation.questions[-1], whole=True)
     earlier: list[str] = []
     for text in reversed(conversation.questions):
+        # Of a chain ("and on Windows?", "and on a Mac?") the last link and the question that it hangs on say it all.
+        if earlier and back_reference(text, languages) == "led":
+            continue
         if text != question and text not in earlier:
             earlier.insert(0, shortened(text, _QUESTION_LENGTH))
         if len(earlier) == _QUESTIONS or weight("\n".join(earlier), languages) >= STANDS_ALONE:

@@ -8,7 +8,8 @@ beside its vectors, and a question whose words are all known costs nothing.
 An edit is a letter that is swapped with the next, doubled, dropped, added or replaced, and a space that is missing or
 too many. Of several candidates the likeliest edit wins, then the more frequent word. Words that the index holds are not
 corrected, nor are common words that these docs happen to lack ("latex" is not "later"), quotes, words that look like
-code, words of fewer than four letters, and scripts without spaces.
+code, words of fewer than four letters, and scripts without spaces. A word of the thesaurus keeps its letters ("bots"
+are no "bits") and may lack a space ("symlinks").
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Self
 from chapterverse.calibration import question_terms
 from chapterverse.model import SparseVector
 from chapterverse.store import Snapshot
-from chapterverse.text import lexical
+from chapterverse.text import lexical, thesaurus
 from chapterverse.text.common_words import is_common
 from chapterverse.text.stopwords import STOP_WORDS
 
@@ -127,7 +128,10 @@ def _whole_terms(word: str, languages: Iterable[str]) -> set[int]:
 def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
     """Return every text that one edit makes of a word, the likeliest edit of each."""
     edits: dict[str, Edit] = {}
+    letters_stand = next(thesaurus.entries(mistyped.word), None) is not None
     for edit in (*_edits(mistyped.word), *_joins(mistyped, question)):
+        if letters_stand and edit.text.replace(" ", "") != mistyped.word and not edit.end:
+            continue
         if edit.cost - _COMMON <= _SURE and is_common(edit.text):
             edit = replace(edit, cost=edit.cost - _COMMON)
         if edit.cost <= _SURE or len(mistyped.word) >= _SHORTEST_UNSURE:

@@ -68,6 +68,8 @@ def test_a_short_one_leans_on_the_question_before_it(question: str) -> None:
 def test_a_chain_of_short_ones_leads_back_to_what_they_are_about() -> None:
     history = said("How do I theme?", "a", DOCKER, "b", "And on Windows?", "c")
     assert standalone("And macOS?", history) == f"{DOCKER}\nAnd on Windows?\nAnd macOS?"
+    history = said(DOCKER, "a", "And on Windows?", "b", "And macOS?", "c", "And on Linux?", "d", "And in a VM?", "e")
+    assert standalone("And on ARM?", history) == f"{DOCKER}\nAnd in a VM?\nAnd on ARM?"
 
 
 def test_what_a_client_says_that_we_answered_proves_nothing() -> None:

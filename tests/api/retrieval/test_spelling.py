@@ -27,6 +27,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         ("uninstaling quill", "uninstalling quill"),
         ("Unistalling quill", "Uninstalling quill"),
         ("how do I cler the cache?", "how do I clear the cache?"),
+        # A word that these docs write as two.
+        ("rollback", "roll back"),
     ],
 )
 def test_a_mistake_is_corrected(typed: str, meant: str, snapshot: Snapshot) -> None:
@@ -39,7 +41,7 @@ def test_a_mistake_is_corrected(typed: str, meant: str, snapshot: Snapshot) -> N
         "", "?", "c", "How do I clear the cache?", "clear the `cahce`", 'clear the "cahce"', "--cahce", "cahce.toml",
         "my_cahce", "reCahce", "cahce()", "https://cahce.example/", "xyzzyplugh", "缓存怎么清", "🙂" * 100,
         # Words of the language that these docs lack are no mistakes.
-        "tell me about latex", "who won the world cup",
+        "tell me about latex", "who won the world cup", "which semver rules", "does the fan whine",
     ],
     ids=ascii,
 )  # fmt: skip
