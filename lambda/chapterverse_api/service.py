@@ -241,7 +241,7 @@ def _retrieved(candidate: Candidate, score: float, index: SiteIndex, head: Head)
         tables=_tables(chunk),
         structured_data=[dict(one) for one in chunk.structured_data],
         score=round(score, 4),
-        components={"rank": round(candidate.rank, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
+        components={"rank": round(candidate.score, 4), **{k: round(v, 4) for k, v in candidate.components.items()}},
     )
 
 

@@ -329,7 +329,7 @@ def _source(passage: Passage, chunk: Chunk) -> SourceChunk:
         section=chunk.section_heading,
         snippet=snippet(passage.text),
         url=passage.url,
-        score=round(passage.score, 4),
+        score=round(passage.evidence, 4),
         chunk_id=chunk.chunk_id,
     )
 

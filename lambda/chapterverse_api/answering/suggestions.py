@@ -43,7 +43,7 @@ MOST, LONGEST = 3, 80
 SEARCHES = 4
 #: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
 MOST_SECONDS = 0.1
-#: Share of the best result's rank that makes a section worth naming.
+#: Share of the best result's score that makes a section worth naming.
 RELATED = 0.65
 #: Chunks of a page on either side of a citation that may be suggested.
 NEAR = 6
@@ -149,8 +149,8 @@ def is_descriptive(heading: str) -> bool:
 def _find_uncited(context: AnswerContext, retrieval: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
     """Yield a chunk of each section that may be suggested: first search results, then neighbors of the citations."""
     ours = {p.chunk_id for p in context.task.passages if p.id in cited}
-    related = retrieval.candidates[0].rank * RELATED
-    strong = [c.chunk for c in choose(retrieval.strong, _SECTIONS) if c.rank >= related or c.chunk.chunk_id in ours]
+    related = retrieval.candidates[0].score * RELATED
+    strong = [c.chunk for c in choose(retrieval.strong, _SECTIONS) if c.score >= related or c.chunk.chunk_id in ours]
     quoted = [chunk for chunk in strong if chunk.chunk_id in ours]
     around = chain.from_iterable(_find_near(chunk, context.pages[chunk.source_file_path]) for chunk in quoted)
     seen = set(map(section, quoted))

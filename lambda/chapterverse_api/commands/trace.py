@@ -63,7 +63,7 @@ def _memories(context: AnswerContext) -> list[dict[str, Any]]:
     return [
         {
             "source_file_path": memory.chunk.source_file_path,
-            "rank": round(memory.rank, 4),
+            "rank": round(memory.score, 4),
             "evidence": round(memory.evidence, 4),
             "components": _rounded(memory),
             "source": sources.get(memory.chunk.chunk_id),
@@ -129,7 +129,7 @@ def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resour
     sources = {source.chunk_id: source.id for source in context.sources}
     return [
         {
-            "rank": round(candidate.rank, 4),
+            "rank": round(candidate.score, 4),
             "evidence": round(candidate.evidence, 4),
             "chapter": candidate.chunk.chapter_title,
             "section": candidate.chunk.section_heading,

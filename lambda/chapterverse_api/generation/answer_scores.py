@@ -207,7 +207,7 @@ def _features(task: GenerationRequest) -> Iterator[tuple[_Part, Features]]:
     paths = [asked.read(" ".join(section.passage.path))[0] for section in sections]
     rare = [_rare(asked, parts) for parts in by_section]
     rarest = max((v for values in rare for v in values), default=0.0) or 1.0
-    first = max((section.passage.rank for section in sections), default=0.0) or 1.0
+    first = max((section.passage.score for section in sections), default=0.0) or 1.0
     for section, parts, path, rarities in zip(sections, by_section, paths, rare, strict=True):
         passage = section.passage
         heading = asked.coverage(passage.path[-1]) if passage.path else 0.0
@@ -219,8 +219,8 @@ def _features(task: GenerationRequest) -> Iterator[tuple[_Part, Features]]:
                 rare=rarity / rarest,
                 distance=min(abs(i - most), _FAR) / _FAR,
                 opening=heading if i < _OPENING else 0.0,
-                rank=passage.rank,
-                relative_rank=passage.rank / first,
+                rank=passage.score,
+                relative_rank=passage.score / first,
                 chunk=float(part.text[:200] in passage.text),
                 whole=float(passage.whole),
                 parts=log(1 + len(parts)) / log(1 + _PARTS),

@@ -36,8 +36,8 @@ class Passage:
         text: Markdown, verbatim.
         section: the text with its surroundings in its section; the text itself where no more is known.
         terms: hashed terms of path and text, which saves reading them again.
-        rank: its value in the order of the passages, 0 to 1; evidence saturates, so it can't order the best ones.
-        score: calibrated evidence, 0 to 1.
+        score: orders the passages, 0 to 1; evidence saturates, so it can't order the best ones.
+        evidence: calibrated, 0 to 1.
         url: its address; None for a selection from a page that the index does not hold.
         whole: whether `section` is all of its section.
         subsections: those of its section, in order.
@@ -48,8 +48,8 @@ class Passage:
     text: str
     section: str
     terms: frozenset[int]
-    rank: float
     score: float
+    evidence: float
     url: str | None
     chunk_id: str | None
     whole: bool = True

@@ -13,7 +13,7 @@ and 1,183 of other sites or of none. `answerability.json` keeps them.
     phrase         largest share of the question's pairs of words that are side by side
     names          largest share of the question's names that a chunk holds
     concentration  share of the first ten that are of the first one's page
-    lead           how far the first one's rank is above that of the best chunk of another page
+    lead           how far the first one's score is above that of the best chunk of another page
     defines        1 where the best chunk says what the question wants defined, else 0
 """
 
@@ -100,7 +100,7 @@ def answer_features(
         phrase=max(p.get("phrase", 0.0) for p in parts),
         names=max((c.features.names for c in first if c.features), default=0.0),
         concentration=sum(c.chunk.source_file_path == page for c in first) / LOOKED_AT,
-        lead=first[0].rank - max((c.rank for c in candidates if c.chunk.source_file_path != page), default=0.0),
+        lead=first[0].score - max((c.score for c in candidates if c.chunk.source_file_path != page), default=0.0),
         defines=parts[0].get("defines", 0.0),
     )
 

@@ -1,4 +1,4 @@
-"""One result of a search: a chunk, where it ranks and how sure it is."""
+"""One result of a search: a chunk, the score that orders it and the evidence for it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from chapterverse.model import Chunk, SparseVector
 
 
 class Candidate(NamedTuple):
-    """A chunk with its rank value, its evidence (calibrated, 0 to 1) and what both were made from.
+    """A chunk with its score in the order, its evidence (calibrated, 0 to 1) and what both were made from.
 
     Attributes:
-        components: of the rank.
+        components: of the score.
         features: of the evidence; None where the question has no words, and so none.
     """
 
     chunk: Chunk
     lexical: SparseVector
-    rank: float
+    score: float
     evidence: float
     components: Mapping[str, float]
     features: Features | None

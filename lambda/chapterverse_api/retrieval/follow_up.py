@@ -1,7 +1,7 @@
 """Searches for a question alone, and for one that can't stand alone, together with the conversation's subject.
 
 A follow-up ("and on Windows?") is found by two searches: for the question alone, and for the question behind the last
-one. Their ranks are added. Measured on 132 later turns of human conversations (mtrag-human): a page that answers is
+one. Their scores are added. Measured on 132 later turns of human conversations (mtrag-human): a page that answers is
 among the sources of .75 (.68 without the conversation); behind the beginning of the last answer, or both, fewer.
 """
 

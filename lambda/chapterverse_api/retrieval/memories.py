@@ -20,9 +20,9 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval.candidates import Candidate
 
-#: A memory that ranks lower than this share of the best page is not shown at all.
+#: A memory that scores lower than this share of the best page is not shown at all.
 GATE = 0.6
-#: The most that importance adds to a rank, and recency.
+#: The most that importance adds to a score, and recency.
 IMPORTANCE, RECENCY = 0.05, 0.05
 #: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
 HALF_LIFE = 30.0
@@ -54,23 +54,23 @@ def select_memories(
         recency = _recency(hit.chunk.created_at or hit.chunk.timestamp, now)
         if evidence >= calibration.floor:
             parts = {"importance": importance, "recency": recency}
-            rank = evidence * importance * recency
-            found.append(Candidate(hit.chunk, hit.lexical, rank, evidence, parts, features))
-    return sorted(found, key=lambda c: -c.rank)[:most]
+            score = evidence * importance * recency
+            found.append(Candidate(hit.chunk, hit.lexical, score, evidence, parts, features))
+    return sorted(found, key=lambda c: -c.score)[:most]
 
 
 def weigh(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
     """Return the candidates with memories gated and weighted, in order again; untouched where there is no memory."""
     if not any(c.chunk.type == MEMORY for c in candidates):
         return candidates
-    gate = GATE * max((c.rank for c in candidates if c.chunk.type != MEMORY), default=0.0)
+    gate = GATE * max((c.score for c in candidates if c.chunk.type != MEMORY), default=0.0)
     now = now or datetime.now(UTC)
     kept = [_weighted(c, now) if c.chunk.type == MEMORY else c for c in candidates if _passes(c, gate)]
-    return sorted(kept, key=lambda c: -c.rank)
+    return sorted(kept, key=lambda c: -c.score)
 
 
 def _passes(candidate: Candidate, gate: float) -> bool:
-    return candidate.chunk.type != MEMORY or candidate.rank >= gate
+    return candidate.chunk.type != MEMORY or candidate.score >= gate
 
 
 def _weighted(candidate: Candidate, now: datetime) -> Candidate:
@@ -79,7 +79,7 @@ def _weighted(candidate: Candidate, now: datetime) -> Candidate:
     recency = _recency(chunk.created_at or chunk.timestamp, now)
     bonus = IMPORTANCE * importance + RECENCY * recency
     return candidate._replace(
-        rank=min(1.0, candidate.rank + bonus),
+        score=min(1.0, candidate.score + bonus),
         components={**candidate.components, "importance": importance, "recency": recency},
     )
 

@@ -37,7 +37,7 @@ WEIGHTS = {
     "defines": 0.3,
     "kind": -0.15,
 }
-#: The most that a value can reach, by which ranks are brought to 0..1.
+#: The most that a value can reach, by which scores are brought to 0..1.
 _MOST = 1 + sum(w for w in WEIGHTS.values() if w > 0)
 #: What a chunk loses for each one like it before it: maximal marginal relevance (Carbonell & Goldstein, 1998),
 #: where those of one section are alike. Five results then show more than one section's neighbors.
@@ -60,15 +60,15 @@ Section: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 class Ranked(NamedTuple):
-    """A hit with its place in the order.
+    """A hit with the score that orders it.
 
     Attributes:
-        rank: 0 to 1, never rising from one to the next; it orders, and says nothing of how good a hit is.
-        components: what the rank was made of; `again` is what was taken off for those like it.
+        score: 0 to 1, never rising from one to the next; it orders, and says nothing of how good a hit is.
+        components: what the score was made of; `again` is what was taken off for those like it.
     """
 
     hit: Hit
-    rank: float
+    score: float
     components: Mapping[str, float]
 
 
@@ -131,9 +131,9 @@ def rank(
 
 
 def contributions(components: Mapping[str, float]) -> dict[str, float]:
-    """Return what each component adds to a rank of 0 to 1, without those that add nothing.
+    """Return what each component adds to a score of 0 to 1, without those that add nothing.
 
-    The rest of the rank is what a reranker, a memory or a second search made of it.
+    The rest of the score is what a reranker, a memory or a second search made of it.
     """
     added = {"fused": components.get("fused", 0.0) / _MOST}
     added |= {name: weight * components.get(name, 0.0) / _MOST for name, weight in WEIGHTS.items()}
@@ -163,15 +163,15 @@ def varied(rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float
 
 
 def with_sides(candidates: Sequence[Candidate], sides: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates of a comparison behind those that say what its sides are, with the rank of the first."""
+    """Return the candidates of a comparison behind those that say what its sides are, with the score of the first."""
     if not candidates or not sides:
         return list(candidates)
-    ahead = {section(side.chunk): _at_rank(side, candidates[0].rank) for side in sides}
+    ahead = {section(side.chunk): _with_score(side, candidates[0].score) for side in sides}
     return [*ahead.values(), *(c for c in candidates if section(c.chunk) not in ahead)]
 
 
-def _at_rank(side: Candidate, rank: float) -> Candidate:
-    return side._replace(rank=rank, components={**side.components, "side": rank - side.rank})
+def _with_score(side: Candidate, score: float) -> Candidate:
+    return side._replace(score=score, components={**side.components, "side": score - side.score})
 
 
 def section(chunk: Chunk) -> Section:

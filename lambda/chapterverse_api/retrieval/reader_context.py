@@ -12,14 +12,14 @@ from chapterverse_api.generation.tabs import LABEL, TabNames
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
 
-#: Ranks this near to each other are a tie.
+#: Scores this near to each other are a tie.
 TIE = 0.01
 #: Bytes of a context that are read: about as many as a prompt holds.
 READ = 1750
 
 
 def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, float]) -> tuple[Candidate, ...]:
-    """Return the candidates with ties broken by a reader's context. A chunk in another place has the rank of the place.
+    """Return the candidates with ties broken by a reader's context. A chunk in another place has its score.
 
     Args:
         context: what a reader says of themselves.
@@ -28,7 +28,7 @@ def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, 
     ordered = list[Candidate]()
     waiting = _with_named_tabs(candidates, TabNames(context))
     while waiting:
-        tied = [c for c in waiting if waiting[0].rank - c.rank <= TIE]
+        tied = [c for c in waiting if waiting[0].score - c.score <= TIE]
         waiting = waiting[len(tied) :]
         ordered += _in_places(sorted(tied, key=lambda c: -_held(c, idf)), tied)
     return tuple(ordered)
@@ -52,7 +52,7 @@ def _with_named_tabs(candidates: Sequence[Candidate], names: TabNames) -> list[C
 
 
 def _in_places(moved: Sequence[Candidate], before: Sequence[Candidate]) -> list[Candidate]:
-    return [c._replace(rank=place.rank) for c, place in zip(moved, before, strict=True)]
+    return [c._replace(score=place.score) for c, place in zip(moved, before, strict=True)]
 
 
 def _held(candidate: Candidate, idf: Mapping[int, float]) -> float:

@@ -1,6 +1,6 @@
 """Searches one generation: both sides, fusion, ranking, evidence. The order is the same on every store.
 
-A rank only orders: there is always a first one. The evidence of a chunk, calibrated for the index, is the probability
+A score only orders: there is always a first one. The evidence of a chunk, calibrated for the index, is the probability
 that it is about the question's subject.
 """
 
@@ -43,7 +43,7 @@ CANDIDATES = 50
 OPENINGS = 20
 #: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
 _LARGEST = 1e15
-#: Share of the best rank from which a chunk is a source without evidence of its own.
+#: Share of the best score from which a chunk is a source without evidence of its own.
 RELATED = 0.6
 #: Chunks of a result that is only perhaps an answer.
 UNSURE = 3
@@ -102,9 +102,9 @@ class Retrieval:
 
     @property
     def related(self) -> tuple[Candidate, ...]:
-        """The candidates with evidence, and those that rank near the best."""
-        near = RELATED * max((c.rank for c in self.candidates), default=0.0)
-        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.rank >= near)
+        """The candidates with evidence, and those that score near the best."""
+        near = RELATED * max((c.score for c in self.candidates), default=0.0)
+        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.score >= near)
 
     @property
     def strong(self) -> tuple[Candidate, ...]:
@@ -298,7 +298,7 @@ def _one_of_each(sides: Sequence[Sequence[Ranked]]) -> list[Ranked]:
         for path, ranked in of_pages.items():
             best.setdefault(path, []).append(ranked)
     pages = [of_page for of_page in best.values() if len(of_page) == len(sides)]
-    return max(pages, key=lambda of_page: sum(r.rank for r in of_page), default=[side[0] for side in sides])
+    return max(pages, key=lambda of_page: sum(r.score for r in of_page), default=[side[0] for side in sides])
 
 
 def _weighed(
@@ -323,7 +323,7 @@ def _weighed(
         found = matching.features(hit.lexical.among(terms.idf), nearness, title) if matching else None
         components = r.components if near is None else {**r.components, "cosine": near}
         evidence = calibration.of(found) if found else 0.0
-        candidates.append(Candidate(hit.chunk, hit.lexical, r.rank, evidence, components, found))
+        candidates.append(Candidate(hit.chunk, hit.lexical, r.score, evidence, components, found))
     return candidates
 
 
@@ -343,26 +343,26 @@ def rerank(found: Retrieval, question: str, reranker: Reranker, now: datetime | 
     read = [Candidate(c.chunk, c.lexical, v, c.evidence, {**c.components, "rerank": v}, c.features) for c, v in pairs]
     return replace(
         found,
-        candidates=tuple(memories.weigh(sorted(read, key=lambda c: -c.rank), now)),
+        candidates=tuple(memories.weigh(sorted(read, key=lambda c: -c.score), now)),
         algorithm=f"{found.algorithm} + {reranker.name}",
         timings={**found.timings, **stages.timings},
     )
 
 
 def merge_retrievals(alone: Retrieval, behind: Retrieval) -> Retrieval:
-    """Return what two searches found together, by the mean of their ranks; what one did not find ranks 0 there.
+    """Return what two searches found together, by the mean of their scores; what one did not find has 0 there.
 
     The evidence of a chunk is the stronger of both.
     """
     merged: dict[str, Candidate] = {}
     for found in (alone, behind):
         for c in found.candidates:
-            other, half = merged.get(c.chunk.chunk_id), c._replace(rank=c.rank / 2)
+            other, half = merged.get(c.chunk.chunk_id), c._replace(score=c.score / 2)
             if other:
-                half = half._replace(rank=half.rank + other.rank, evidence=max(half.evidence, other.evidence))
+                half = half._replace(score=half.score + other.score, evidence=max(half.evidence, other.evidence))
             merged[c.chunk.chunk_id] = half
     texts: dict[str, Candidate] = {}
-    for c in sorted(merged.values(), key=lambda c: (-c.rank, c.chunk.chunk_id)):
+    for c in sorted(merged.values(), key=lambda c: (-c.score, c.chunk.chunk_id)):
         texts.setdefault(c.chunk.text, c)
     return replace(
         alone,

@@ -41,7 +41,7 @@ def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None
     assert passage.text in passage.section
     assert (source.id, source.chapter, source.section) == ("1", "Themes", "Changing colors")
     assert source.url == passage.url == f"{quill.BASE}themes/#changing-colors"
-    assert source.score == round(passage.score, 4)
+    assert source.score == round(passage.evidence, 4)
     assert source.chunk_id == passage.chunk_id
     assert source.snippet.startswith("Set `palette.primary` in `quill.toml`:")
 
@@ -270,7 +270,7 @@ def test_a_selection_that_is_not_on_its_page_still_stands_there(service: Service
 def test_a_selection_brings_no_word_of_the_index(service: Service) -> None:
     context = selected(service, "Caching", query="How do I clear the cache?", page_url=f"{quill.BASE}cache/")
     (passage,) = context.task.passages
-    assert (passage.text, passage.section, passage.chunk_id, passage.score) == ("Caching", "Caching", None, 1.0)
+    assert (passage.text, passage.section, passage.chunk_id, passage.evidence) == ("Caching", "Caching", None, 1.0)
     assert (context.mode, context.retrieval_used, context.candidates) == ("selected_text", False, 1)
 
 

@@ -32,9 +32,9 @@ URL = "https://docs.example/guide/#part"
 
 
 def passage(
-    text: str, number: str = "1", path: Sequence[str] = ("Guide", "Part"), rank: float = 0.9, *, whole: bool = True
+    text: str, number: str = "1", path: Sequence[str] = ("Guide", "Part"), score: float = 0.9, *, whole: bool = True
 ) -> Passage:
-    return Passage(number, tuple(path), text, text, frozenset(), rank, rank, URL, None, whole)
+    return Passage(number, tuple(path), text, text, frozenset(), score, score, URL, None, whole)
 
 
 def task(

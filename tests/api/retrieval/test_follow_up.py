@@ -41,9 +41,9 @@ def test_what_points_back_is_searched_behind_the_last_question(snapshot: Snapsho
     assert leant == CACHE
     assert found.candidates[0].chunk.section_heading == "Clearing the cache"
     assert found.verdict == "yes"
-    ranks = [c.rank for c in found.candidates]
-    assert ranks == sorted(ranks, reverse=True)
-    assert len({c.chunk.chunk_id for c in found.candidates}) == len(ranks)
+    scores = [c.score for c in found.candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert len({c.chunk.chunk_id for c in found.candidates}) == len(scores)
 
 
 def test_nothing_to_lean_on_changes_nothing(snapshot: Snapshot) -> None:

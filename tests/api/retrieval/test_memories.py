@@ -11,14 +11,14 @@ from chapterverse_api.retrieval.search import Candidate
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
-def ranked(
-    name: str, rank: float, kind: str = "page", importance: int = 3, date: str = "", indexed: str = ""
+def scored(
+    name: str, score: float, kind: str = "page", importance: int = 3, date: str = "", indexed: str = ""
 ) -> Candidate:
     chunk = Chunk(
         name, "", name, "T", None, ("T",), 0, f"{name}.md", "", True, "", type=kind, importance=importance,
         created_at=date, timestamp=indexed,
     )  # fmt: skip
-    return Candidate(chunk, SparseVector((), ()), rank, 0.0, {"fused": rank}, None)
+    return Candidate(chunk, SparseVector((), ()), score, 0.0, {"fused": score}, None)
 
 
 def names(found: list[Candidate]) -> list[str]:
@@ -26,29 +26,29 @@ def names(found: list[Candidate]) -> list[str]:
 
 
 def test_without_a_memory_nothing_is_touched() -> None:
-    pages = [ranked("a", 0.9), ranked("b", 0.1)]
+    pages = [scored("a", 0.9), scored("b", 0.1)]
     assert weigh(pages, NOW) is pages
     assert weigh([], NOW) == []
 
 
 def test_what_does_not_come_near_the_best_page_is_not_shown_however_important() -> None:
-    pages = [ranked("page", 0.8), ranked("note", 0.8 * GATE - 0.01, MEMORY, 5, NOW.isoformat())]
+    pages = [scored("page", 0.8), scored("note", 0.8 * GATE - 0.01, MEMORY, 5, NOW.isoformat())]
     assert names(weigh(pages, NOW)) == ["page"]
-    pages[1] = ranked("note", 0.8 * GATE, MEMORY, 5, NOW.isoformat())
+    pages[1] = scored("note", 0.8 * GATE, MEMORY, 5, NOW.isoformat())
     assert names(weigh(pages, NOW)) == ["page", "note"]
 
 
 def test_memories_alone_have_no_gate_to_pass() -> None:
-    assert names(weigh([ranked("a", 0.3, MEMORY), ranked("b", 0.01, MEMORY)], NOW)) == ["a", "b"]
+    assert names(weigh([scored("a", 0.3, MEMORY), scored("b", 0.01, MEMORY)], NOW)) == ["a", "b"]
 
 
 def test_importance_and_recency_decide_between_near_equals_and_are_told() -> None:
     old, new = "2020-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
-    found = weigh([ranked("plain", 0.50, MEMORY, 1, old), ranked("weighty", 0.45, MEMORY, 5, new)], NOW)
+    found = weigh([scored("plain", 0.50, MEMORY, 1, old), scored("weighty", 0.45, MEMORY, 5, new)], NOW)
     assert names(found) == ["weighty", "plain"]
     best = found[0]
     assert (best.components["importance"], best.components["recency"]) == (1.0, 1.0)
-    assert best.rank == pytest.approx(0.45 + IMPORTANCE + RECENCY)
+    assert best.score == pytest.approx(0.45 + IMPORTANCE + RECENCY)
     assert best.components["fused"] == 0.45
     assert found[1].components["importance"] == 0.0
     assert found[1].components["recency"] == pytest.approx(0, abs=1e-6)
@@ -69,22 +69,22 @@ def test_importance_and_recency_decide_between_near_equals_and_are_told() -> Non
     ],
 )
 def test_a_memory_fades_by_half_each_month(date: str, recency: float) -> None:
-    (found,) = weigh([ranked("a", 0.5, MEMORY, date=date)], NOW)
+    (found,) = weigh([scored("a", 0.5, MEMORY, date=date)], NOW)
     assert found.components["recency"] == pytest.approx(recency)
 
 
 def test_without_a_date_of_its_own_it_is_as_old_as_its_indexing() -> None:
-    (found,) = weigh([ranked("a", 0.5, MEMORY, indexed="2026-05-02T00:00:00Z")], NOW)
+    (found,) = weigh([scored("a", 0.5, MEMORY, indexed="2026-05-02T00:00:00Z")], NOW)
     assert found.components["recency"] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("importance", "share"), [(-7, 0.0), (0, 0.0), (1, 0.0), (3, 0.5), (5, 1.0), (10**9, 1.0)])
 def test_importance_out_of_range_is_the_nearest_in_it(importance: int, share: float) -> None:
-    (found,) = weigh([ranked("a", 0.99, MEMORY, importance, NOW.isoformat())], NOW)
+    (found,) = weigh([scored("a", 0.99, MEMORY, importance, NOW.isoformat())], NOW)
     assert found.components["importance"] == share
-    assert found.rank <= 1.0
+    assert found.score <= 1.0
 
 
 def test_equals_stay_as_they_were() -> None:
-    found = weigh([ranked("b", 0.5), ranked("a", 0.5), ranked("m", 0.4, MEMORY)], NOW)
+    found = weigh([scored("b", 0.5), scored("a", 0.5), scored("m", 0.4, MEMORY)], NOW)
     assert names(found)[:2] == ["b", "a"]

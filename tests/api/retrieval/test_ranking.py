@@ -46,7 +46,7 @@ def test_ties_are_cut_by_id_whatever_the_order_of_what_was_found() -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.lists(st.sampled_from([*WORDS[:4], "clear", "cache"]), max_size=6), st.integers(0, 3)),
                 max_size=15), st.randoms(use_true_random=False))  # fmt: skip
-def test_ranks_never_rise_and_all_values_are_within_their_range(
+def test_scores_never_rise_and_all_values_are_within_their_range(
     texts: list[tuple[list[str], int]], rng: random.Random
 ) -> None:
     cosines = [rng.uniform(-1, 1) for _ in texts]
@@ -55,9 +55,9 @@ def test_ranks_never_rise_and_all_values_are_within_their_range(
         for n, ((words, page), cosine) in enumerate(zip(texts, cosines, strict=True))
     ]
     found = ordered(hits, near=hits[::2])
-    ranks = [r.rank for r in found]
-    assert ranks == sorted(ranks, reverse=True)
-    assert all(0 <= r <= 1 for r in ranks)
+    scores = [r.score for r in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= r <= 1 for r in scores)
     for r in found:
         parts = dict(r.components)
         assert -1 <= parts.pop("again", 0.0) <= 0
@@ -88,14 +88,14 @@ def test_short_texts_are_never_taken_for_one_another() -> None:
 def test_a_section_is_pushed_back_once_for_each_of_its_own_before() -> None:
     hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(3)]
     found = list(varied([(0.9, h, {}) for h in hits], again=0.1))
-    assert [round(r.rank, 6) for r in found] == [0.9, 0.8, 0.7]
+    assert [round(r.score, 6) for r in found] == [0.9, 0.8, 0.7]
     assert [round(r.components.get("again", 0.0), 6) for r in found] == [0.0, -0.1, -0.2]
 
 
 def test_what_is_worth_nothing_stays_at_nothing() -> None:
     hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(5)]
     found = list(varied([(0.0, h, {}) for h in reversed(hits)], again=AGAIN))
-    assert (ids(found), {r.rank for r in found}) == ([0, 1, 2, 3, 4], {0.0})
+    assert (ids(found), {r.score for r in found}) == ([0, 1, 2, 3, 4], {0.0})
     assert not any("again" in r.components for r in found)
 
 

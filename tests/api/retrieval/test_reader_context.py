@@ -46,9 +46,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
     return quill.service(quill.publish(tmp_path_factory.mktemp("index"), {**quill.PAGES, "installing.md": TABS}))
 
 
-def candidate(name: str, rank: float, *terms: int, text: str = "", place: str = "") -> Candidate:
+def candidate(name: str, score: float, *terms: int, text: str = "", place: str = "") -> Candidate:
     chunk = Chunk(name, "", text or name, "T", None, ("T", place or name), 0, "a.md", "https://x/", True, "")
-    return Candidate(chunk, SparseVector(terms, (1.0,) * len(terms)), rank, rank / 2, {}, None)
+    return Candidate(chunk, SparseVector(terms, (1.0,) * len(terms)), score, score / 2, {}, None)
 
 
 def order(found: tuple[Candidate, ...]) -> list[str]:
@@ -59,7 +59,7 @@ def test_a_tie_goes_to_what_the_context_speaks_of() -> None:
     tied = [candidate("a", 0.5), candidate("b", 0.5 - TIE / 2, 7), candidate("c", 0.4, 7, 8)]
     found = by_context(tied, "seven eight", {7: 1.0, 8: 1.0})
     assert order(found) == ["b", "a", "c"]
-    assert [c.rank for c in found] == [c.rank for c in tied]
+    assert [c.score for c in found] == [c.score for c in tied]
     # Evidence belongs to a chunk and not to its place.
     assert [c.evidence for c in found] == [tied[1].evidence, tied[0].evidence, tied[2].evidence]
     assert order(by_context(tied, "seven", {})) == ["a", "b", "c"]
@@ -69,12 +69,12 @@ def test_a_tie_goes_to_what_the_context_speaks_of() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_no_context_lifts_a_chunk_beyond_a_tie(seed: int) -> None:
     chance = random.Random(seed)
-    ranks = sorted((round(chance.random(), 3) for _ in range(30)), reverse=True)
-    before = [candidate(f"{n}", rank, *range(chance.randrange(9))) for n, rank in enumerate(ranks)]
+    scores = sorted((round(chance.random(), 3) for _ in range(30)), reverse=True)
+    before = [candidate(f"{n}", score, *range(chance.randrange(9))) for n, score in enumerate(scores)]
     after = by_context(before, "whatever it says", {term: chance.random() for term in range(9)})
     assert sorted(order(after)) == sorted(order(tuple(before)))
-    own = {c.chunk.chunk_id: c.rank for c in before}
-    assert all(abs(c.rank - own[c.chunk.chunk_id]) <= TIE for c in after)
+    own = {c.chunk.chunk_id: c.score for c in before}
+    assert all(abs(c.score - own[c.chunk.chunk_id]) <= TIE for c in after)
 
 
 def test_in_a_section_the_chunk_of_the_named_tab_comes_first() -> None:

@@ -46,17 +46,17 @@ def test_words_alone(lexical: Snapshot) -> None:
     assert found.total == len(found.candidates)
 
 
-def test_ranks_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
+def test_scores_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
     found = retrieve(dense, quill.Terms(SAME), "How do I clear the cache?")
-    ranks = [c.rank for c in found.candidates]
-    assert ranks == sorted(ranks, reverse=True)
+    scores = [c.score for c in found.candidates]
+    assert scores == sorted(scores, reverse=True)
     weight = dense.head.fusion_weight
     most = 1 + sum(w for w in WEIGHTS.values() if w > 0)
     for c in found.candidates:
         fused = (1 - weight) * c.components["lexical"] + weight * c.components["dense"]
         assert c.components["fused"] == pytest.approx(fused)
         value = max(0.0, fused + sum(w * c.components[name] for name, w in WEIGHTS.items()))
-        assert c.rank == pytest.approx(max(0.0, value / most + c.components.get("again", 0.0)))
+        assert c.score == pytest.approx(max(0.0, value / most + c.components.get("again", 0.0)))
         assert 0 <= c.evidence <= 1
     assert found.candidates[0].components["lexical"] == 1.0
     assert max(c.components["dense"] for c in found.candidates) == 1.0
@@ -97,7 +97,7 @@ def test_a_comparison_prefers_a_page_that_has_both_sides(lexical: Snapshot) -> N
 def test_a_comparison_is_ranked_as_any_other_question_if_a_side_has_no_section(lexical: Snapshot) -> None:
     found = retrieve(lexical, None, "uninstalling vs zebras")
     assert not found.sides
-    assert [c.rank for c in found.candidates] == sorted((c.rank for c in found.candidates), reverse=True)
+    assert [c.score for c in found.candidates] == sorted((c.score for c in found.candidates), reverse=True)
 
 
 def test_evidence_is_of_words_alone_and_a_fused_rank_is_none(dense: Snapshot) -> None:
@@ -205,7 +205,7 @@ def test_a_reranker_has_the_last_word(lexical: Snapshot) -> None:
     ]
     assert [c.chunk for c in found.candidates[2:]] == rest
     assert (
-        [c.rank for c in found.candidates[:2]] == [c.components["rerank"] for c in found.candidates[:2]] == [0.9, 0.4]
+        [c.score for c in found.candidates[:2]] == [c.components["rerank"] for c in found.candidates[:2]] == [0.9, 0.4]
     )
     assert reranker.asked == [("How do I clear the cache?", tuple(c.chunk.embed_text for c in before.candidates))]
     assert list(found.timings) == ["search", "rank", "weigh", "rerank"]
@@ -246,7 +246,7 @@ def test_every_component_is_within_its_range(dense: Snapshot) -> None:
         assert -1 <= cosine <= 1.000001
         assert set(parts) == {"lexical", "dense", "fused", "page", *WEIGHTS}
         assert all(0 <= value <= 1 for value in parts.values())
-        assert 0 <= candidate.rank <= 1
+        assert 0 <= candidate.score <= 1
     assert all(seconds >= 0 for seconds in found.timings.values())
 
 
@@ -288,7 +288,7 @@ def test_the_share_of_the_dense_side_can_be_tried(dense: Snapshot) -> None:
 )
 def test_any_question_is_searched_for(dense: Snapshot, question: str) -> None:
     found = retrieve(dense, quill.Terms(SAME), question)
-    assert all(0 <= c.rank <= 1 and 0 <= c.evidence <= 1 for c in found.candidates)
+    assert all(0 <= c.score <= 1 and 0 <= c.evidence <= 1 for c in found.candidates)
 
 
 def test_an_index_of_many_likes_is_ordered_the_same_however_it_was_written(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.providers.bedrock import QUESTION, Runtime, profile
-from chapterverse_api.retrieval.rerankers.response import checked, rank
+from chapterverse_api.retrieval.rerankers.response import checked, score_texts
 
 #: Seconds to reach the service, and for one reply; with a second try about seven in all.
 _SECONDS = (1.0, 2.0)
@@ -57,7 +57,7 @@ class BedrockReranker:
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return the relevance of each text within about seven seconds for 100 texts; see `Reranker`."""
-        return rank(texts, partial(self._ask, question))
+        return score_texts(texts, partial(self._ask, question))
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
         body = {"api_version": _API_VERSION, "query": question, "documents": list(texts), "top_n": len(texts)}

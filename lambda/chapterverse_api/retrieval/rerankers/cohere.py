@@ -12,7 +12,7 @@ from functools import partial
 from chapterverse.net import JsonClient, bearer
 from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.response import checked, rank
+from chapterverse_api.retrieval.rerankers.response import checked, score_texts
 
 DEFAULT_MODEL = "rerank-v3.5"
 
@@ -49,7 +49,7 @@ class CohereReranker:
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return the relevance of each text within four seconds for 100 texts; see `Reranker`."""
-        return rank(texts, partial(self._ask, question))
+        return score_texts(texts, partial(self._ask, question))
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
         # `max_tokens_per_doc` is left out: its default, 4,096, is eight times the longest chunk.

@@ -17,7 +17,7 @@ MOST_BYTES = 3400
 Send = Callable[[Sequence[str]], list[float]]
 
 
-def rank(texts: Sequence[str], send: Send) -> list[float]:
+def score_texts(texts: Sequence[str], send: Send) -> list[float]:
     """Return one score a text, in order; a blank one is never sent, as models refuse those, and has 0.
 
     Of a text that is too long the beginning is sent.

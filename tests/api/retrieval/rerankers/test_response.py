@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, checked, rank
+from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, checked, score_texts
 
 
 def reply(*results: tuple[Any, Any]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_of_a_text_that_is_too_long_the_beginning_is_sent() -> None:
 
     # A character is not cut in two, and what begins with nothing is nothing.
     texts = ["x" * MOST_BYTES, "─" * 2000, "é" * MOST_BYTES, " " * MOST_BYTES + "x", "\ud800" * 9000]
-    assert rank(texts, send) == [1.0, 1.0, 1.0, 0.0, 1.0]
+    assert score_texts(texts, send) == [1.0, 1.0, 1.0, 0.0, 1.0]
     assert sent == ["x" * MOST_BYTES, "─" * (MOST_BYTES // 3), "é" * (MOST_BYTES // 2), "?" * MOST_BYTES]
 
 
@@ -58,5 +58,5 @@ def test_texts_are_sent_in_hundreds_and_blank_ones_not_at_all() -> None:
         return [float(text) for text in texts]
 
     texts = [" " if i % 3 == 0 else str(i) for i in range(301)]
-    assert rank(texts, send) == [0.0 if i % 3 == 0 else float(i) for i in range(301)]
+    assert score_texts(texts, send) == [0.0 if i % 3 == 0 else float(i) for i in range(301)]
     assert [len(part) for part in sent] == [100, 100]
