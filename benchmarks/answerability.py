@@ -25,7 +25,7 @@ from understanding import FOREIGN, HELD, REPORTED, Site, _answers, _page, rows_a
 
 from chapterverse_api import retrieval
 from chapterverse_api.retrieval.answerability import AnswerFeatures, answer_features
-from chapterverse_api.retrieval.search import retrieve
+from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
 MODEL = Path(retrieval.__file__).with_name("answerability.json")
 #: Sites that the weights are fitted to, in an order in which neighbors are about different things.
@@ -111,7 +111,7 @@ def _of_site(name: str, asked_on: Sequence[str], sites: Mapping[str, Site], data
         if row["history"] or (row["kind"] in FOREIGN and not own):
             continue
         snapshot = sites[on].snapshot
-        found = retrieve(snapshot, None, row["question"])
+        found = retrieve(snapshot, None, SearchRequest(row["question"]))
         features = answer_features(found.candidates, found.question, found.calibration, snapshot.head.chunks)
         if features:
             answered = own and row["kind"] not in FOREIGN

@@ -30,7 +30,7 @@ from understanding import TUNED, Site
 from chapterverse.model import Chunk
 from chapterverse_api.retrieval.frames import frame_of
 from chapterverse_api.retrieval.ranking import Section, section
-from chapterverse_api.retrieval.search import retrieve
+from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
 QUESTIONS = Path(__file__).with_name("questions") / "frames.jsonl"
 #: Kinds that have a frame; the others should have none.
@@ -80,7 +80,7 @@ def _ask_for_headings(indexes: Path) -> None:
     for site in (Site.open(indexes, name) for name in (*TUNED, *TRAINED)):
         for name, place in _headings(site):
             for asked in (f"{name}?", f"what is {name}?"):
-                found = retrieve(site.snapshot, None, asked)
+                found = retrieve(site.snapshot, None, SearchRequest(asked))
                 best = next((section(c.chunk) for c in found.strong), None)
                 first[asked.replace(name, "NAME")].append(best == place)
         headings, chance = _headings(site), random.Random(1)

@@ -41,7 +41,7 @@ from chapterverse.evaluation.quoting import (
     same,
 )
 from chapterverse.text.plain import plain
-from chapterverse_api.answering.context import search_index
+from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.generation import answer_scores
 from chapterverse_api.retrieval.ranking import section
@@ -166,7 +166,7 @@ def train(options: argparse.Namespace) -> None:
 def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
     """Return the features of each part of a question's passages, and whether it answers."""
     query = checked(query=row["question"], conversation_history=_history(row, site))
-    task = search_index(Turn(query, site.session.resources)).task
+    task = find_sources(Turn(query, site.session.resources)).task
     parts, key = answer_scores.score(task), bare(row["key"])
     texts = [bare(part.text) for part in parts]
     answers = [key in text or (len(text) >= _LEAST and same(key, text)) for text in texts]

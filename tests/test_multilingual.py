@@ -16,7 +16,8 @@ import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.retrieval.search import Retrieval, retrieve
+from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
 TEXTS = {file.stem: json.loads(file.read_text("utf-8")) for file in (Path(__file__).parent / "texts").glob("*.json")}
 
@@ -30,7 +31,7 @@ class Asked:
 
     @cached_property
     def found(self) -> dict[str, Retrieval]:
-        return {q: retrieve(self.snapshot, None, q) for q, _ in TEXTS[self.language]["questions"]}
+        return {q: retrieve(self.snapshot, None, SearchRequest(q)) for q, _ in TEXTS[self.language]["questions"]}
 
     def first(self, most: int) -> float:
         """Return the share of questions whose section is among the first so many."""
@@ -47,7 +48,9 @@ class Asked:
 
     @property
     def answered_elsewhere(self) -> list[str]:
-        return [q for q in TEXTS[self.language]["elsewhere"] if is_answered(retrieve(self.snapshot, None, q))]
+        return [
+            q for q in TEXTS[self.language]["elsewhere"] if is_answered(retrieve(self.snapshot, None, SearchRequest(q)))
+        ]
 
 
 def is_answered(found: Retrieval) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from chapterverse.errors import ChapterVerseError
-from chapterverse.filters import Asked, all_of, readdressed, version_of
+from chapterverse.filters import version_of
 from chapterverse.model import Chunk, Head
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
@@ -38,8 +38,9 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress, search_progress
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.scope import global_scope, without_types
-from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
+from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.scope import site_filter
+from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.validation import checked
 
 if TYPE_CHECKING:
@@ -121,10 +122,7 @@ class Service:
     def _retrieved(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
         index = self.resources.index
         snapshot = index.snapshot(version_of(request.filters))
-        disabled = without_types(index.disabled_types, snapshot)
-        filters = all_of(request.filters, *disabled, *global_scope(request.filters, snapshot))
-        where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
-        retrieval = self._search(request, where, snapshot, progress)
+        retrieval = self._search(request, snapshot, progress)
         for part, error in retrieval.failures.items():
             rejections.report(error, part=part, query_id=progress.id)
         # Without words the score is the cosine.
@@ -160,16 +158,13 @@ class Service:
             ranking_algorithm=retrieval.algorithm,
         )
 
-    def _search(
-        self, request: RetrievalRequest, where: Asked | None, snapshot: Snapshot, progress: QueryProgress
-    ) -> Retrieval:
+    def _search(self, request: RetrievalRequest, snapshot: Snapshot, progress: QueryProgress) -> Retrieval:
         """Search and rerank within the day's budget."""
         resources, question = self.resources, request.query
+        search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
         with resources.budget.setting_aside(max_search_cost(question or "", resources.models.prices)) as budget:
             models = TurnModels.of(resources.models, budget)
-            retrieval = retrieve(
-                snapshot, models.embedder, question, vector=request.embedding, filters=where, progress=progress
-            )
+            retrieval = retrieve(snapshot, models.embedder, search, progress)
             return rerank(retrieval, question, models.reranker) if models.reranker and question else retrieval
 
     def rate(self, rating: Feedback) -> None:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
-from chapterverse_api.answering.context import AnswerContext, Weights
+from chapterverse_api.answering.context import AnswerContext, IdfLookup
 from chapterverse_api.answering.plans import Plan, PlanProblem, PlanStep, check
 from chapterverse_api.answering.structured import asked_again
 from chapterverse_api.answering.tool_use import TurnTools
@@ -94,7 +94,7 @@ def _cited(plan: Plan, context: AnswerContext) -> Plan:
         PlanProblem: no source says an action, or holds a word of a question.
     """
     task = context.task
-    carriers, steps = LeafCheck(task.passages, task.language, Weights(context.snapshot)), list[PlanStep]()
+    carriers, steps = LeafCheck(task.passages, task.language, IdfLookup(context.snapshot)), list[PlanStep]()
     for step in plan.steps:
         carrier = None
         if step.kind == "action":

@@ -17,10 +17,10 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from chapterverse.errors import InputError
 from chapterverse_api import validation
-from chapterverse_api.answering.context import search_index
 from chapterverse_api.answering.plan_draft import draft_plan
 from chapterverse_api.answering.plans import Call, Plan, PlanStep, Position, ToolOutcome, advance, begin
 from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
@@ -120,7 +120,7 @@ def respond(
     query = validation.checked(**own)
     turn = Turn(query, resources, deadline, origins, turn_budget)
     turn.log_query()
-    context = search_index(turn)
+    context = find_sources(turn)
     plan, planned_by, degraded = draft_plan(context, turn, tools)
     turn.progress.enter("completed")
     turn.log("response_sent", status="planned" if plan else "not_in_docs", cost_usd=turn.models.turn_budget.usd)

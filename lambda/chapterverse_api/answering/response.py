@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext
+from chapterverse_api.answering.context import AnswerContext, DraftSources
 from chapterverse_api.answering.suggestions import suggest
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatResponse, Segment, Status
@@ -64,7 +64,6 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
     """Return the honest no, with the nearest pages."""
     ours = phrases.of(context.language)
     text = ours.purpose if context.off_topic else ours.refused
-    missing = " ".join(filter(None, (turn.models.turn_budget.reason, context.degraded, turn.degraded))) or None
     return turn.response(
         response=text,
         source_chunks=[],
@@ -75,9 +74,22 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
         retrieval_used=context.retrieval_used,
         sources_cited=[],
         nearest=list(context.nearest),
-        degraded_reason=degraded or missing,
+        degraded_reason=degraded or " ".join(_reasons(context, turn)) or None,
         searched_as=context.searched_as,
     )
+
+
+def explain_degradation(sources: DraftSources, turn: Turn, *failures: str | None) -> str | None:
+    """Return why not everything went as configured, the failures first; None if it did."""
+    reasons = [*filter(None, failures), *_reasons(sources.context, turn)]
+    # A selection needs no index.
+    if sources.idf.lost and sources.context.retrieval_used:
+        reasons.append("The index could not be reached any more; all words of the answer were weighed alike.")
+    return " ".join(reasons) or None
+
+
+def _reasons(context: AnswerContext, turn: Turn) -> list[str]:
+    return [*filter(None, (turn.models.turn_budget.reason, context.degraded, turn.degraded))]
 
 
 def segment(span: Span) -> Segment:

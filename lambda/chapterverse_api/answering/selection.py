@@ -13,7 +13,8 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, place_of, request_of, search_index, snippet
+from chapterverse_api.answering.context import AnswerContext, place_of, request_of, snippet
+from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.contract import Nearest, SourceChunk
 from chapterverse_api.generation import Passage
 from chapterverse_api.grounding.links import Links
@@ -40,7 +41,7 @@ def search_selection(turn: Turn) -> AnswerContext:
     If there are none, the selection is the source.
     """
     with suppress(IndexFault):
-        context = search_index(turn, turn.query.selected_text or "")
+        context = find_sources(turn, turn.query.selected_text or "")
         if context.task.passages:
             return context
     return read_selection(turn)

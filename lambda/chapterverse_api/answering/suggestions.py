@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from chapterverse.store import Hit, Snapshot
     from chapterverse_api.answering.context import AnswerContext
     from chapterverse_api.answering.turn import Turn
-    from chapterverse_api.retrieval.search import Retrieval
+    from chapterverse_api.retrieval.results import Retrieval
 
 #: Suggestions of one answer, and characters of each, at most.
 MOST, LONGEST = 3, 80

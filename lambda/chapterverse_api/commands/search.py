@@ -8,19 +8,19 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any
 
-from chapterverse.filters import Asked, all_of, readdressed
+from chapterverse.filters import Asked
 from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import MEMORY, Head
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.follow_ups import back_reference
-from chapterverse_api.conversation.history import Conversation, subject
+from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.follow_up import search_follow_up
-from chapterverse_api.retrieval.scope import scope_filter, without_types
-from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
+from chapterverse_api.retrieval.follow_up import FollowUp, search_follow_up
+from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.scope import site_filter
+from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.validation import checked
 
 History = list[dict[str, str]] | None
@@ -78,7 +78,7 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
     """
     query = checked(query=question, conversation_history=history or [])
     snapshot = resources.index.snapshot()
-    embedder, where = resources.models.embedder, _filters(query, snapshot, resources, _UNCITED)
+    embedder, where = resources.models.embedder, _filter(query, snapshot, resources, _UNCITED)
     # A question is embedded once, however many weights are tried.
     embedded = cache(embedder.embed_query) if embedder else None
 
@@ -88,7 +88,7 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
             query,
             snapshot,
             lambda text: retrieve(
-                snapshot, None, text, vector=embedded(text) if embedded else None, filters=where, weight=weight
+                snapshot, None, SearchRequest(text, embedded(text) if embedded else None, where, weight=weight)
             ),
         )
 
@@ -106,34 +106,28 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
     }
 
 
-def _search(resources: Resources, query: ChatQuery, but: AbstractSet[str] = frozenset()) -> tuple[Retrieval, Head]:
+def _search(resources: Resources, query: ChatQuery, uncited: AbstractSet[str] = frozenset()) -> tuple[Retrieval, Head]:
     snapshot = resources.index.snapshot(query.docs_version)
-    where = _filters(query, snapshot, resources, but)
+    where = _filter(query, snapshot, resources, uncited)
     embedder, reranker = resources.models.embedder, resources.models.reranker
-    retrieval = _follow_up(resources, query, snapshot, lambda text: retrieve(snapshot, embedder, text, filters=where))
+    retrieval = _follow_up(
+        resources, query, snapshot, lambda text: retrieve(snapshot, embedder, SearchRequest(text, filters=where))
+    )
     searched = retrieval.searched
     return rerank(retrieval, searched, reranker) if reranker and searched else retrieval, snapshot.head
 
 
-def _filters(query: ChatQuery, snapshot: Snapshot, resources: Resources, but: AbstractSet[str]) -> Asked | None:
-    """Return the filter for the sources of an answer, except documents of some types."""
-    index = resources.index
-    kinds = without_types({*but, *index.disabled_types}, snapshot)
-    filters = all_of(query.filters, *kinds, *scope_filter(query, snapshot))
-    return readdressed(filters, lambda url: index.published_url(url, snapshot.head))
+def _filter(query: ChatQuery, snapshot: Snapshot, resources: Resources, uncited: AbstractSet[str]) -> Asked | None:
+    return site_filter(query.filters, snapshot, resources.index, entity=query.entity, uncited=uncited)
 
 
 def _follow_up(
     resources: Resources, query: ChatQuery, snapshot: Snapshot, search: Callable[[str], Retrieval]
 ) -> Retrieval:
     """Search as an answer does, but for the model that would write a follow-up in full."""
-    conversation, languages = Conversation.of(query, resources.signer), snapshot.head.languages
-    question = query.query or ""
-    refers_back = back_reference(question, languages) if conversation.questions else "no"
-    retrieval, _ = search_follow_up(
-        question, refers_back, lambda: subject(question, conversation, None, Deadline(), languages), search
-    )
-    return retrieval
+    question, conversation = query.query or "", Conversation.of(query, resources.signer)
+    follow_up = FollowUp.of(question, conversation, None, Deadline(), snapshot.head.languages)
+    return search_follow_up(question, follow_up, search)[0]
 
 
 def _rows(index: SiteIndex, retrieval: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:

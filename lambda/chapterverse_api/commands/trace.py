@@ -15,8 +15,8 @@ from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, least_probability
 from chapterverse_api.retrieval.ranking import contributions
+from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.scope import faq_in_scope
-from chapterverse_api.retrieval.search import Retrieval
 
 
 def trace(resources: Resources, query: ChatQuery) -> dict[str, Any]:

@@ -6,7 +6,7 @@ the language if that holds no answer, and the answer says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,6 @@ from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.follow_ups import BackReference
 from chapterverse_api.conversation.history import Subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
@@ -25,10 +24,11 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
-from chapterverse_api.retrieval.follow_up import search_follow_up
+from chapterverse_api.retrieval.follow_up import NO_FOLLOW_UP, FollowUp, search_follow_up
 from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.retrieval.rerankers import Reranker
-from chapterverse_api.retrieval.search import Retrieval, rerank, retrieve
+from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve, retrieve_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,28 @@ class ScopedResults:
     subject: Subject | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SearchResources:
+    """The models of a search, and the time that it has.
+
+    Attributes:
+        progress: the question's states.
+    """
+
+    embedder: Embedder | None
+    reranker: Reranker | None
+    deadline: Deadline
+    progress: QueryProgress
+
+
 def search_in_scope(
     query: ChatQuery,
-    back_reference: BackReference,
-    subject: Callable[[], Subject | None],
     snapshot: Snapshot,
     index: SiteIndex,
-    embedder: Embedder | None,
-    reranker: Reranker | None,
-    deadline: Deadline,
-    progress: QueryProgress,
+    resources: SearchResources,
+    follow_up: FollowUp = NO_FOLLOW_UP,
 ) -> ScopedResults:
     """Search for a question in the version and language of the reader's page.
-
-    Args:
-        back_reference: whether the question points back at the conversation.
-        subject: returns the subject that it points at.
-        progress: the question's states.
 
     Raises:
         ClientDisconnected: the reader left before the reranker was called.
@@ -74,29 +79,25 @@ def search_in_scope(
     page = index.published_url(query.page_url or "", snapshot.head)
     language, languages = _languages(query, page, snapshot)
     # A memory informs, and is never cited.
-    pages = without_types({MEMORY, *index.disabled_types}, snapshot)
-    wide = all_of(query.filters, *pages, *scope_filter(query, snapshot))
+    wide = site_filter(query.filters, snapshot, index, entity=query.entity, uncited=frozenset({MEMORY}))
     narrow = all_of(wide, In("language", languages)) if languages else wide
     elsewhere: set[str] = set()
 
-    def filtered(text: str, filters: Asked | None, after: Retrieval | None = None) -> Retrieval:
-        where = readdressed(filters, lambda url: index.published_url(url, snapshot.head))
-        return retrieve(snapshot, embedder, text, filters=where, here=page_of(page), after=after, progress=progress)
-
     def search(text: str) -> Retrieval:
-        found = filtered(text, narrow)
+        request = SearchRequest(text, filters=narrow, page=page_of(page))
+        found = retrieve(snapshot, resources.embedder, request, resources.progress)
         if languages and found.verdict == "no":
-            anywhere = filtered(text, wide, after=found)
+            anywhere = retrieve_again(found, snapshot, replace(request, filters=wide))
             if anywhere.sure:
                 elsewhere.add(text)
                 return anywhere
         return found
 
-    found, earlier = search_follow_up(question, back_reference, subject, search)
+    found, earlier = search_follow_up(question, follow_up, search)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
-    deadline.check()
-    if reranker and question and found.verdict != "no":
-        found = rerank(found, earlier.before(question) if earlier else found.searched, reranker)
+    resources.deadline.check()
+    if resources.reranker and question and found.verdict != "no":
+        found = rerank(found, earlier.before(question) if earlier else found.searched, resources.reranker)
     if query.user_context:
         found = _in_context(found, query.user_context, snapshot)
     return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
@@ -111,11 +112,28 @@ def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval
     return replace(found, candidates=by_context(found.candidates, context, idf))
 
 
-def without_types(kinds: AbstractSet[str], snapshot: Snapshot) -> tuple[In, ...]:
-    """Return the filter that leaves out documents of these types; none where the index has no such documents."""
-    held = snapshot.values("type")
-    others = tuple(kind for kind in held if kind not in kinds)
-    return (In("type", others),) if len(others) < len(held) else ()
+def site_filter(
+    filters: Asked | None,
+    snapshot: Snapshot,
+    index: SiteIndex,
+    *,
+    entity: str | None = None,
+    uncited: AbstractSet[str] = frozenset(),
+) -> Asked | None:
+    """Return the filter for a search of the site: a request's own, with its addresses as the index has them.
+
+    It leaves out the documents of entities, unless a filter names their scope, and those of disabled types.
+
+    Args:
+        entity: whose documents are searched too.
+        uncited: further types of documents to leave out.
+    """
+    types, hidden = snapshot.values("type"), index.disabled_types | uncited
+    kinds = tuple(kind for kind in types if kind not in hidden)
+    parts = [In("type", kinds)] if len(kinds) < len(types) else []
+    if len(snapshot.values("scope")) > 1 and "scope" not in fields(filters):
+        parts.append(In("scope", ("global", f"entity:{entity}") if entity else ("global",)))
+    return readdressed(all_of(filters, *parts), lambda url: index.published_url(url, snapshot.head))
 
 
 def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, likely: bool = True) -> FaqMatch | None:
@@ -152,25 +170,8 @@ def memories_in_scope(query: ChatQuery, text: str, snapshot: Snapshot, index: Si
 def _narrowed(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:
     """Return the filter for documents beside the pages: the reader's own, their language and their entity."""
     _, languages = _languages(query, page, snapshot)
-    narrow = all_of(query.filters, *scope_filter(query, snapshot), *([In("language", languages)] if languages else []))
-    where = readdressed(narrow, lambda url: index.published_url(url, snapshot.head))
-    return resolve(where, snapshot) or EVERYTHING
-
-
-def scope_filter(query: ChatQuery, snapshot: Snapshot) -> tuple[In, ...]:
-    """Return the filter that leaves out documents of entities that the question does not name."""
-    return global_scope(query.filters, snapshot, query.entity)
-
-
-def global_scope(filters: Asked | None, snapshot: Snapshot, entity: str | None = None) -> tuple[In, ...]:
-    """Return the filter that leaves out documents of entities; none where a filter names their scope, or none is.
-
-    Args:
-        entity: whose documents are searched too.
-    """
-    if len(snapshot.values("scope")) < 2 or "scope" in fields(filters):
-        return ()
-    return (In("scope", ("global", f"entity:{entity}") if entity else ("global",)),)
+    own = site_filter(query.filters, snapshot, index, entity=query.entity)
+    return resolve(all_of(own, *([In("language", languages)] if languages else [])), snapshot) or EVERYTHING
 
 
 def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:

@@ -16,7 +16,7 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose
-from chapterverse_api.retrieval.scope import ScopedResults, search_in_scope
+from chapterverse_api.retrieval.scope import ScopedResults, SearchResources, search_in_scope
 from chapterverse_api.tools.fields import (
     ENVELOPE,
     DocsVersion,
@@ -105,9 +105,9 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[Scoped
     snapshot = resources.index.snapshot(query.docs_version)
     with resources.budget.setting_aside(max_search_cost(query.query or "", resources.models.prices)) as turn_budget:
         models = TurnModels.of(resources.models, turn_budget)
-        parts = models.embedder, models.reranker, context.deadline
         with search_progress() as progress:
-            results = search_in_scope(query, "no", lambda: None, snapshot, resources.index, *parts, progress)
+            search = SearchResources(models.embedder, models.reranker, context.deadline, progress)
+            results = search_in_scope(query, snapshot, resources.index, search)
             for part, error in results.found.failures.items():
                 rejections.report(error, part=part, query_id=progress.id)
     return results, snapshot

@@ -17,7 +17,8 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse_api.answering.context import AnswerContext, search_index
+from chapterverse_api.answering.context import AnswerContext
+from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, RetrievalRequest
 from chapterverse_api.records import StoredTurn, open_records
@@ -57,7 +58,7 @@ def index(settings: Settings, docs: Path) -> None:
 def context(settings: Settings, **chosen: Any) -> AnswerContext:
     service = quill.service(settings.override(**chosen))
     # About a selection, so that no entry is the answer alone.
-    return search_index(Turn(ChatQuery(query=QUESTION), service.resources), "The engine key of a fleet.")
+    return find_sources(Turn(ChatQuery(query=QUESTION), service.resources), "The engine key of a fleet.")
 
 
 def entries(found: AnswerContext) -> int:

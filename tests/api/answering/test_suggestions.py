@@ -13,7 +13,7 @@ from chapterverse.indexing.chunking import Budget
 from chapterverse.indexing.target import Target
 from chapterverse.ledger.table import LedgerTable
 from chapterverse.settings import Settings
-from chapterverse_api.answering.context import search_index
+from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.suggestions import LONGEST, MOST, is_descriptive, plain_heading, suggest
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, Message
@@ -145,7 +145,7 @@ def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
             Turn(ChatQuery(query=QUESTION), quill.service(Settings(), store=store, generator=Extractive()).resources)
             for _ in range(2)
         ]
-        materials = [search_index(turn) for turn in turns]
+        materials = [find_sources(turn) for turn in turns]
         assert suggest(materials[0], {"1"}, turns[0])
     assert suggest(materials[1], {"1"}, turns[1]) == []
     assert suggest(materials[0], {"1"}, turns[0])

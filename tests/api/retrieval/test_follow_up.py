@@ -6,8 +6,9 @@ from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.conversation.follow_ups import BackReference, back_reference
 from chapterverse_api.conversation.history import Subject
-from chapterverse_api.retrieval.follow_up import search_follow_up
-from chapterverse_api.retrieval.search import Retrieval, retrieve
+from chapterverse_api.retrieval.follow_up import FollowUp, search_follow_up
+from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
 CACHE = Subject("How do I clear the cache of old renders?", "How do I clear the cache of old renders?")
 
@@ -23,9 +24,8 @@ def searched(
 ) -> tuple[Retrieval, Subject | None]:
     return search_follow_up(
         question,
-        refers_back or back_reference(question, ["en"]),
-        lambda: subject,
-        lambda text: retrieve(snapshot, None, text),
+        FollowUp(refers_back or back_reference(question, ["en"]), lambda: subject),
+        lambda text: retrieve(snapshot, None, SearchRequest(text)),
     )
 
 
@@ -33,7 +33,7 @@ def test_a_question_that_stands_alone_is_searched_as_if_nothing_was_said(snapsho
     for question in ("How do I uninstall Quill?", "uninstalling"):
         found, leant = searched(question, snapshot)
         assert leant is None
-        assert found.candidates == retrieve(snapshot, None, question).candidates
+        assert found.candidates == retrieve(snapshot, None, SearchRequest(question)).candidates
 
 
 def test_what_points_back_is_searched_behind_the_last_question(snapshot: Snapshot) -> None:

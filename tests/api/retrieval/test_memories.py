@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from chapterverse.model import MEMORY, Chunk, SparseVector
+from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.memories import GATE, IMPORTANCE, RECENCY, weigh
-from chapterverse_api.retrieval.search import Candidate
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -7,6 +7,7 @@ import pytest
 from chapterverse.calibration import Question
 from chapterverse.model import Chunk, SparseVector
 from chapterverse.text import lexical
+from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import (
     BUDGET,
     MOST,
@@ -18,7 +19,6 @@ from chapterverse_api.retrieval.passages import (
     explain_omissions,
     make_passages,
 )
-from chapterverse_api.retrieval.search import Candidate
 
 #: Bytes that count as 100 tokens.
 HUNDRED = 360

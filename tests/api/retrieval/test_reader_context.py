@@ -7,11 +7,12 @@ import pytest
 
 from api import quill
 from chapterverse.model import Chunk, SparseVector
-from chapterverse_api.answering.context import AnswerContext, search_index
+from chapterverse_api.answering.context import AnswerContext
+from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.reader_context import TIE, by_context
-from chapterverse_api.retrieval.search import Candidate
 from chapterverse_api.service import Service
 
 TABS = """# Installing
@@ -87,7 +88,7 @@ def test_in_a_section_the_chunk_of_the_named_tab_comes_first() -> None:
 
 
 def made(service: Service, **fields: object) -> AnswerContext:
-    return search_index(Turn(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources))
+    return find_sources(Turn(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources))
 
 
 def quoted(answer: ChatResponse) -> str:

@@ -17,7 +17,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRe
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval.scope import ScopedResults, chunk_of, search_in_scope
+from chapterverse_api.retrieval.scope import ScopedResults, SearchResources, chunk_of, search_in_scope
 from chapterverse_api.service import Service
 
 ROOT = "https://quill.example.com/docs/"
@@ -69,9 +69,8 @@ def results_for(service: Service, query: str, **fields: Any) -> ScopedResults:
     resources, question = service.resources, ChatQuery.model_validate({"query": query, **fields})
     snapshot = resources.index.snapshot(question.docs_version, question.page_url)
     models, progress = resources.models, QueryProgress("", logged=False)
-    return search_in_scope(
-        question, "no", lambda: None, snapshot, resources.index, models.embedder, models.reranker, Deadline(), progress
-    )
+    search = SearchResources(models.embedder, models.reranker, Deadline(), progress)
+    return search_in_scope(question, snapshot, resources.index, search)
 
 
 def carriers(version: str) -> Iterator[dict[str, Any]]:

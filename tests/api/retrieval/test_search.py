@@ -13,7 +13,8 @@ from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.index.addresses import page_of
 from chapterverse_api.retrieval.ranking import WEIGHTS
-from chapterverse_api.retrieval.search import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, Retrieval, rerank, retrieve
+from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.search import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, SearchRequest, rerank, retrieve
 
 #: "dwindle" stands on no page; to the embedder it means "uninstalling".
 SAME = {"dwindle": "uninstalling"}
@@ -39,7 +40,7 @@ def sections(found: Retrieval) -> list[str | None]:
 
 
 def test_words_alone(lexical: Snapshot) -> None:
-    found = retrieve(lexical, None, "How do I clear the cache?")
+    found = retrieve(lexical, None, SearchRequest("How do I clear the cache?"))
     assert sections(found)[0] == "Clearing the cache"
     assert (found.algorithm, found.degraded) == (LEXICAL_ALGORITHM, None)
     assert list(found.timings) == ["search", "rank", "weigh"]
@@ -47,7 +48,7 @@ def test_words_alone(lexical: Snapshot) -> None:
 
 
 def test_scores_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
-    found = retrieve(dense, quill.Terms(SAME), "How do I clear the cache?")
+    found = retrieve(dense, quill.Terms(SAME), SearchRequest("How do I clear the cache?"))
     scores = [c.score for c in found.candidates]
     assert scores == sorted(scores, reverse=True)
     weight = dense.head.fusion_weight
@@ -63,45 +64,45 @@ def test_scores_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
 
 
 def test_meaning_finds_what_words_do_not(lexical: Snapshot, dense: Snapshot) -> None:
-    assert sections(retrieve(lexical, None, "dwindle")) == []
-    found = retrieve(dense, quill.Terms(SAME), "dwindle")
+    assert sections(retrieve(lexical, None, SearchRequest("dwindle"))) == []
+    found = retrieve(dense, quill.Terms(SAME), SearchRequest("dwindle"))
     assert sections(found)[0] == "Uninstalling"
     assert found.algorithm == HYBRID_ALGORITHM
     assert "embed" in found.timings
 
 
 def test_both_sides_have_a_say(dense: Snapshot) -> None:
-    found = retrieve(dense, quill.Terms(SAME), "dwindle cache")
+    found = retrieve(dense, quill.Terms(SAME), SearchRequest("dwindle cache"))
     assert {"Uninstalling", "Clearing the cache"} <= set(sections(found)[:4])
 
 
 @pytest.mark.parametrize("question", ["caching?", "`Caching`"])
 def test_a_bare_name_finds_the_opening_of_the_page_of_that_name_first(lexical: Snapshot, question: str) -> None:
-    found = retrieve(lexical, None, question)
+    found = retrieve(lexical, None, SearchRequest(question))
     assert found.candidates[0].chunk.heading_path == ("Caching",)
     assert found.candidates[0].components["defines"] == 1.0
 
 
 def test_a_comparison_finds_the_section_of_each_side_first(lexical: Snapshot) -> None:
-    found = retrieve(lexical, None, "uninstalling vs rolling back")
+    found = retrieve(lexical, None, SearchRequest("uninstalling vs rolling back"))
     assert sections(found)[:2] == ["Uninstalling", "Rolling back"]
     assert found.sides == {c.chunk.chunk_id for c in found.candidates[:2]}
     assert len({c.chunk.chunk_id for c in found.candidates}) == len(found.candidates)
 
 
 def test_a_comparison_prefers_a_page_that_has_both_sides(lexical: Snapshot) -> None:
-    found = retrieve(lexical, None, "cache location vs clearing the cache")
+    found = retrieve(lexical, None, SearchRequest("cache location vs clearing the cache"))
     assert {c.chunk.source_file_path for c in found.candidates[:2]} == {"cache.md"}
 
 
 def test_a_comparison_is_ranked_as_any_other_question_if_a_side_has_no_section(lexical: Snapshot) -> None:
-    found = retrieve(lexical, None, "uninstalling vs zebras")
+    found = retrieve(lexical, None, SearchRequest("uninstalling vs zebras"))
     assert not found.sides
     assert [c.score for c in found.candidates] == sorted((c.score for c in found.candidates), reverse=True)
 
 
 def test_evidence_is_of_words_alone_and_a_fused_rank_is_none(dense: Snapshot) -> None:
-    found = retrieve(dense, quill.Terms(SAME), "dwindle")
+    found = retrieve(dense, quill.Terms(SAME), SearchRequest("dwindle"))
     assert found.candidates[0].components["fused"] == 1.0
     assert found.evidence < found.calibration.floor
 
@@ -109,7 +110,7 @@ def test_evidence_is_of_words_alone_and_a_fused_rank_is_none(dense: Snapshot) ->
 def test_an_embedder_that_is_down_leaves_the_words(dense: Snapshot) -> None:
     embedder = quill.Terms(SAME)
     embedder.down = True
-    found = retrieve(dense, embedder, "How do I clear the cache?")
+    found = retrieve(dense, embedder, SearchRequest("How do I clear the cache?"))
     assert sections(found)[0] == "Clearing the cache"
     assert found.algorithm == LEXICAL_ALGORITHM
     assert found.degraded == "The embedder could not be reached; only words were searched."
@@ -117,7 +118,7 @@ def test_an_embedder_that_is_down_leaves_the_words(dense: Snapshot) -> None:
 
 def test_a_search_by_vector_alone(dense: Snapshot) -> None:
     vector = quill.Terms(SAME).embed_query("dwindle")
-    found = retrieve(dense, None, None, vector=vector)
+    found = retrieve(dense, None, SearchRequest(None, vector=vector))
     assert sections(found)[0] == "Uninstalling"
     assert found.evidence == 0.0
     components = found.candidates[0].components
@@ -137,29 +138,29 @@ def test_a_search_by_vector_alone(dense: Snapshot) -> None:
 )
 def test_a_vector_that_is_none_is_refused(dense: Snapshot, vector: Sequence[float], message: str) -> None:
     with pytest.raises(InputError) as error:
-        retrieve(dense, None, None, vector=vector)
+        retrieve(dense, None, SearchRequest(None, vector=vector))
     assert (str(error.value), error.value.field) == (message, "embedding")
 
 
 def test_a_very_small_or_large_vector_is_searched_for(dense: Snapshot) -> None:
     for size in (1e-30, 1e15):
-        assert retrieve(dense, None, None, vector=[size] * 64).candidates
+        assert retrieve(dense, None, SearchRequest(None, vector=[size] * 64)).candidates
 
 
 def test_an_index_of_words_takes_no_vector(lexical: Snapshot) -> None:
     with pytest.raises(InputError, match="The index holds no dense vectors: send a query"):
-        retrieve(lexical, None, None, vector=[1.0])
+        retrieve(lexical, None, SearchRequest(None, vector=[1.0]))
 
 
 @pytest.mark.parametrize("question", ["", "the of and", "!!!", "🦄", "\x00", "zzzz"])
 def test_a_question_that_says_nothing_finds_nothing(lexical: Snapshot, question: str) -> None:
-    found = retrieve(lexical, None, question)
+    found = retrieve(lexical, None, SearchRequest(question))
     assert (found.candidates, found.total, found.evidence) == ((), 0, 0.0)
 
 
 def test_the_same_question_is_answered_the_same(dense: Snapshot) -> None:
     embedder = quill.Terms(SAME)
-    first, second = (retrieve(dense, embedder, "quill") for _ in range(2))
+    first, second = (retrieve(dense, embedder, SearchRequest("quill")) for _ in range(2))
     assert first.candidates == second.candidates
 
 
@@ -167,15 +168,17 @@ def test_a_text_that_stands_on_several_pages_is_one_candidate(tmp_path: Path) ->
     note = "Wombats dig burrows under the server room every night.\n"
     pages = {f"{n}.md": f"# Page {n}\n\n{note}" for n in ("a", "b", "c")}
     snapshot = opened(quill.publish(tmp_path, pages))
-    found = retrieve(snapshot, None, "wombats dig burrows")
+    found = retrieve(snapshot, None, SearchRequest("wombats dig burrows"))
     assert len(found.candidates) == 1
     assert found.total == 3
 
 
 def test_filters_hold_on_both_sides(dense: Snapshot) -> None:
-    found = retrieve(dense, quill.Terms(SAME), "quill cache", filters=parse({"source_file_path": ["cache.md"]}))
+    found = retrieve(
+        dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse({"source_file_path": ["cache.md"]}))
+    )
     assert {c.chunk.source_file_path for c in found.candidates} == {"cache.md"}
-    by_number = retrieve(dense, quill.Terms(SAME), "quill cache", filters=parse({"chunk_index": 0}))
+    by_number = retrieve(dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse({"chunk_index": 0})))
     assert {c.chunk.chunk_index for c in by_number.candidates} == {0}
 
 
@@ -187,7 +190,7 @@ def test_a_page_about_the_subject_beats_a_passing_mention(tmp_path: Path) -> Non
     )
     about = "\n\n".join(f"## Part {n}\n\n{part}" for n, part in enumerate(parts))
     pages = {"gear.md": f"# Gear\n\n{about}", "log.md": "# Log\n\nWinch or brake."}
-    found = retrieve(opened(quill.publish(tmp_path, pages)), None, "winch brake")
+    found = retrieve(opened(quill.publish(tmp_path, pages)), None, SearchRequest("winch brake"))
     best = {c.chunk.source_file_path: c for c in reversed(found.candidates)}
     # The passing mention matches better, being shorter, and comes second all the same.
     assert best["log.md"].components["lexical"] > best["gear.md"].components["lexical"]
@@ -195,7 +198,7 @@ def test_a_page_about_the_subject_beats_a_passing_mention(tmp_path: Path) -> Non
 
 
 def test_a_reranker_has_the_last_word(lexical: Snapshot) -> None:
-    before = retrieve(lexical, None, "How do I clear the cache?")
+    before = retrieve(lexical, None, SearchRequest("How do I clear the cache?"))
     reranker = quill.Reranker({"Caching > Cache location": 0.9, "Caching > Clearing": 0.4})
     found = rerank(before, "How do I clear the cache?", reranker)
     assert sections(found)[:2] == ["Cache location", "Clearing the cache"]
@@ -217,7 +220,7 @@ def test_a_reranker_has_the_last_word(lexical: Snapshot) -> None:
 
 def test_a_reranker_that_fails_leaves_the_order_and_is_told(dense: Snapshot) -> None:
     question = "How do I clear the cache?"
-    before = retrieve(dense, quill.Terms(SAME), question)
+    before = retrieve(dense, quill.Terms(SAME), SearchRequest(question))
     reranker = quill.Reranker(ProviderError("Down.", retryable=True))
     found = rerank(before, question, reranker)
     assert found.candidates == before.candidates
@@ -226,19 +229,23 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_told(dense: Snapshot) -> 
     assert found.degraded == ("The reranker could not be reached; the order is that of the search.")
     embedder = quill.Terms(SAME)
     embedder.down = True
-    both = rerank(retrieve(dense, embedder, question), question, quill.Reranker(ProviderError("Down.", retryable=True)))
+    both = rerank(
+        retrieve(dense, embedder, SearchRequest(question)),
+        question,
+        quill.Reranker(ProviderError("Down.", retryable=True)),
+    )
     assert both.degraded == ("The embedder could not be reached; only words were searched. " + found.degraded)
     assert both.candidates
 
 
 def test_a_reranker_is_not_paid_for_nothing(lexical: Snapshot) -> None:
     reranker = quill.Reranker()
-    assert rerank(retrieve(lexical, None, "zzzz"), "zzzz", reranker).candidates == ()
+    assert rerank(retrieve(lexical, None, SearchRequest("zzzz")), "zzzz", reranker).candidates == ()
     assert reranker.asked == []
 
 
 def test_every_component_is_within_its_range(dense: Snapshot) -> None:
-    found = retrieve(dense, quill.Terms(SAME), "How do I clear the cache with `quill cache clean`?")
+    found = retrieve(dense, quill.Terms(SAME), SearchRequest("How do I clear the cache with `quill cache clean`?"))
     for candidate in found.candidates:
         parts = dict(candidate.components)
         again, cosine = parts.pop("again", 0.0), parts.pop("cosine", 0.0)
@@ -254,11 +261,11 @@ def test_the_readers_page_comes_a_little_earlier(tmp_path: Path) -> None:
     pages = {f"{name}.md": f"# {name.title()}\n\nGrease the winch of the {name}." for name in ("alpha", "omega")}
     pages["winch.md"] = "# Winch\n\n## Grease the winch\n\nGrease the winch weekly, says the winch."
     snapshot = opened(quill.publish(tmp_path, pages))
-    free = [c.chunk.source_file_path for c in retrieve(snapshot, None, "grease the winch").candidates]
+    free = [c.chunk.source_file_path for c in retrieve(snapshot, None, SearchRequest("grease the winch")).candidates]
     assert free[0] == "winch.md"
     for name in ("alpha", "omega"):
         here = next(page_of(str(u)) for u in snapshot.values("url") if name in str(u))
-        found = retrieve(snapshot, None, "grease the winch", here=here)
+        found = retrieve(snapshot, None, SearchRequest("grease the winch", page=here))
         order = [c.chunk.source_file_path for c in found.candidates]
         # It decides between the two alike, and moves neither before what is much better.
         assert order[0] == "winch.md"
@@ -268,7 +275,7 @@ def test_the_readers_page_comes_a_little_earlier(tmp_path: Path) -> None:
 
 def test_the_share_of_the_dense_side_can_be_tried(dense: Snapshot) -> None:
     embedder = quill.Terms(SAME)
-    words, meaning = (retrieve(dense, embedder, "dwindle cache", weight=weight) for weight in (0.0, 1.0))
+    words, meaning = (retrieve(dense, embedder, SearchRequest("dwindle cache", weight=weight)) for weight in (0.0, 1.0))
     assert all(c.components["fused"] == c.components["lexical"] for c in words.candidates)
     assert all(c.components["fused"] == c.components["dense"] for c in meaning.candidates)
 
@@ -287,7 +294,7 @@ def test_the_share_of_the_dense_side_can_be_tried(dense: Snapshot) -> None:
     ],
 )
 def test_any_question_is_searched_for(dense: Snapshot, question: str) -> None:
-    found = retrieve(dense, quill.Terms(SAME), question)
+    found = retrieve(dense, quill.Terms(SAME), SearchRequest(question))
     assert all(0 <= c.score <= 1 and 0 <= c.evidence <= 1 for c in found.candidates)
 
 
@@ -297,6 +304,8 @@ def test_an_index_of_many_likes_is_ordered_the_same_however_it_was_written(tmp_p
     for seed in range(2):
         names = random.Random(seed).sample(sorted(pages), len(pages))
         snapshot = opened(quill.publish(tmp_path / str(seed), {name: pages[name] for name in names}))
-        orders.append([c.chunk.chunk_id for c in retrieve(snapshot, None, "grease the winch").candidates])
+        orders.append(
+            [c.chunk.chunk_id for c in retrieve(snapshot, None, SearchRequest("grease the winch")).candidates]
+        )
     assert orders[0] == orders[1]
     assert len(orders[0]) == 30

@@ -9,7 +9,7 @@ from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse.text import common_words
 from chapterverse.text.tokens import ranks
-from chapterverse_api.retrieval.search import retrieve
+from chapterverse_api.retrieval.search import SearchRequest, retrieve
 from chapterverse_api.retrieval.spelling import correct
 
 
@@ -50,9 +50,9 @@ def test_what_is_no_mistake_is_left_alone(question: str, snapshot: Snapshot) -> 
 
 
 def test_the_search_is_for_what_was_meant(snapshot: Snapshot) -> None:
-    found = retrieve(snapshot, None, "How do I clear the cahce?")
+    found = retrieve(snapshot, None, SearchRequest("How do I clear the cahce?"))
     assert found.searched == "How do I clear the cache?"
-    assert found.candidates == retrieve(snapshot, None, "How do I clear the cache?").candidates
+    assert found.candidates == retrieve(snapshot, None, SearchRequest("How do I clear the cache?")).candidates
 
 
 @pytest.mark.parametrize("question", ["abcdefgh " * 440, "qwertzuiopasdfghjklyx " * 180, "a" * 4000, "é" * 4000])

@@ -8,8 +8,9 @@ from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.filters import CONDITIONS
 from chapterverse.settings import Settings
-from chapterverse_api.answering.context import ON_TOPIC, SNIPPET, AnswerContext, Weights, search_index
+from chapterverse_api.answering.context import SNIPPET, AnswerContext, IdfLookup
 from chapterverse_api.answering.selection import read_selection, search_selection
+from chapterverse_api.answering.sources import ON_TOPIC, find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service
@@ -27,7 +28,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
 
 
 def context_of(service: Service, query: str, **fields: object) -> AnswerContext:
-    return search_index(Turn(ChatQuery.model_validate({"query": query, **fields}), service.resources))
+    return find_sources(Turn(ChatQuery.model_validate({"query": query, **fields}), service.resources))
 
 
 def selected(service: Service, text: str, **fields: object) -> AnswerContext:
@@ -282,7 +283,7 @@ def test_a_selection_needs_no_index_at_all(tmp_path: Path) -> None:
     missing = quill.service(Settings(store=f"edge:{tmp_path}/none"))
     context = selected(missing, "Kettles sing.", query="What sings?", page_url=f"{quill.BASE}deploy/")
     assert context.sources[0].url is None
-    assert Weights(context.snapshot)("Kettles") == {}
+    assert IdfLookup(context.snapshot)("Kettles") == {}
 
 
 def test_nor_one_that_is_whole(tmp_path: Path) -> None:

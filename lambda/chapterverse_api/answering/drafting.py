@@ -1,0 +1,128 @@
+"""Writes the text of an answer, checks it sentence by sentence, and yields each segment that can be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Steps
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from chapterverse.errors import ProviderError
+from chapterverse_api import phrases
+from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup
+from chapterverse_api.answering.response import segment
+from chapterverse_api.answering.segments import Segments
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.contract import Delta
+from chapterverse_api.generation import Generator, Span
+from chapterverse_api.generation.curated import CuratedAnswer
+from chapterverse_api.generation.extractive import Extractive
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.second_votes import SecondVotes
+
+_QUOTED = "The answer is quoted, since the model failed."
+_FAILED = "The model failed."
+_STOPPED = "The answer ends early, since the model failed."
+_THOUGHTS = (
+    "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft, as far as it was shown.
+
+    Attributes:
+        generator: name of the one that wrote it.
+        failure: a sentence about the model that failed; None where none did.
+    """
+
+    segments: Segments
+    generator: str
+    failure: str | None = None
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it is quotes, by no model."""
+        return self.generator in (Extractive.name, CuratedAnswer.name)
+
+    @property
+    def not_in_docs(self) -> bool:
+        """Whether the generator says that the sources hold no answer, or no citation of its whole draft holds."""
+        if self.generator == CuratedAnswer.name:
+            return False
+        return self.segments.draft.refused or (self.failure != _STOPPED and not self.segments.verified.cited)
+
+    @property
+    def thoughts(self) -> str | None:
+        """A sentence about the model's reasoning, where it was shown."""
+        return _THOUGHTS if self.segments.restarted else None
+
+
+#: Yields what the reader sees of a draft, and returns it.
+DraftSteps: TypeAlias = Steps[Delta, None, Draft]
+
+
+def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
+    """Let the generator write. If it fails before its first segment is shown, quotes replace its draft."""
+    models, context, voting = turn.models, sources.context, _open_votes(turn)
+    with closing(voting) if voting else nullcontext():
+        segments = _open_segments(context, sources.idf, voting)
+        try:
+            with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+                yield from _stream(segments, models.generator, context)
+        except ProviderError as error:
+            turn.log_failure("generator", error)
+            yield from map(make_delta, segments.settle())
+            if segments.shown:
+                return Draft(segments, models.generator.name, _STOPPED)
+            return (yield from quote_documents(sources, turn))
+        return Draft(segments, models.generator.name)
+
+
+def quote_documents(sources: DraftSources, turn: Turn) -> DraftSteps:
+    """Quote the documentation, since the model failed. Without passages there is nothing to quote."""
+    segments = _open_segments(sources.documents, sources.idf)
+    if not sources.documents.task.passages:
+        return Draft(segments, turn.models.generator.name, _FAILED)
+    yield from _stream(segments, Extractive(), sources.documents)
+    return Draft(segments, Extractive.name, _QUOTED)
+
+
+def quote_entry(sources: DraftSources) -> DraftSteps:
+    """Quote the FAQ entry that is the answer."""
+    context = sources.context
+    segments = _open_segments(context, sources.idf)
+    yield from _stream(segments, CuratedAnswer(context.language), context)
+    return Draft(segments, CuratedAnswer.name)
+
+
+def _open_segments(context: AnswerContext, idf: IdfLookup, voting: SecondVotes | None = None) -> Segments:
+    """Return the segments of an answer, which begin with a note about the passages where one is needed."""
+    note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
+    return Segments(context.task, idf, note=note, voting=voting)
+
+
+def _open_votes(turn: Turn) -> SecondVotes | None:
+    """Return the requests for second votes; None where no checker may be used."""
+    checker = turn.models.checker
+    if checker is None:
+        return None
+    # Loaded where a checker is configured.
+    from chapterverse_api.answering.second_votes import SecondVotes
+
+    return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
+
+
+def _stream(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:
+    with closing(generator.generate(context.task)) as draft:
+        for span in draft:
+            yield from map(make_delta, segments.read(span))
+            if segments.draft.is_over:
+                break
+    yield from map(make_delta, segments.end())
+
+
+def make_delta(span: Span) -> Delta:
+    return Delta(**segment(span).model_dump())

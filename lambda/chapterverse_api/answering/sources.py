@@ -1,0 +1,230 @@
+"""Chooses the sources of an answer: a FAQ entry, or passages with enough evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from chapterverse.calibration import Question
+from chapterverse.model import Chunk
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical
+from chapterverse.text.plain import plain
+from chapterverse_api.answering.context import AnswerContext, place_of, request_of, source_of
+from chapterverse_api.answering.small_talk import language_of
+from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
+from chapterverse_api.generation import Passage
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.faq import FaqMatch
+from chapterverse_api.retrieval.follow_up import FollowUp
+from chapterverse_api.retrieval.passages import Omission, choose, drop_irrelevant, explain_omissions, make_passages
+from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.scope import (
+    ScopedResults,
+    SearchResources,
+    faq_in_scope,
+    memories_in_scope,
+    search_in_scope,
+)
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.turn import Turn
+
+#: Pages that a refusal names.
+NEAREST = 3
+#: Without passages, a question below this answerability is about another subject: 1 % of 614 questions on twelve sites
+#: are below, and 27 % of 1,560 about other tools. The nearest places are then the headings with its words.
+ON_TOPIC = 0.05
+#: Words of a selection that are searched for: those that the fewest texts of the index hold.
+SELECTED_WORDS = 8
+
+
+def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
+    """Return the passages that the index has on a question; none where the evidence is too weak.
+
+    Args:
+        selection: the reader's selection that the question is about; empty without one.
+    """
+    snapshot = turn.snapshot()
+    if small_talk := language_of(turn.query.query or "") if not selection else None:
+        return _small_talk(turn, small_talk, snapshot)
+    query = _with_words_of(selection, turn.query, snapshot) if selection else turn.query
+    question = query.query or ""
+    models, languages = turn.models, snapshot.head.languages
+    follow_up = FollowUp.of(question, turn.conversation, models.writer, turn.deadline, languages)
+    # A question that refers back may mean anything; and an entry has no data that fit a schema.
+    alone = follow_up.back_reference == "no" and not selection and not query.output
+    if alone and (match := faq_in_scope(query, snapshot, turn.resources.index)):
+        return _from_entry(turn, match, snapshot)
+    search = SearchResources(models.embedder, models.reranker, turn.deadline, turn.progress)
+    results = search_in_scope(query, snapshot, turn.resources.index, search, follow_up)
+    context = _from_results(turn, query, results, snapshot)
+    if selection:
+        return replace(context, task=replace(context.task, selection=selection))
+    return replace(context, searched_as=_searched_as(question, results))
+
+
+def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot: Snapshot) -> AnswerContext:
+    """Return the passages chosen from search results, as sources of an answer."""
+    retrieval, index = results.found, turn.resources.index
+
+    def url(chunk: Chunk) -> str:
+        return index.public_url(chunk, snapshot.head)
+
+    choice = _choose(query, retrieval, turn, snapshot, url)
+    source_language = next(
+        (c.chunk.language for c in (*choice.kept, *retrieval.candidates)), snapshot.head.languages[0]
+    )
+    language, persona = results.language or source_language, index.persona(snapshot)
+    off_topic = not choice.passages and retrieval.answerability.docs < ON_TOPIC
+    near = [c for c in retrieval.candidates if not off_topic or _named(c.chunk, retrieval.question)]
+    return AnswerContext(
+        mode="rag",
+        task=replace(
+            request_of(turn, retrieval.question, choice.passages, language, source_language, persona),
+            unsure=retrieval.verdict == "perhaps",
+            selected=False,
+            sides=tuple(p.id for p in choice.passages if p.chunk_id in retrieval.sides),
+            memories=tuple(plain(memory.chunk.text) for memory in choice.memories if not memory.chunk.url),
+        ),
+        language=persona.language or language,
+        sources=tuple(source_of(p, c.chunk) for p, c in zip(choice.passages, choice.kept, strict=False)),
+        nearest=_nearest(near, url),
+        candidates=retrieval.total,
+        evidence=retrieval.evidence,
+        retrieval_used=True,
+        snapshot=snapshot,
+        retrieval=retrieval,
+        pages=choice.pages,
+        other_language=results.other_language,
+        degraded=retrieval.degraded,
+        timings=retrieval.timings,
+        off_topic=off_topic,
+        omissions=choice.omissions,
+        memories=choice.memories,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The sources of an answer, chosen from search results.
+
+    Attributes:
+        kept: the candidates of the passages, and perhaps more.
+        pages: all chunks of their pages, by file path.
+        memories: that inform a model; those that name a page are sources too.
+        omissions: why each other candidate is no source, by chunk id.
+    """
+
+    kept: Sequence[Candidate]
+    passages: tuple[Passage, ...]
+    pages: Mapping[str, Sequence[Chunk]]
+    memories: Sequence[Candidate]
+    omissions: Mapping[str, Omission]
+
+
+def _choose(
+    query: ChatQuery, retrieval: Retrieval, turn: Turn, snapshot: Snapshot, url: Callable[[Chunk], str]
+) -> _Choice:
+    settings, index = turn.resources.settings, turn.resources.index
+    distinct = choose(retrieval.strong, len(retrieval.strong), len(retrieval.strong))
+    kept = choose(retrieval.strong, query.top_k, settings.faq_top_k)
+    stages: list[tuple[Omission, Sequence[Candidate]]] = [
+        ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
+        ("evidence", retrieval.related),
+        ("unsure", retrieval.strong),
+        ("section", distinct),
+        ("limit", kept),
+    ]
+    # A memory alone is no answer.
+    memories = memories_in_scope(query, retrieval.searched, snapshot, index, settings.memory_top_k) if kept else []
+    # One that names a page can be looked up, so it is a source behind those that were found.
+    kept = [*kept, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
+    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
+    sources = tuple(make_passages(kept, url, pages))
+    if query.top_k is None:
+        kept = drop_irrelevant(kept, sources, retrieval.question)
+        sources = tuple(make_passages(kept, url, pages)) if len(kept) < len(sources) else sources
+        stages.append(("relevance", kept))
+    stages.append(("budget", kept[: len(sources)]))
+    return _Choice(kept, sources, pages, memories, explain_omissions(retrieval.candidates, *stages))
+
+
+def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContext:
+    """Return a FAQ entry as the only source; its links become their texts, as in every quote."""
+    entry, index = match.entry, turn.resources.index
+    persona, text, question = index.persona(snapshot), plain(entry.text), turn.query.query or ""
+    terms = frozenset(t for w in lexical.words(entry.embed_text, entry.language) for t in w.terms)
+    url = index.public_url(entry, snapshot.head) or None
+    passage = Passage("1", entry.heading_path, text, text, terms, 1.0, match.probability, url, entry.chunk_id)
+    corrected = match.searched != question
+    turn.progress.enter("searching")
+    return AnswerContext(
+        mode="rag",
+        task=request_of(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
+        language=persona.language or entry.language,
+        sources=(source_of(passage, entry),),
+        nearest=(),
+        candidates=1,
+        evidence=match.probability,
+        retrieval_used=True,
+        snapshot=snapshot,
+        searched_as=SearchedAs(query=match.searched, reason="corrected", original=question) if corrected else None,
+        faq=match,
+    )
+
+
+def _with_words_of(selection: str, query: ChatQuery, snapshot: Snapshot) -> ChatQuery:
+    """Return the query with the rarest words of a selection added to its question."""
+    return query.model_copy(update={"query": f"{query.query or ''} {_rarest_words(selection, snapshot)}".strip()})
+
+
+def _rarest_words(selection: str, snapshot: Snapshot) -> str:
+    """Return the words of a selection that the fewest texts of the index hold, in order."""
+    words = {word.surface: word.terms[0] for word in lexical.question_words(selection, snapshot.head.languages)}
+    terms = sorted(set(words.values()))
+    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
+    known = [word for word in words if counts[words[word]]]
+    rarest = sorted(known, key=lambda word: counts[words[word]])[:SELECTED_WORDS]
+    return " ".join(word for word in known if word in rarest)
+
+
+def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
+    persona = turn.resources.index.persona(snapshot)
+    return AnswerContext(
+        mode="rag",
+        task=request_of(turn, Question((), ()), (), language, language, persona),
+        language=persona.language or language,
+        sources=(),
+        nearest=(),
+        candidates=0,
+        evidence=0.0,
+        retrieval_used=False,
+        snapshot=snapshot,
+        off_topic=True,
+    )
+
+
+def _searched_as(question: str, results: ScopedResults) -> SearchedAs | None:
+    """Return a change to the query that a reader may want to undo: a correction, or the subject of a follow-up."""
+    subject, searched = results.subject, results.found.searched
+    if subject:
+        query = subject.text if subject.whole else subject.question
+        return SearchedAs(query=query, reason="follow_up", original=question)
+    return SearchedAs(query=searched, reason="corrected", original=question) if searched != question else None
+
+
+def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tuple[Nearest, ...]:
+    """Return the best place on each of the nearest pages."""
+    pages: dict[str, Chunk] = {}
+    for candidate in sorted((c for c in candidates if c.chunk.url), key=lambda c: -c.evidence):
+        pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
+    return tuple(place_of(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
+
+
+def _named(chunk: Chunk, question: Question) -> bool:
+    """Whether a heading above a chunk holds a word of a question."""
+    terms = {term for heading in chunk.heading_path for w in lexical.words(heading, chunk.language) for term in w.terms}
+    return any(not terms.isdisjoint(alternative) for word in question.words for alternative in word)

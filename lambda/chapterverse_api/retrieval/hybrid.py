@@ -1,0 +1,159 @@
+"""Finds the hits of both sides, words and meaning, and ranks them. The order is the same on every store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from chapterverse.calibration import Calibration, Matching, Question, read_question
+from chapterverse.filters import Asked, In, all_of, resolve
+from chapterverse.store import Hit, Snapshot
+from chapterverse.text import lexical
+from chapterverse_api.retrieval import ranking
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.expansion import SearchTerms
+from chapterverse_api.retrieval.features import QueryFeatures
+from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
+from chapterverse_api.retrieval.ranking import Ranked
+
+#: Candidates of each side before fusion; with 100 the order of the first five got no better.
+CANDIDATES = 50
+#: Beginnings of pages that a search for a definition adds.
+OPENINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a question, as the index is searched for them.
+
+    Attributes:
+        corrected: the question with its typing mistakes corrected.
+        frame: the kind of the question, where that changes the search.
+        languages: those of the index.
+        lower: the content types that the question does not ask for.
+    """
+
+    corrected: str
+    frame: Frame | None
+    languages: tuple[str, ...]
+    lower: AbstractSet[str]
+
+    @classmethod
+    def of(cls, corrected: str, languages: tuple[str, ...]) -> Wording:
+        return cls(corrected, frame_of(corrected, languages), languages, lower_kinds(corrected, languages))
+
+    @property
+    def defines(self) -> bool:
+        """Whether the question asks what something is."""
+        return self.frame is not None and self.frame.kind != "comparison"
+
+    @property
+    def subject(self) -> str:
+        """The thing that a definition is asked of; else the whole question."""
+        return self.frame.text if self.frame and self.defines else self.corrected
+
+    def find(self, snapshot: Snapshot, filters: Asked | None, vector: Sequence[float] | None) -> HybridHits:
+        """Return the hits by words, and by a dense vector where there is one."""
+        question, terms = self._terms(snapshot)
+        by_words = self._lexical(terms, filters, snapshot)
+        by_meaning = snapshot.search_dense(vector, CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
+        hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
+        return HybridHits(self, question, terms, hits, by_meaning)
+
+    def sides(self, snapshot: Snapshot, filters: Asked | None) -> list[Ranked]:
+        """Return the chunks that say what the sides of a comparison are; none for any other question."""
+        if not self.frame or self.defines:
+            return []
+        each = [replace(self, corrected=side, frame=Frame("definition", (side,))) for side in self.frame.subjects]
+        ranked = [side.find(snapshot, filters, None).ranked(0.0) for side in each]
+        return _one_of_each([[r for r in of_side if r.components["defines"]] for of_side in ranked])
+
+    def features(self, hits: Iterable[Hit], terms: SearchTerms) -> dict[str, QueryFeatures]:
+        """Return the question's features for the ranking, for each language of the hits."""
+        subject, defined = self.subject, self.subject if self.defines else ""
+        languages = {hit.chunk.language for hit in hits}
+        return {
+            language: QueryFeatures(subject, language, terms.idf, defined, self.lower, terms.synonyms)
+            for language in languages
+        }
+
+    def _terms(self, snapshot: Snapshot) -> tuple[Question, SearchTerms]:
+        """Return the words, weighted by an index, and what is searched for by them."""
+        question, idf = read_question(self.subject, self.languages, snapshot)
+        if self.frame and self.frame.kind == "definition":
+            # What is defined is a name: other words for it are other things.
+            question = replace(question, synonyms=())
+        return question, SearchTerms.of(question, idf, lexical.query_vector(self.subject, self.languages))
+
+    def _lexical(self, terms: SearchTerms, filters: Asked | None, snapshot: Snapshot) -> list[Hit]:
+        """Return the best hits by words, and for a definition also the best beginnings of pages.
+
+        The name of the site's subject is on every page, so the page that defines it could be missed.
+        """
+        best = list(snapshot.search_lexical(terms.vector, CANDIDATES, resolve(filters, snapshot)))
+        if not self.defines:
+            return best
+        openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
+        return [*best, *snapshot.search_lexical(terms.vector, OPENINGS, openings)]
+
+
+@dataclass(frozen=True, slots=True)
+class HybridHits:
+    """The hits of both sides.
+
+    Attributes:
+        question: the words that were searched for, weighted by the index.
+        by_id: all hits, by chunk id.
+        by_meaning: those of the dense side with their cosines, best first.
+    """
+
+    wording: Wording
+    question: Question
+    terms: SearchTerms
+    by_id: Mapping[str, Hit]
+    by_meaning: Sequence[Hit]
+
+    def ranked(self, weight: float, page: str = "") -> list[Ranked]:
+        """Return the hits best first.
+
+        Args:
+            weight: share of the dense side in the fusion.
+            page: the one that the reader is on.
+        """
+        held = self.terms.held(self.by_id)
+        fused = ranking.fuse(held, self.terms.values, self.by_meaning, weight)
+        features = self.wording.features(self.by_id.values(), self.terms)
+        return ranking.rank(self.by_id, held, fused, features, page)
+
+    def candidates(self, ranked: Sequence[Ranked], calibration: Calibration) -> list[Candidate]:
+        """Return ranked hits with the evidence that they are about the question's subject."""
+        cosines = {h.chunk.chunk_id: h.score for h in self.by_meaning}
+        # A chunk that is not among the nearest is at most as near as the last of them.
+        farthest = min(cosines.values(), default=None)
+        # A title is evidence for the best chunk of its page only; the others need words of their own.
+        titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
+        idf = self.terms.idf
+        matching = Matching(self.question, idf) if self.question.known else None
+        candidates = []
+        for hit, score, components in ranked:
+            near = cosines.get(hit.chunk.chunk_id)
+            nearness, title = farthest if near is None else near, titles.pop(hit.chunk.source_file_path, 0.0)
+            features = matching.features(hit.lexical.among(idf), nearness, title) if matching else None
+            components = components if near is None else {**components, "cosine": near}
+            evidence = calibration.of(features) if features else 0.0
+            candidates.append(Candidate(hit.chunk, hit.lexical, score, evidence, components, features))
+        return candidates
+
+
+def _one_of_each(sides: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+    """Return the best chunk of each side, of one page if one has all of them; none if a side has none."""
+    if not all(sides):
+        return []
+    best: dict[str, list[Ranked]] = {}
+    for side in sides:
+        of_pages = {r.hit.chunk.source_file_path: r for r in reversed(side)}
+        for path, ranked in of_pages.items():
+            best.setdefault(path, []).append(ranked)
+    pages = [of_page for of_page in best.values() if len(of_page) == len(sides)]
+    return max(pages, key=lambda of_page: sum(r.score for r in of_page), default=[side[0] for side in sides])

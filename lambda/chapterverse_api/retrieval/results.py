@@ -1,0 +1,110 @@
+"""The results of a search: candidates in their order, and whether to answer from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from chapterverse.calibration import Calibration, Question
+from chapterverse.errors import ProviderError
+from chapterverse_api.retrieval.answerability import NONE, Answerability, Verdict, verdict
+from chapterverse_api.retrieval.candidates import Candidate
+
+#: Share of the best score from which a chunk is a source without evidence of its own.
+RELATED = 0.6
+#: Chunks of a result that is only perhaps an answer.
+UNSURE = 3
+#: The reader's message where a part failed.
+_WITHOUT = {
+    "embedder": "The embedder could not be reached; only words were searched.",
+    "reranker": "The reranker could not be reached; the order is that of the search.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """The result of a search.
+
+    Attributes:
+        candidates: best first, each text once.
+        total: how many chunks were considered.
+        failures: the errors of parts that failed, by the part: `embedder`, `reranker`.
+        timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
+        vector: of the question, for a second search.
+        searched: the question with its typing mistakes corrected.
+        subject: what of that was searched for by words: of a question for a definition only what is defined.
+        answerability: how likely there is an answer (see `answerability`).
+        sides: ids of the chunks that say what the sides of a comparison are.
+    """
+
+    candidates: tuple[Candidate, ...]
+    question: Question
+    calibration: Calibration
+    total: int
+    algorithm: str
+    failures: Mapping[str, ProviderError] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    vector: Sequence[float] | None = None
+    searched: str = ""
+    subject: str = ""
+    answerability: Answerability = NONE
+    sides: frozenset[str] = frozenset()
+
+    @property
+    def degraded(self) -> str | None:
+        """Why not all went as configured; None if it did."""
+        return " ".join(_WITHOUT[part] for part in self.failures) or None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether to answer from this."""
+        return verdict(self.answerability, self.evidence, self.calibration)
+
+    @property
+    def sure(self) -> bool:
+        """Whether the answer needs no reservation."""
+        return self.verdict == "yes"
+
+    @property
+    def related(self) -> tuple[Candidate, ...]:
+        """The candidates with evidence, and those that score near the best."""
+        near = RELATED * max((c.score for c in self.candidates), default=0.0)
+        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.score >= near)
+
+    @property
+    def strong(self) -> tuple[Candidate, ...]:
+        """The candidates to answer from: few where the answer is only perhaps there, none where it is not."""
+        if self.verdict == "no":
+            return ()
+        return self.related if self.sure else self.related[:UNSURE]
+
+    @property
+    def evidence(self) -> float:
+        """The strongest evidence that the question is answered at all."""
+        return max((c.evidence for c in self.candidates), default=0.0)
+
+
+def merge_retrievals(alone: Retrieval, behind: Retrieval) -> Retrieval:
+    """Return what two searches found together, by the mean of their scores; what one did not find has 0 there.
+
+    The evidence of a chunk is the stronger of both.
+    """
+    merged: dict[str, Candidate] = {}
+    for found in (alone, behind):
+        for c in found.candidates:
+            other, half = merged.get(c.chunk.chunk_id), c._replace(score=c.score / 2)
+            if other:
+                half = half._replace(score=half.score + other.score, evidence=max(half.evidence, other.evidence))
+            merged[c.chunk.chunk_id] = half
+    texts: dict[str, Candidate] = {}
+    for c in sorted(merged.values(), key=lambda c: (-c.score, c.chunk.chunk_id)):
+        texts.setdefault(c.chunk.text, c)
+    return replace(
+        alone,
+        candidates=tuple(texts.values()),
+        question=behind.question,
+        total=len(merged),
+        failures={**alone.failures, **behind.failures},
+        timings={stage: alone.timings.get(stage, 0.0) + seconds for stage, seconds in behind.timings.items()},
+        answerability=alone.answerability.or_better(behind.answerability),
+    )
