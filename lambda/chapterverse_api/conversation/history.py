@@ -16,7 +16,7 @@ from chapterverse_api.conversation.recall import RECALLED, relevant
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ChatMessage, ModelRequest, Writer
-from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, RECALLED_TOKENS, estimate
+from chapterverse_api.generation.prompts import RECALLED_TOKENS, estimate, recent_messages
 
 if TYPE_CHECKING:
     from chapterverse_api.records import StoredThread
@@ -87,9 +87,9 @@ class Conversation:
         if thread and thread.turns and not transcript.ours:
             stored = [message for turn in thread.turns for message in turn.messages]
             turns = [(turn.question, turn.answer) for turn in thread.turns]
-            messages = _latest(stored)
+            messages = recent_messages(stored)
             return cls(messages, _answered(turns), "", summary, _recalled(thread, query, messages, turn_top_k))
-        messages = _latest([_chat_message(message, ours=at in transcript.ours) for at, message in enumerate(sent)])
+        messages = recent_messages(_chat_message(m, ours=at in transcript.ours) for at, m in enumerate(sent))
         recalled = _recalled(thread, query, messages, turn_top_k)
         return cls(messages, _questions(sent), transcript.tag, summary, recalled)
 
@@ -204,19 +204,6 @@ def _chat_message(message: Message, *, ours: bool) -> ChatMessage:
     return (
         ChatMessage("assistant", cut(message.content)) if ours else ChatMessage("user", f"{REPORTED}{message.content}")
     )
-
-
-def _latest(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return as many of the latest messages as a prompt holds, in order and without a gap."""
-    latest: list[ChatMessage] = []
-    left = float(HISTORY_TOKENS)
-    for message in reversed(messages[-HISTORY_MESSAGES:]):
-        left -= estimate(message.content)
-        # The newest message is kept at any length; the prompt cuts it.
-        if left < 0 and latest:
-            break
-        latest.insert(0, message)
-    return tuple(latest)
 
 
 def _questions(history: Sequence[Message]) -> tuple[str, ...]:

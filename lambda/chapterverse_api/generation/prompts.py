@@ -168,7 +168,8 @@ def conversation(task: GenerationRequest, nonce: str = "") -> tuple[ChatMessage,
         task: what is asked.
         nonce: if given, the sources precede the question.
     """
-    messages = _recent(task.history)
+    # Only the newest message can be too long.
+    messages = [ChatMessage(said.role, _cut(said.content, HISTORY_TOKENS)) for said in task.history]
     if summary := task.summary.strip():
         messages.insert(0, ChatMessage("user", f"What we said before, in short:\n{_cut(summary, SUMMARY_TOKENS)}"))
     if recalled := task.recalled.strip():
@@ -273,17 +274,16 @@ def _asked(task: GenerationRequest, nonce: str) -> str:
     return "\n\n".join(parts)
 
 
-def _recent(history: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """Return the newest messages that the budget holds, oldest first; only the very newest is cut to fit."""
+def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """Return the newest messages that a prompt holds, oldest first and without a gap; the very newest at any length."""
     kept: list[ChatMessage] = []
     left = float(HISTORY_TOKENS)
     for said in reversed([s for s in history if s.content.strip()][-HISTORY_MESSAGES:]):
-        content = said.content if kept else _cut(said.content, HISTORY_TOKENS)
-        left -= estimate(content)
+        left -= estimate(said.content)
         if left < 0 and kept:
             break
-        kept.append(ChatMessage(said.role, content))
-    return kept[::-1]
+        kept.append(said)
+    return tuple(kept[::-1])
 
 
 def _alternating(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:

@@ -14,7 +14,7 @@ from chapterverse.calibration import Question
 from chapterverse.knowledge import persona_file
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.generation import ChatMessage, GenerationRequest, Passage, prompts
-from chapterverse_api.generation.prompts import conversation, defused, instructions, sources
+from chapterverse_api.generation.prompts import conversation, defused, instructions, recent_messages, sources
 
 NONCE = "0123456789abcdef"
 URL = "https://docs.example.com/guide/"
@@ -24,9 +24,12 @@ def passage(text: str, number: str = "1", path: tuple[str, ...] = ("Guide", "Key
     return Passage(number, path, text, text, frozenset(), 1.0, 1.0, URL, "chunk")
 
 
-def task(question: str = "How?", *texts: str, language: str = "en", **changes: Any) -> GenerationRequest:
+def task(
+    question: str = "How?", *texts: str, language: str = "en", history: tuple[ChatMessage, ...] = (), **changes: Any
+) -> GenerationRequest:
     passages = tuple(passage(text, str(i)) for i, text in enumerate(texts or ("A key opens it.",), 1))
-    return GenerationRequest(question, Question((), ()), passages, language, **changes)
+    recent = recent_messages(history)
+    return GenerationRequest(question, Question((), ()), passages, language, history=recent, **changes)
 
 
 def test_the_rules() -> None:
