@@ -29,7 +29,7 @@ from understanding import TUNED, Site
 
 from chapterverse.model import Chunk
 from chapterverse_api.retrieval.frames import frame_of
-from chapterverse_api.retrieval.ranking import Section, section
+from chapterverse_api.retrieval.ranking import SectionKey, section
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
 QUESTIONS = Path(__file__).with_name("questions") / "frames.jsonl"
@@ -91,16 +91,16 @@ def _ask_for_headings(indexes: Path) -> None:
         print(f"{form:20} {sum(values) / len(values):.3f} of {len(values)}")
 
 
-def _quoted(site: Site, question: str) -> set[Section]:
+def _quoted(site: Site, question: str) -> set[SectionKey]:
     answer = site.ask(question)
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
     chunks = {s["chunk_id"]: s["url"] for s in answer["source_chunks"] if s["id"] in cited}
     return {section(c) for i, url in chunks.items() for c in site.snapshot.page(url, "url") if c.chunk_id == i}
 
 
-def _headings(site: Site) -> list[tuple[str, Section]]:
+def _headings(site: Site) -> list[tuple[str, SectionKey]]:
     """Return names of one or two words that one section of the site has in its heading, with that section."""
-    sections: dict[Section, Chunk] = {}
+    sections: dict[SectionKey, Chunk] = {}
     for point in site.snapshot.points():
         chunk = point.chunk
         if chunk.content_type not in ("api", "news") and chunk.heading_path:

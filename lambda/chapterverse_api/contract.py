@@ -24,7 +24,7 @@ from chapterverse.model import ENTITY
 from chapterverse.text import tokens
 
 Mode = Literal["rag", "selected_text"]
-Status = Literal["answered", "partial", "not_in_docs", "degraded"]
+AnswerStatus = Literal["answered", "partial", "not_in_docs", "degraded"]
 
 #: A question's cap in cl100k tokens, beside its 4,000 characters.
 QUERY_TOKENS = 1000
@@ -52,6 +52,9 @@ Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), Befo
 SchemaName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 Entity = Annotated[str, StringConstraints(pattern=ENTITY), BeforeValidator(_check_entity)]
+PageUrl = Annotated[str, StringConstraints(max_length=2048)]
+LanguageTag = Annotated[str, StringConstraints(max_length=35)]
+VersionName = Annotated[str, StringConstraints(max_length=64)]
 Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_check_text)]
 
 
@@ -170,9 +173,9 @@ class ChatQuery(RequestModel):
     conversation_history: Annotated[list[Message], Field(max_length=10)] = []
     user_context: Annotated[str, StringConstraints(max_length=10_000)] | None = None
     thread_id: ThreadId | None = None
-    page_url: Annotated[str, StringConstraints(max_length=2048)] | None = None
-    language: Annotated[str, StringConstraints(max_length=35)] | None = None
-    version: Annotated[str, StringConstraints(max_length=64)] | None = None
+    page_url: PageUrl | None = None
+    language: LanguageTag | None = None
+    version: VersionName | None = None
     filters: Filters = Field({}, validate_default=True)
     top_k: Annotated[int, Field(ge=1, le=20)] | None = None
     output: SchemaName | None = None
@@ -264,7 +267,7 @@ class ChatResponse(ResponseModel):
     source_chunks: list[SourceChunk]
     segments: list[Segment]
     mode: Mode
-    status: Status
+    status: AnswerStatus
     grounding_confidence: Annotated[float, Field(ge=0, le=1)]
     retrieval_used: bool
     sources_cited: list[str]
@@ -425,9 +428,9 @@ class StreamError(ResponseModel):
     retryable: bool
 
 
-Event = Meta | Delta | ToolUse | ChatResponse
+AnswerEvent = Meta | Delta | ToolUse | ChatResponse
 #: The parts of one answer in order; the last is the whole `ChatResponse`.
-Events = Generator[Event, None, None]
+Events = Generator[AnswerEvent, None, None]
 
 
 class Health(ResponseModel):

@@ -41,7 +41,6 @@ from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.scope import site_filter
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
-from chapterverse_api.validation import checked
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.planning import PlanRequest, PlanResponse
@@ -100,8 +99,9 @@ class Service:
         resources, tools = self.resources, self.turn_tools(deadline)
         if request.query is None:
             return respond(request, resources, deadline=deadline, tools=tools)
-        query = checked(query=request.query)
-        ceiling = max_turn_cost(query, resources.models.prices, keeps=False, tools=tools is not None, plan=True)
+        ceiling = max_turn_cost(
+            request.as_query(), resources.models.prices, keeps=False, tools=tools is not None, plan=True
+        )
         with resources.budget.setting_aside(ceiling) as budget:
             return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
 

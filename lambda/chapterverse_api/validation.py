@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +13,7 @@ from chapterverse_api.contract import ChatQuery, Feedback, Message, RetrievalReq
 from chapterverse_api.rejections import Rejection
 
 _MODELS: tuple[type[BaseModel], ...] = (ChatQuery, RetrievalRequest, Feedback, Message, Signature)
+_Request = TypeVar("_Request", bound=BaseModel)
 #: Only these names may appear in a message; any other name in an error's path comes from the caller.
 _FIELDS = {name for model in _MODELS for name in model.model_fields} | {"doc_type"}
 
@@ -44,10 +45,20 @@ def checked(**fields: Any) -> ChatQuery:
     Raises:
         InputError: a field is invalid; the message is that of the 422.
     """
+    return validated(ChatQuery, fields)
+
+
+def validated(model: type[_Request], document: object) -> _Request:
+    """Return a request from a parsed body.
+
+    Raises:
+        InputError: it does not fit the contract; the message is that of the 422.
+    """
     try:
-        return ChatQuery(**fields)
+        return model.model_validate(document)
     except ValidationError as error:
-        rejected = rejection([{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()])
+        problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
+        rejected = rejection(problems, _FIELDS | model.model_fields.keys())
         raise InputError(rejected.message, field=rejected.field) from None
 
 

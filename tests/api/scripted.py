@@ -15,10 +15,10 @@ from starlette.types import ASGIApp
 from chapterverse.entry_points import address, bind
 from chapterverse.settings import Settings
 from chapterverse_api.contract import (
+    AnswerEvent,
     ChatQuery,
     ChatResponse,
     Delta,
-    Event,
     Events,
     Feedback,
     Meta,
@@ -45,7 +45,7 @@ ANSWER = ChatResponse(
     execution_time=0.01,
     turn_id="t1",
 )
-WHOLE: tuple[Event, ...] = (META, Delta(text="Set "), Delta(text="`site_url`."), ANSWER)
+WHOLE: tuple[AnswerEvent, ...] = (META, Delta(text="Set "), Delta(text="`site_url`."), ANSWER)
 FOUND = RetrievalResponse(
     query_id="q1",
     created_at="2026-01-02T03:04:05.000Z",
@@ -63,7 +63,7 @@ FOUND = RetrievalResponse(
 class Scripted:
     """Plays one script for each question: events to yield and errors to raise. With no script left, a whole answer."""
 
-    def __init__(self, *scripts: Iterable[Event | Exception], settings: Settings | None = None) -> None:
+    def __init__(self, *scripts: Iterable[AnswerEvent | Exception], settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         self.queue = deque(scripts)
         self.asked: list[ChatQuery | RetrievalRequest] = []
@@ -97,11 +97,11 @@ class Scripted:
             raise step
         return ServiceStatus(status="ok", indexes=[], models={"embedder": "none"}, degraded=[])
 
-    def _next(self, default: Iterable[Event | Exception]) -> Iterable[Event | Exception]:
+    def _next(self, default: Iterable[AnswerEvent | Exception]) -> Iterable[AnswerEvent | Exception]:
         return self.queue.popleft() if self.queue else default
 
 
-def _played(script: Iterable[Event | Exception]) -> Iterator[Event]:
+def _played(script: Iterable[AnswerEvent | Exception]) -> Iterator[AnswerEvent]:
     for step in script:
         if isinstance(step, Exception):
             raise step

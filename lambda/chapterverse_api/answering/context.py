@@ -140,7 +140,7 @@ def request_of(
     )
 
 
-def source_of(passage: Passage, chunk: Chunk) -> SourceChunk:
+def source_chunk(passage: Passage, chunk: Chunk) -> SourceChunk:
     """Return what the reader sees of a passage."""
     return SourceChunk(
         id=passage.id,
@@ -158,7 +158,7 @@ def snippet(text: str) -> str:
     return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
 
 
-def place_of(chunk: Chunk, url: str) -> Nearest:
+def nearest_place(chunk: Chunk, url: str) -> Nearest:
     return Nearest(chapter=chunk.chapter_title, section=chunk.section_heading, url=url)
 
 

@@ -30,7 +30,7 @@ _THOUGHTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ShownDraft:
     """A draft, as far as it was shown.
 
     Attributes:
@@ -61,7 +61,7 @@ class Draft:
 
 
 #: Yields what the reader sees of a draft, and returns it.
-DraftSteps: TypeAlias = Steps[Delta, None, Draft]
+DraftSteps: TypeAlias = Steps[Delta, None, ShownDraft]
 
 
 def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
@@ -76,18 +76,18 @@ def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
             turn.log_failure("generator", error)
             yield from map(make_delta, segments.settle())
             if segments.shown:
-                return Draft(segments, models.generator.name, _STOPPED)
+                return ShownDraft(segments, models.generator.name, _STOPPED)
             return (yield from quote_documents(sources, turn))
-        return Draft(segments, models.generator.name)
+        return ShownDraft(segments, models.generator.name)
 
 
 def quote_documents(sources: DraftSources, turn: Turn) -> DraftSteps:
     """Quote the documentation, since the model failed. Without passages there is nothing to quote."""
     segments = _open_segments(sources.documents, sources.idf)
     if not sources.documents.task.passages:
-        return Draft(segments, turn.models.generator.name, _FAILED)
+        return ShownDraft(segments, turn.models.generator.name, _FAILED)
     yield from _stream(segments, Extractive(), sources.documents)
-    return Draft(segments, Extractive.name, _QUOTED)
+    return ShownDraft(segments, Extractive.name, _QUOTED)
 
 
 def quote_entry(sources: DraftSources) -> DraftSteps:
@@ -95,7 +95,7 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
     context = sources.context
     segments = _open_segments(context, sources.idf)
     yield from _stream(segments, CuratedAnswer(context.language), context)
-    return Draft(segments, CuratedAnswer.name)
+    return ShownDraft(segments, CuratedAnswer.name)
 
 
 def _open_segments(context: AnswerContext, idf: IdfLookup, voting: SecondVotes | None = None) -> Segments:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from chapterverse.errors import InputError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup, log_context
-from chapterverse_api.answering.drafting import Draft, make_delta, quote_documents, quote_entry, write_draft
+from chapterverse_api.answering.drafting import ShownDraft, make_delta, quote_documents, quote_entry, write_draft
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, explain_degradation, refusal
 from chapterverse_api.answering.selection import read_selection, search_selection
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.contract import ChatQuery, Event, Events, Meta
+from chapterverse_api.contract import AnswerEvent, ChatQuery, Events, Meta
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import DataWriter, ResponseSchema
 from chapterverse_api.generation.extractive import Extractive
@@ -128,7 +128,7 @@ def _prepare(documents: AnswerContext, turn: Turn, tools: TurnTools | None) -> D
     return DraftSources(context, documents, idf, missing, calls)
 
 
-def _respond(draft: Draft, sources: DraftSources, turn: Turn) -> Events:
+def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
     """End the turn with the shown segments, or with a refusal where there is none."""
     context, segments = sources.context, draft.segments
     degraded = explain_degradation(sources, turn, draft.failure, sources.missing, draft.thoughts)
@@ -145,7 +145,7 @@ def _respond(draft: Draft, sources: DraftSources, turn: Turn) -> Events:
 
 def _answer_with_data(
     sources: DraftSources, turn: Turn, schema: ResponseSchema, writer: DataWriter
-) -> Steps[Event, None, bool]:
+) -> Steps[AnswerEvent, None, bool]:
     """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
     from chapterverse_api.answering.structured import structured_answer
 

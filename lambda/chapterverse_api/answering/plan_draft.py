@@ -10,14 +10,25 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api.answering.context import AnswerContext, IdfLookup
-from chapterverse_api.answering.plans import Plan, PlanProblem, PlanStep, check
+from chapterverse_api.answering.plans import (
+    MOST_STEPS,
+    MOST_TEXT,
+    MOST_TITLE,
+    ArithmeticOperator,
+    ComparisonOperator,
+    Plan,
+    PlanProblem,
+    PlanStep,
+    StepKind,
+    check_plan,
+)
 from chapterverse_api.answering.structured import asked_again
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
@@ -61,7 +72,7 @@ def _by_model(context: AnswerContext, turn: Turn, writer: DataWriter, tools: Tur
         try:
             data = read_data(text, SCHEMA, Links(context.task.passages))
             plan = Plan.model_validate(_read(data))
-            check(plan, names)
+            check_plan(plan, names)
             return _cited(plan, context)
         except (DataProblem, PlanProblem) as error:
             reason = str(error)
@@ -126,18 +137,18 @@ def _from_page(passages: Sequence[Passage]) -> Plan | None:
     for passage in passages:
         texts = list(_numbered(passage.section))
         if len(texts) > 1:
-            kept = texts[:20]
+            kept = texts[:MOST_STEPS]
             steps = [
                 PlanStep(
                     id=f"step-{n}",
                     kind="action",
-                    text=text[:600],
+                    text=text[:MOST_TEXT],
                     citations=[passage.id],
                     next=f"step-{n + 1}" if n < len(kept) else None,
                 )
                 for n, text in enumerate(kept, 1)
             ]
-            return Plan(title=" › ".join(passage.path)[:200], steps=steps)
+            return Plan(title=" › ".join(passage.path)[:MOST_TITLE], steps=steps)
     return None
 
 
@@ -166,6 +177,10 @@ def _nullable(kind: str, **more: Any) -> dict[str, Any]:
     return {"type": [kind, "null"], **more}
 
 
+def _enum(values: Any) -> dict[str, Any]:
+    return {"type": "string", "enum": [*get_args(values)]}
+
+
 def _object(**members: Any) -> dict[str, Any]:
     return {"type": "object", "properties": members, "required": [*members], "additionalProperties": False}
 
@@ -173,7 +188,7 @@ def _object(**members: Any) -> dict[str, Any]:
 _TEXT = {"type": "string"}
 _STEP = _object(
     id=_TEXT,
-    kind={"type": "string", "enum": ["ask_user", "call_tool", "decide", "action", "compute"]},
+    kind=_enum(StepKind),
     text=_nullable("string"),
     citations=_nullable("array", items=_TEXT),
     next=_nullable("string"),
@@ -185,19 +200,17 @@ _STEP = _object(
         "array",
         items=_object(
             variable=_TEXT,
-            operator={"type": "string", "enum": ["eq", "ne", "lt", "le", "gt", "ge", "contains"]},
+            operator=_enum(ComparisonOperator),
             value=_TEXT,
             next=_nullable("string"),
         ),
     ),
     operation={
         "anyOf": [
-            _object(
-                left=_TEXT, operator={"type": "string", "enum": ["add", "subtract", "multiply", "divide"]}, right=_TEXT
-            ),
+            _object(left=_TEXT, operator=_enum(ArithmeticOperator), right=_TEXT),
             {"type": "null"},
         ]
     },
 )
 #: The form of a model's plan. Services reject a free set of names, so a tool's arguments are a list.
-SCHEMA = ResponseSchema("plan", _object(title=_TEXT, steps={"type": "array", "items": _STEP, "maxItems": 20}))
+SCHEMA = ResponseSchema("plan", _object(title=_TEXT, steps={"type": "array", "items": _STEP, "maxItems": MOST_STEPS}))

@@ -13,18 +13,28 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from chapterverse.errors import InputError
 from chapterverse_api import validation
 from chapterverse_api.answering.plan_draft import draft_plan
-from chapterverse_api.answering.plans import Call, Plan, PlanStep, Position, ToolOutcome, advance, begin
+from chapterverse_api.answering.plans import MOST_VALUE, CallTool, Plan, PlanStep, Position, ToolOutcome, advance, begin
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.contract import Nearest, Question, RequestModel, ResponseModel, SourceChunk
+from chapterverse_api.contract import (
+    ChatQuery,
+    LanguageTag,
+    Nearest,
+    PageUrl,
+    Question,
+    RequestModel,
+    ResponseModel,
+    SourceChunk,
+    VersionName,
+)
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import ToolCall
 from chapterverse_api.grounding.links import Links
@@ -40,18 +50,26 @@ class PlanRequest(RequestModel):
     """A question to plan for, or the state of a plan and what its reader says."""
 
     query: Question | None = None
-    page_url: Annotated[str, StringConstraints(max_length=2048)] | None = None
-    language: Annotated[str, StringConstraints(max_length=35)] | None = None
-    version: Annotated[str, StringConstraints(max_length=64)] | None = None
+    page_url: PageUrl | None = None
+    language: LanguageTag | None = None
+    version: VersionName | None = None
     filters: dict[str, Any] = Field(default_factory=dict)
     state: Annotated[str, StringConstraints(min_length=1, max_length=_STATE)] | None = None
-    input: Annotated[str, StringConstraints(max_length=500)] | None = None
+    input: Annotated[str, StringConstraints(max_length=MOST_VALUE)] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> PlanRequest:
         if (self.query is None) == (self.state is None):
             raise ValueError("query or state must be given, and not both")
         return self
+
+    def as_query(self) -> ChatQuery:
+        """Return the question as one of the chat.
+
+        Raises:
+            InputError: a filter or the question is invalid.
+        """
+        return validation.checked(**self.model_dump(include={"query", "page_url", "language", "version", "filters"}))
 
 
 def read_request(document: object) -> PlanRequest:
@@ -60,12 +78,7 @@ def read_request(document: object) -> PlanRequest:
     Raises:
         InputError: it does not fit the contract.
     """
-    try:
-        return PlanRequest.model_validate(document)
-    except ValidationError as error:
-        problems = [{**one, "loc": ("body", *one["loc"])} for one in error.errors()]
-        rejected = validation.rejection(problems, {*PlanRequest.model_fields})
-        raise InputError(rejected.message, field=rejected.field) from None
+    return validation.validated(PlanRequest, document)
 
 
 class PlanResult(ResponseModel):
@@ -116,9 +129,7 @@ def respond(
     """
     if request.state is not None:
         return _continued(request.state, request.input, resources, deadline, tools)
-    own = request.model_dump(include={"query", "page_url", "language", "version", "filters"})
-    query = validation.checked(**own)
-    turn = Turn(query, resources, deadline, origins, turn_budget)
+    turn = Turn(request.as_query(), resources, deadline, origins, turn_budget)
     turn.log_query()
     context = find_sources(turn)
     plan, planned_by, degraded = draft_plan(context, turn, tools)
@@ -195,7 +206,7 @@ def calls_tools(state: str) -> bool:
     return bool(reading.unconsumed_tail) or b'"call_tool"' in data
 
 
-def _caller(tools: TurnTools | None, deadline: Deadline) -> Call:
+def _caller(tools: TurnTools | None, deadline: Deadline) -> CallTool:
     def call(name: str, arguments: Mapping[str, str | float]) -> ToolOutcome:
         if tools is None:
             return ToolOutcome(name, False, "The site has no tools.")

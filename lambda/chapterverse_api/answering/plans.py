@@ -15,17 +15,21 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from chapterverse.errors import InputError
 
-#: Steps of a plan, and characters of a reader's answer or a tool's result.
-MOST_STEPS, MOST_VALUE = 20, 500
+#: Steps of a plan.
+MOST_STEPS = 20
+#: Characters of a plan's title, of a step's text, and of a reader's answer or a tool's result.
+MOST_TITLE, MOST_TEXT, MOST_VALUE = 200, 600, 500
 #: Farther from zero no number is exact.
 _LARGEST = 1e15
 
-Kind = Literal["ask_user", "call_tool", "decide", "action", "compute"]
+StepKind = Literal["ask_user", "call_tool", "decide", "action", "compute"]
+ComparisonOperator = Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"]
+ArithmeticOperator = Literal["add", "subtract", "multiply", "divide"]
 #: Kinds at which a reader stops.
 SHOWN = ("ask_user", "action")
 
 StepId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,40}$")]
-Variable = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+PlanVariable = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 Operand = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 #: A variable's value is text or a number.
 Values: TypeAlias = dict[str, str | float]
@@ -35,18 +39,18 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Choice(_Part):
+class StepOption(_Part):
     """An answer that a reader may give. `next` is null where the plan ends."""
 
     label: Annotated[str, StringConstraints(min_length=1, max_length=80)]
     next: StepId | None = None
 
 
-class Condition(_Part):
+class StepCondition(_Part):
     """Where to go on if a variable compares so."""
 
-    variable: Variable
-    operator: Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"]
+    variable: PlanVariable
+    operator: ComparisonOperator
     value: Operand
     next: StepId | None = None
 
@@ -55,7 +59,7 @@ class Operation(_Part):
     """An operation on two numbers, each written out or the name of a variable."""
 
     left: Operand
-    operator: Literal["add", "subtract", "multiply", "divide"]
+    operator: ArithmeticOperator
     right: Operand
 
 
@@ -73,15 +77,15 @@ class PlanStep(_Part):
     """
 
     id: StepId
-    kind: Kind
-    text: Annotated[str, StringConstraints(max_length=600)] = ""
+    kind: StepKind
+    text: Annotated[str, StringConstraints(max_length=MOST_TEXT)] = ""
     citations: Annotated[list[str], Field(max_length=8)] = []
     next: StepId | None = None
-    options: Annotated[list[Choice], Field(max_length=6)] = []
-    variable: Variable | None = None
+    options: Annotated[list[StepOption], Field(max_length=6)] = []
+    variable: PlanVariable | None = None
     tool: str | None = None
     arguments: Annotated[dict[str, Annotated[str, StringConstraints(max_length=200)]], Field(max_length=8)] = {}
-    conditions: Annotated[list[Condition], Field(max_length=6)] = []
+    conditions: Annotated[list[StepCondition], Field(max_length=6)] = []
     operation: Operation | None = None
 
     @property
@@ -95,7 +99,7 @@ class PlanStep(_Part):
 class Plan(_Part):
     """Steps with their transitions; the first one begins."""
 
-    title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    title: Annotated[str, StringConstraints(min_length=1, max_length=MOST_TITLE)]
     steps: Annotated[list[PlanStep], Field(min_length=1, max_length=MOST_STEPS)]
 
     def step(self, step_id: str) -> PlanStep:
@@ -106,7 +110,7 @@ class PlanProblem(Exception):
     """A plan can't be run; the message says why, for the model."""
 
 
-def check(plan: Plan, tools: Collection[str]) -> None:
+def check_plan(plan: Plan, tools: Collection[str]) -> None:
     """Check that a plan can be run to its end.
 
     Args:
@@ -202,10 +206,10 @@ class Position:
 
 
 #: Calls a tool by name with arguments.
-Call: TypeAlias = Callable[[str, Mapping[str, str | float]], ToolOutcome]
+CallTool: TypeAlias = Callable[[str, Mapping[str, str | float]], ToolOutcome]
 
 
-def begin(plan: Plan, call: Call) -> Position:
+def begin(plan: Plan, call: CallTool) -> Position:
     """Return the first step that a reader sees.
 
     Raises:
@@ -214,7 +218,7 @@ def begin(plan: Plan, call: Call) -> Position:
     return _run(plan, Position(plan.steps[0].id), call)
 
 
-def advance(plan: Plan, position: Position, said: str | None, call: Call) -> Position:
+def advance(plan: Plan, position: Position, said: str | None, call: CallTool) -> Position:
     """Return where a reader is after the step that is shown.
 
     Args:
@@ -235,7 +239,7 @@ def advance(plan: Plan, position: Position, said: str | None, call: Call) -> Pos
     return _run(plan, Position(following, values), call)
 
 
-def _chosen(step: PlanStep, said: str | None) -> Choice | None:
+def _chosen(step: PlanStep, said: str | None) -> StepOption | None:
     """Return the option that a reader means, by its words or its number; None where the reader writes freely."""
     text = (said or "").strip()
     if not text:
@@ -248,7 +252,7 @@ def _chosen(step: PlanStep, said: str | None) -> Choice | None:
     raise InputError("input must be one of the options of this step.", field="input")
 
 
-def _run(plan: Plan, position: Position, call: Call) -> Position:
+def _run(plan: Plan, position: Position, call: CallTool) -> Position:
     """Run steps up to the next one that is shown. A plan that was checked has no loop without one."""
     while position.at is not None and (step := plan.step(position.at)).kind not in SHOWN:
         position.at = step.next
@@ -282,7 +286,7 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) and abs(number) <= _LARGEST else None
 
 
-def _holds(condition: Condition, values: Values) -> bool:
+def _holds(condition: StepCondition, values: Values) -> bool:
     value, other = values.get(condition.variable, ""), condition.value
     if condition.operator == "contains":
         return other.casefold() in str(value).casefold()

@@ -8,7 +8,7 @@ from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources
 from chapterverse_api.answering.suggestions import suggest
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.contract import ChatResponse, Segment, Status
+from chapterverse_api.contract import AnswerStatus, ChatResponse, Segment
 from chapterverse_api.generation import Span
 from chapterverse_api.grounding import Verified
 
@@ -41,7 +41,7 @@ def answer(
     sources += [s for s in context.sources if s.id not in cited]
     # A model that answers from weak passages has read them; quotes have not.
     unsure = context.task.unsure and quoted
-    status: Status = "partial" if unsure or context.other_language or verified.partial else "answered"
+    status: AnswerStatus = "partial" if unsure or context.other_language or verified.partial else "answered"
     status = "not_in_docs" if not_in_docs else "degraded" if degraded else status
     return turn.response(
         response="".join(one.text for one in segments),

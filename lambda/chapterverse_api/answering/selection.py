@@ -13,7 +13,7 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, place_of, request_of, snippet
+from chapterverse_api.answering.context import AnswerContext, nearest_place, request_of, snippet
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.contract import Nearest, SourceChunk
 from chapterverse_api.generation import Passage
@@ -94,7 +94,7 @@ def _find_place(selection: str, page_url: str, index: SiteIndex, snapshot: Snaps
     chunk = chunk_of(selection, held, snapshot)
     if chunk is None:
         return None
-    place = place_of(chunk, index.public_url(chunk, snapshot.head))
+    place = nearest_place(chunk, index.public_url(chunk, snapshot.head))
     # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
     known = page_url in {index.public(url, snapshot.head) for url in held}
     texts = tuple(text for c in snapshot.page(chunk.source_file_path) for text in (plain(c.text), c.url))

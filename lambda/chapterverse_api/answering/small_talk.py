@@ -20,7 +20,7 @@ LONGEST = 60
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
 
-def language_of(message: str) -> str | None:
+def small_talk_language(message: str) -> str | None:
     """Return the language of small talk, BCP 47; None for everything else."""
     words = _words(message) if len(message) <= LONGEST else frozenset()
     if not words:

@@ -12,8 +12,8 @@ from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.answering.context import AnswerContext, place_of, request_of, source_of
-from chapterverse_api.answering.small_talk import language_of
+from chapterverse_api.answering.context import AnswerContext, nearest_place, request_of, source_chunk
+from chapterverse_api.answering.small_talk import small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation import Passage
 from chapterverse_api.retrieval.candidates import Candidate
@@ -48,7 +48,7 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
         selection: the reader's selection that the question is about; empty without one.
     """
     snapshot = turn.snapshot()
-    if small_talk := language_of(turn.query.query or "") if not selection else None:
+    if small_talk := small_talk_language(turn.query.query or "") if not selection else None:
         return _small_talk(turn, small_talk, snapshot)
     query = _with_words_of(selection, turn.query, snapshot) if selection else turn.query
     question = query.query or ""
@@ -90,7 +90,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
             memories=tuple(plain(memory.chunk.text) for memory in choice.memories if not memory.chunk.url),
         ),
         language=persona.language or language,
-        sources=tuple(source_of(p, c.chunk) for p, c in zip(choice.passages, choice.kept, strict=False)),
+        sources=tuple(source_chunk(p, c.chunk) for p, c in zip(choice.passages, choice.kept, strict=False)),
         nearest=_nearest(near, url),
         candidates=retrieval.total,
         evidence=retrieval.evidence,
@@ -165,7 +165,7 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
         mode="rag",
         task=request_of(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
         language=persona.language or entry.language,
-        sources=(source_of(passage, entry),),
+        sources=(source_chunk(passage, entry),),
         nearest=(),
         candidates=1,
         evidence=match.probability,
@@ -221,7 +221,7 @@ def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tu
     pages: dict[str, Chunk] = {}
     for candidate in sorted((c for c in candidates if c.chunk.url), key=lambda c: -c.evidence):
         pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
-    return tuple(place_of(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
+    return tuple(nearest_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
 
 
 def _named(chunk: Chunk, question: Question) -> bool:

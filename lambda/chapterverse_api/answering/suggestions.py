@@ -28,7 +28,7 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api.conversation.follow_ups import back_reference
 from chapterverse_api.retrieval.passages import choose
-from chapterverse_api.retrieval.ranking import Section, section
+from chapterverse_api.retrieval.ranking import SectionKey, section
 
 if TYPE_CHECKING:
     from chapterverse.calibration import Calibration
@@ -53,7 +53,7 @@ _SECTIONS = 20
 _READ = 4 * LONGEST
 #: Size of the cache of wordings by heading, and of the cache of first results by wording, one for each generation.
 _REMEMBERED = 4096
-_FIRST: WeakKeyDictionary[Snapshot, dict[tuple[str, str], Section | None]] = WeakKeyDictionary()
+_FIRST: WeakKeyDictionary[Snapshot, dict[tuple[str, str], SectionKey | None]] = WeakKeyDictionary()
 #: Letters of a heading that may say something: a version has fewer.
 _LEAST_LETTERS = 3
 #: The scripts of East Asia begin here in Unicode; two of their letters are a word.
@@ -203,7 +203,7 @@ class _SuggestionTester:
         self._left -= 1
         return self._recall_first(text, chunk.language if len(self._languages) > 1 else "") == section(chunk)
 
-    def _recall_first(self, text: str, language: str) -> Section | None:
+    def _recall_first(self, text: str, language: str) -> SectionKey | None:
         """Return `_search_first` from a cache of the generation; its keys are headings, never readers' words."""
         firsts = _FIRST.setdefault(self._snapshot, {})
         if (text, language) in firsts:
@@ -213,7 +213,7 @@ class _SuggestionTester:
         firsts[text, language] = found = self._search_first(text, language)
         return found
 
-    def _search_first(self, question: str, language: str) -> Section | None:
+    def _search_first(self, question: str, language: str) -> SectionKey | None:
         """Return the section that a search finds first, if it is evidence enough."""
         own = In("language", (language,)) if language else None
         hits = self._snapshot.search_lexical(lexical.query_vector(question, self._languages), 1, own)

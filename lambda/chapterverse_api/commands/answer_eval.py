@@ -32,16 +32,16 @@ from chapterverse_api.validation import checked
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
 #: Kinds of segments.
-Kind: TypeAlias = Literal["quote", "prose", "framing"]
+SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
 #: Answers a question, as `answer_query` does.
-Answer: TypeAlias = Callable[[ChatQuery, Resources], Events]
+AnswerFunction: TypeAlias = Callable[[ChatQuery, Resources], Events]
 
 #: Shorter sentences, in words, have nothing to check; the verifier skips them too.
 _LEAST_WORDS = 3
 
 
-def judge(
-    resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: Answer = answer_query
+def judge_answer(
+    resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: AnswerFunction = answer_query
 ) -> dict[str, Any]:
     """Answer a question as for a reader, and return counts for its figures.
 
@@ -101,7 +101,7 @@ class _Sections:
         self._snapshot = snapshot
         self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
 
-    def kept(self, text: str, cited: Mapping[str, Place], kind: Kind = "prose") -> frozenset[str]:
+    def kept(self, text: str, cited: Mapping[str, Place], kind: SegmentKind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
         sections = {i: self.passage(*place) for i, place in cited.items()}
         passages = tuple(replace(read[0], id=i) for i, read in sections.items() if read)

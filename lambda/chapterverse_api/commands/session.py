@@ -62,7 +62,7 @@ class ServiceSession(Service):
         return searches.weigh(self.resources, question, history, weights)
 
     def judge(self, question: str, history: History) -> dict[str, Any]:
-        return answer_eval.judge(self.resources, question, history)
+        return answer_eval.judge_answer(self.resources, question, history)
 
     def serve_mcp(self, read: BinaryIO, write: BinaryIO) -> None:
         # Other commands do without it.

@@ -15,10 +15,10 @@ from typing import Any
 from chapterverse.errors import InputError
 from chapterverse_api.contract import (
     HISTORY_CHARACTERS,
+    AnswerEvent,
     ChatQuery,
     ChatResponse,
     Delta,
-    Event,
     Meta,
     Segment,
     SourceChunk,
@@ -92,12 +92,12 @@ class Completion:
         choice = {"message": message, "finish_reason": "stop", "logprobs": None}
         return self._written("chat.completion", choice, response) | {"usage": self._usage(response)}
 
-    def frame(self, event: Event) -> str:
+    def frame(self, event: AnswerEvent) -> str:
         """Return the server-sent events for a part of the answer: `Meta`, each `Delta`, and last the response."""
         done = [DONE] if isinstance(event, ChatResponse) else []
         return "".join([*(f"data: {json.dumps(chunk)}\n\n" for chunk in self._chunks(event)), *done])
 
-    def _chunks(self, event: Event) -> Iterator[dict[str, Any]]:
+    def _chunks(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
         if isinstance(event, Meta):
             self._begin(event.turn_id, event.sources)
             yield self._chunk({"role": "assistant", "content": ""})

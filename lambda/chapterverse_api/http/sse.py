@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from chapterverse_api import rejections
-from chapterverse_api.contract import ChatResponse, Delta, Event, Events, Meta, ToolUse, dump
+from chapterverse_api.contract import AnswerEvent, ChatResponse, Delta, Events, Meta, ToolUse, dump
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability import metrics
 
@@ -51,7 +51,7 @@ def final(events: Events) -> ChatResponse:
     return last
 
 
-def frame(event: Event) -> str:
+def frame(event: AnswerEvent) -> str:
     """Return the server-sent event for a part of an answer."""
     return f"event: {_NAMES[type(event)]}\ndata: {event.model_dump_json()}\n\n"
 
@@ -63,7 +63,7 @@ class EventStream(StreamingResponse):
     which also ends a wait for the model. `write` returns the text that is sent for a part.
     """
 
-    def __init__(self, events: Events, deadline: Deadline, write: Callable[[Event], str] = frame) -> None:
+    def __init__(self, events: Events, deadline: Deadline, write: Callable[[AnswerEvent], str] = frame) -> None:
         super().__init__((), media_type=MEDIA_TYPE, headers=_HEADERS)
         self._events = events
         self._deadline = deadline
@@ -84,7 +84,7 @@ class EventStream(StreamingResponse):
         self.body_iterator = iterate_in_threadpool(self._frames(first, path))
         await self.stream_response(send)
 
-    def _frames(self, first: Event, path: str) -> Iterator[str]:
+    def _frames(self, first: AnswerEvent, path: str) -> Iterator[str]:
         turn_id = first.turn_id if isinstance(first, Meta) else None
         last = first
         try:

@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple
 from chapterverse.calibration import Calibration, Question, match
 from chapterverse_api.retrieval.candidates import Candidate
 
-Verdict = Literal["yes", "perhaps", "no"]
+AnswerVerdict = Literal["yes", "perhaps", "no"]
 
 #: Results that are looked at, and those of them whose headings count.
 LOOKED_AT, HEADED = 10, 5
@@ -112,7 +112,7 @@ def answerability(features: AnswerFeatures | None) -> Answerability:
     return Answerability(**{name: _probability(_model()[name], features) for name in Answerability._fields})
 
 
-def verdict(found: Answerability, evidence: float, calibration: Calibration) -> Verdict:
+def verdict(found: Answerability, evidence: float, calibration: Calibration) -> AnswerVerdict:
     """Return whether to answer.
 
     Where the index was calibrated with people's questions, its own floor says yes: they are of this very site.

@@ -28,7 +28,7 @@ _SENTENCES = re.compile(r"(?:[.!?:]\s+|[。！？]|\n)[\s>#+-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class QuestionFrame:
     """A question without the words that only say what kind of answer it wants.
 
     Attributes:
@@ -43,7 +43,7 @@ class Frame:
         return " ".join(self.subjects)
 
 
-def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
+def frame_of(question: str, languages: Iterable[str]) -> QuestionFrame | None:
     """Return the frame of a question; None where it has none.
 
     Args:
@@ -59,12 +59,12 @@ def frame_of(question: str, languages: Iterable[str]) -> Frame | None:
                 if match := pattern.fullmatch(asked):
                     subjects = tuple(subject.strip(" ,;:") for subject in match.groups())
                     if all(subjects):
-                        return Frame("comparison" if kind == "comparison" else "definition", subjects)
+                        return QuestionFrame("comparison" if kind == "comparison" else "definition", subjects)
     name = asked.strip("\"'`")
     words = name.lower().split()
     function_words = frozenset().union(*(QUESTION_STOP_WORDS.get(tag, ()) for tag in tags))
     is_name = len(words) <= NAME_WORDS and function_words.isdisjoint(words)
-    return Frame("name", (name,)) if is_name and name else None
+    return QuestionFrame("name", (name,)) if is_name and name else None
 
 
 def defined_in(text: str, language: str) -> Iterator[str]:

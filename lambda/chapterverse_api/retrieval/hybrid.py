@@ -14,7 +14,7 @@ from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.expansion import SearchTerms
 from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
+from chapterverse_api.retrieval.frames import QuestionFrame, frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
@@ -35,7 +35,7 @@ class Wording:
     """
 
     corrected: str
-    frame: Frame | None
+    frame: QuestionFrame | None
     languages: tuple[str, ...]
     lower: AbstractSet[str]
 
@@ -65,7 +65,9 @@ class Wording:
         """Return the chunks that say what the sides of a comparison are; none for any other question."""
         if not self.frame or self.defines:
             return []
-        each = [replace(self, corrected=side, frame=Frame("definition", (side,))) for side in self.frame.subjects]
+        each = [
+            replace(self, corrected=side, frame=QuestionFrame("definition", (side,))) for side in self.frame.subjects
+        ]
         ranked = [side.find(snapshot, filters, None).ranked(0.0) for side in each]
         return _one_of_each([[r for r in of_side if r.components["defines"]] for of_side in ranked])
 

@@ -59,7 +59,7 @@ def select_memories(
     return sorted(found, key=lambda c: -c.score)[:most]
 
 
-def weigh(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
+def weigh_memories(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
     """Return the candidates with memories gated and weighted, in order again; untouched where there is no memory."""
     if not any(c.chunk.type == MEMORY for c in candidates):
         return candidates

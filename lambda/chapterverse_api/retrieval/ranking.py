@@ -56,7 +56,7 @@ _ENOUGH = math.ceil(_MOST / AGAIN)
 _LONG = 32
 
 #: The address and the heading path that all chunks of one section have in common.
-Section: TypeAlias = tuple[str, tuple[str, ...]]
+SectionKey: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 class Ranked(NamedTuple):
@@ -174,7 +174,7 @@ def _with_score(side: Candidate, score: float) -> Candidate:
     return side._replace(score=score, components={**side.components, "side": score - side.score})
 
 
-def section(chunk: Chunk) -> Section:
+def section(chunk: Chunk) -> SectionKey:
     """Return what all chunks of one section have in common, and no others."""
     return chunk.url, chunk.heading_path
 
@@ -183,7 +183,7 @@ class _Shown:
     """The hits in the order so far."""
 
     def __init__(self) -> None:
-        self._sections: defaultdict[Section, int] = defaultdict(int)
+        self._sections: defaultdict[SectionKey, int] = defaultdict(int)
         self._hits: list[Hit] = []
         self._by_sample: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
 

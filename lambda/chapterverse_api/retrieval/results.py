@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from chapterverse.calibration import Calibration, Question
 from chapterverse.errors import ProviderError
-from chapterverse_api.retrieval.answerability import NONE, Answerability, Verdict, verdict
+from chapterverse_api.retrieval.answerability import NONE, Answerability, AnswerVerdict, verdict
 from chapterverse_api.retrieval.candidates import Candidate
 
 #: Share of the best score from which a chunk is a source without evidence of its own.
@@ -56,7 +56,7 @@ class Retrieval:
         return " ".join(_WITHOUT[part] for part in self.failures) or None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AnswerVerdict:
         """Whether to answer from this."""
         return verdict(self.answerability, self.evidence, self.calibration)
 

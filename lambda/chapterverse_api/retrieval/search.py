@@ -17,9 +17,10 @@ from chapterverse.filters import Asked
 from chapterverse.net.retry import observing_retries
 from chapterverse.store import Snapshot
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval import memories, ranking
+from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.answerability import answer_features, answerability
 from chapterverse_api.retrieval.hybrid import Wording
+from chapterverse_api.retrieval.memories import weigh_memories
 from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.spelling import correct
@@ -116,7 +117,7 @@ def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuest
     clock.end("rank")
     calibration = Calibration.from_json(head.calibration)
     sides = hits.candidates(wording.sides(snapshot, request.filters), calibration)
-    candidates = ranking.with_sides(memories.weigh(hits.candidates(ranked, calibration)), sides)
+    candidates = ranking.with_sides(weigh_memories(hits.candidates(ranked, calibration)), sides)
     features = answer_features(candidates, hits.question, calibration, head.chunks)
     clock.end("weigh")
     return Retrieval(
@@ -150,7 +151,7 @@ def rerank(found: Retrieval, question: str, reranker: Reranker) -> Retrieval:
     read = [c._replace(score=v, components={**c.components, "rerank": v}) for c, v in pairs]
     return replace(
         found,
-        candidates=tuple(memories.weigh(sorted(read, key=lambda c: -c.score))),
+        candidates=tuple(weigh_memories(sorted(read, key=lambda c: -c.score))),
         algorithm=f"{found.algorithm} + {reranker.name}",
         timings=clock.timings,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse_api.answering.plans import Plan, PlanProblem, Position, ToolOutcome, advance, begin, check
+from chapterverse_api.answering.plans import Plan, PlanProblem, Position, ToolOutcome, advance, begin, check_plan
 
 
 def plan(*steps: dict[str, Any]) -> Plan:
@@ -44,7 +44,7 @@ def never(name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
 
 def test_a_reader_takes_the_way_of_their_answers() -> None:
     made = plan(SYSTEM, act("a", "b"), act("b"))
-    check(made, ())
+    check_plan(made, ())
     first = begin(made, never)
     assert first.at == "system"
     for said, way in (("linux", ["a", "b", None]), ("2", ["b", None])):
@@ -70,7 +70,7 @@ def test_any_other_answer_is_one_sentence(said: str | None) -> None:
 )  # fmt: skip
 def test_it_decides_by_comparing(operator: str, value: str, said: str, taken: str) -> None:
     made = plan(ASK, decide("d", "n", operator, value, "a", "b"), act("a"), act("b"))
-    check(made, ())
+    check_plan(made, ())
     assert advance(made, begin(made, never), said, never).at == taken
 
 
@@ -78,7 +78,7 @@ def test_it_computes_and_evaluates_nothing() -> None:
     ask = {**ASK, "next": "c"}
     steps = [ask, compute("c", "n", "multiply", "2.5", "d"), decide("d", "n", "gt", "9", "a", None), act("a")]
     made = plan(*steps)
-    check(made, ())
+    check_plan(made, ())
     assert advance(made, begin(made, never), "4", never).values == {"n": 10.0}
     for said in ("__import__('os')", "1e999", "nan", "9" * 400, ""):
         with pytest.raises(InputError, match=r"^(The plan can't go on: |input is missing)[^\n]+\.$"):
@@ -97,12 +97,12 @@ def test_it_calls_tools_on_the_way() -> None:
 
     tool = {"id": "t", "kind": "call_tool", "tool": "state", "arguments": {"of": "{n}", "as": "x"}, "variable": "s"}
     made = plan({**ASK, "next": "t"}, {**tool, "next": "d"}, decide("d", "s", "contains", "down", "a", None), act("a"))
-    check(made, ["state"])
+    check_plan(made, ["state"])
     position = advance(made, begin(made, never), "db", call)
     assert (position.at, calls) == ("a", [("state", {"of": "db", "as": "x"})])
     assert position.outcomes == [ToolOutcome("state", True, "- state: down")]
     with pytest.raises(PlanProblem, match="a tool that does not exist"):
-        check(made, ())
+        check_plan(made, ())
 
 
 BROKEN = {
@@ -123,13 +123,13 @@ BROKEN = {
 @pytest.mark.parametrize("reason", [*BROKEN])
 def test_a_plan_that_can_not_be_run_is_known_before(reason: str) -> None:
     with pytest.raises(PlanProblem, match=reason):
-        check(plan(*BROKEN[reason]), ())
+        check_plan(plan(*BROKEN[reason]), ())
 
 
 def test_a_loop_that_asks_the_reader_may_run() -> None:
     again = {**SYSTEM, "options": [{"label": "Again", "next": "system"}, {"label": "Done", "next": None}]}
     made = plan(again)
-    check(made, ())
+    check_plan(made, ())
     position = begin(made, never)
     for _ in range(50):
         position = advance(made, position, "Again", never)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse_api import phrases
-from chapterverse_api.answering.small_talk import _data, language_of
+from chapterverse_api.answering.small_talk import _data, small_talk_language
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from chapterverse_api.answering.small_talk import _data, language_of
     ],
 )  # fmt: skip
 def test_small_talk_is_recognized_with_its_language(message: str, language: str) -> None:
-    assert language_of(message) == language
+    assert small_talk_language(message) == language
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_small_talk_is_recognized_with_its_language(message: str, language: str)
     ],
 )  # fmt: skip
 def test_questions_are_not(message: str) -> None:
-    assert language_of(message) is None
+    assert small_talk_language(message) is None
 
 
 def test_every_language_of_ours_has_small_talk() -> None:

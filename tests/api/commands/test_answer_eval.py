@@ -12,7 +12,7 @@ from chapterverse.errors import InputError
 from chapterverse.settings import Settings
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.commands.answer_eval import holds, judge
+from chapterverse_api.commands.answer_eval import holds, judge_answer
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Segment
 from chapterverse_api.service import Service
 
@@ -37,7 +37,7 @@ def tampered(service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -
         for event in answer_query(query, resources):
             yield tamper(event) if isinstance(event, ChatResponse) else event
 
-    return judge(service.resources, CLEAN, None, answer=answer)
+    return judge_answer(service.resources, CLEAN, None, answer=answer)
 
 
 def segments(response: ChatResponse, *made: Segment) -> ChatResponse:
@@ -45,7 +45,7 @@ def segments(response: ChatResponse, *made: Segment) -> ChatResponse:
 
 
 def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
-    judged = judge(service.resources, CLEAN, None)
+    judged = judge_answer(service.resources, CLEAN, None)
     assert judged["status"] in ("answered", "partial")
     assert f"{quill.BASE}cache/#clearing-the-cache" in judged["cited"]
     assert judged["citations"] == judged["valid"] > 0
@@ -56,8 +56,8 @@ def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
 
 
 def test_our_own_words_are_not_asked_for_a_source(service: Service) -> None:
-    assert judge(service.resources, CLEAN, None)["text"].startswith("**Caching › Clearing the cache**")
-    refused = judge(service.resources, "Who won the world cup in 1998?", None)
+    assert judge_answer(service.resources, CLEAN, None)["text"].startswith("**Caching › Clearing the cache**")
+    refused = judge_answer(service.resources, "Who won the world cup in 1998?", None)
     assert (refused["status"], refused["sentences"], refused["citations"], refused["claims"]) == (
         "not_in_docs",
         0,
@@ -121,7 +121,7 @@ def test_one_false_citation_beside_a_true_one_is_counted(service: Service) -> No
 
 
 def test_claims_hold_as_they_are_and_not_otherwise(service: Service) -> None:
-    claims = judge(service.resources, CLEAN, None)["claims"]
+    claims = judge_answer(service.resources, CLEAN, None)["claims"]
     assert holds(service.resources, claims) == [True] * len(claims)
     assert holds(service.resources, [{**claims[0], "text": "Deployment 41 is live again within 30 days."}]) == [False]
     assert (
@@ -133,4 +133,4 @@ def test_claims_hold_as_they_are_and_not_otherwise(service: Service) -> None:
 
 def test_a_question_out_of_contract_is_one_sentence(service: Service) -> None:
     with pytest.raises(InputError, match="query must hold at least one letter or digit"):
-        judge(service.resources, "?", None)
+        judge_answer(service.resources, "?", None)

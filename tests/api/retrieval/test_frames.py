@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
+from chapterverse_api.retrieval.frames import QuestionFrame, frame_of, lower_kinds
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
 )
 def test_a_definition_is_searched_by_its_subject(language: str, question: str, subject: str) -> None:
     frame = frame_of(question, [language])
-    assert frame == Frame("definition", (subject,))
+    assert frame == QuestionFrame("definition", (subject,))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_definition_is_searched_by_its_subject(language: str, question: str, s
     ],
 )
 def test_a_comparison_has_two_sides(language: str, question: str, sides: tuple[str, str]) -> None:
-    assert frame_of(question, [language]) == Frame("comparison", sides)
+    assert frame_of(question, [language]) == QuestionFrame("comparison", sides)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_comparison_has_two_sides(language: str, question: str, sides: tuple[s
     ],
 )
 def test_a_question_of_names_alone_wants_what_has_that_name(language: str, question: str, name: str) -> None:
-    assert frame_of(question, [language]) == Frame("name", (name,))
+    assert frame_of(question, [language]) == QuestionFrame("name", (name,))
 
 
 @pytest.mark.parametrize(

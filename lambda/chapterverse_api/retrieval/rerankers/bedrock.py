@@ -13,7 +13,7 @@ from typing import Any
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.providers.bedrock import QUESTION, Runtime, profile
-from chapterverse_api.retrieval.rerankers.response import checked, score_texts
+from chapterverse_api.retrieval.rerankers.response import read_scores, score_texts
 
 #: Seconds to reach the service, and for one reply; with a second try about seven in all.
 _SECONDS = (1.0, 2.0)
@@ -62,5 +62,5 @@ class BedrockReranker:
     def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
         body = {"api_version": _API_VERSION, "query": question, "documents": list(texts), "top_n": len(texts)}
         return self.retry.ask(
-            lambda: checked(self.runtime.invoke(self.client, self.model, body), len(texts), "Bedrock")
+            lambda: read_scores(self.runtime.invoke(self.client, self.model, body), len(texts), "Bedrock")
         )

@@ -12,7 +12,7 @@ from functools import partial
 from chapterverse.net import JsonClient, bearer
 from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.response import checked, score_texts
+from chapterverse_api.retrieval.rerankers.response import read_scores, score_texts
 
 DEFAULT_MODEL = "rerank-v3.5"
 
@@ -58,4 +58,4 @@ class CohereReranker:
         if reply.status != 200:
             raise self.errors.error(reply.status, reply.body, reply.headers)
         self.errors.note_limits(reply.headers)
-        return checked(reply.body, len(texts), "Cohere")
+        return read_scores(reply.body, len(texts), "Cohere")

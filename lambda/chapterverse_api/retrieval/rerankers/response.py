@@ -14,10 +14,10 @@ MOST_TEXTS = 100
 #: nothing, and each further part of a text is paid for like one more text.
 MOST_BYTES = 3400
 
-Send = Callable[[Sequence[str]], list[float]]
+SendTexts = Callable[[Sequence[str]], list[float]]
 
 
-def score_texts(texts: Sequence[str], send: Send) -> list[float]:
+def score_texts(texts: Sequence[str], send: SendTexts) -> list[float]:
     """Return one score a text, in order; a blank one is never sent, as models refuse those, and has 0.
 
     Of a text that is too long the beginning is sent.
@@ -43,7 +43,7 @@ def _beginning(text: str) -> str:
     return text if len(data) <= MOST_BYTES else data[:MOST_BYTES].decode(errors="ignore")
 
 
-def checked(reply: Any, count: int, provider: str) -> list[float]:
+def read_scores(reply: Any, count: int, provider: str) -> list[float]:
     """Return the scores of a reply, each where its `index` says; Cohere's format, on Bedrock too.
 
     Args:

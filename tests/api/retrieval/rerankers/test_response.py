@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, checked, score_texts
+from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, read_scores, score_texts
 
 
 def reply(*results: tuple[Any, Any]) -> dict[str, Any]:
@@ -16,25 +16,25 @@ def reply(*results: tuple[Any, Any]) -> dict[str, Any]:
 
 
 def test_scores_go_where_their_index_says() -> None:
-    scores = checked(reply((2, 0.9), (0, 0.5), (1, 0)), 3, "Quill")
+    scores = read_scores(reply((2, 0.9), (0, 0.5), (1, 0)), 3, "Quill")
     assert scores == [0.5, 0.0, 0.9]
     assert all(type(score) is float for score in scores)
 
 
 def test_both_ends_are_scores() -> None:
-    assert checked(reply((0, 0), (1, 1)), 2, "Quill") == [0, 1]
+    assert read_scores(reply((0, 0), (1, 1)), 2, "Quill") == [0, 1]
 
 
 def test_what_else_a_reply_holds_does_not_matter() -> None:
     said = reply((0, 0.5))
     said["results"][0]["relevant_spans"] = [{"start": 0, "end": 3, "score": 0.4}]
-    assert checked({**said, "meta": None}, 1, "Quill") == [0.5]
+    assert read_scores({**said, "meta": None}, 1, "Quill") == [0.5]
 
 
 @pytest.mark.parametrize("found", [None, [], 7, "ranking", {}, {"results": 7}, reply((0, 0.5), (0, 0.5)), reply()])
 def test_anything_else_is_refused(found: Any) -> None:
     with pytest.raises(ProviderError, match=r"^Quill answered with something that is no ranking of 2 texts\.$"):
-        checked(found, 2, "Quill")
+        read_scores(found, 2, "Quill")
 
 
 def test_of_a_text_that_is_too_long_the_beginning_is_sent() -> None:
