@@ -412,7 +412,7 @@ def test_what_was_not_understood_is_a_matter_of_usage(indexed: Shell, arguments:
         (["search", "a", "--filter", "type^x=one"], "A filter names no known field; known are type, url"),
         (["search", "a", "--filter", '{"type": {"$ne": "page"}}'], "A filter uses no known operator; known are $and,"),
         (
-            ["search", "a", "--filter", '{"$or": [' * 100 + '{"type": "a"}' + "]}" * 100],
+            ["search", "a", "--filter", '{"$or": [' * 50 + '{"type": "a"}' + "]}" * 50],
             "A filter may be nested at most 5 deep.",
         ),
         (["ask", "a", "--site", "other"], "The store holds nothing for that site and version, only"),
