@@ -24,7 +24,7 @@ from chapterverse_api.contract import (
     SourceChunk,
     dump,
 )
-from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages, write_messages
+from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages
 from chapterverse_api.generation.prompts import estimate
 from chapterverse_api.validation import checked
 
@@ -87,8 +87,8 @@ class Completion:
     def document(self, response: ChatResponse) -> dict[str, Any]:
         """Return the whole answer: its text with OpenAI's annotations, and the sources that it cites beside it."""
         self._begin(response.turn_id, response.source_chunks)
-        (message,) = write_messages([ExternalMessage("assistant", response.response)], "openai")["messages"]
-        message |= {"refusal": None, "annotations": [a for one in response.segments for a in self._annotations(one)]}
+        annotations = [a for one in response.segments for a in self._annotations(one)]
+        message = {"role": "assistant", "content": response.response, "refusal": None, "annotations": annotations}
         choice = {"message": message, "finish_reason": "stop", "logprobs": None}
         return self._written("chat.completion", choice, response) | {"usage": self._usage(response)}
 

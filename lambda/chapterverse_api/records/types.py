@@ -91,11 +91,6 @@ class StoredThread:
     summary_index: int = 0
 
     @property
-    def turn_range(self) -> tuple[int, int] | None:
-        """The `turn_index` of the first and of the last message in the summary; None where there is none."""
-        return (0, 2 * self.through - 1) if self.through else None
-
-    @property
     def new_turns(self) -> tuple[StoredTurn, ...]:
         """The turns that are not in the summary."""
         return tuple(turn for turn in self.turns if turn.number > self.through)

@@ -438,13 +438,13 @@ def test_turns_are_numbered_within_their_thread(records: Records) -> None:
 
 
 def test_a_summary_says_which_one_it_is_and_what_it_covers(records: Records) -> None:
-    assert records.thread("a").turn_range is None
+    assert records.thread("a").through == 0
     for index in range(3):
         records.append("a", turn(index))
         read = records.thread("a")
         assert records.summarize("a", f"s{index}", read.turns[-1].number, read=read)
         found = records.thread("a")
-        assert (found.summary, found.summary_index, found.turn_range) == (f"s{index}", index, (0, 2 * index + 1))
+        assert (found.summary, found.summary_index, found.through) == (f"s{index}", index, index + 1)
 
 
 def test_as_many_of_the_latest_turns_are_read_as_are_asked_for(records: Records) -> None:
