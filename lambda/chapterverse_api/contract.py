@@ -299,7 +299,7 @@ class RetrievalRequest(RequestModel):
     @model_validator(mode="after")
     def _one(self) -> RetrievalRequest:
         if (self.query is None) == (self.embedding is None):
-            raise ValueError("give exactly one of query and embedding")
+            raise ValueError("query or embedding must be given, and not both")
         return self
 
 

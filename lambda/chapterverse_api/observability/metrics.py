@@ -19,7 +19,7 @@ NAMESPACE = "ChapterVerse"
 #: Every metric with its CloudWatch unit.
 UNITS = {
     "Questions": "Count",
-    "Refusals": "Count",
+    "Rejections": "Count",
     "NotInDocs": "Count",
     "Degraded": "Count",
     "Errors": "Count",
@@ -35,7 +35,7 @@ UNITS = {
     "BudgetShare": "Percent",
 }
 #: In every line, so that the average is a share of the requests.
-_ALWAYS = ("Questions", "Refusals", "Degraded", "Errors", "ColdStarts")
+_ALWAYS = ("Questions", "Rejections", "Degraded", "Errors", "ColdStarts")
 
 _measured: ContextVar[dict[str, float] | None] = ContextVar("measured", default=None)
 
