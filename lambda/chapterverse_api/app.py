@@ -22,7 +22,7 @@ from chapterverse_api.http.guard.origin import AllowList, Everyone, OriginGuard
 from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
 from chapterverse_api.http.guard.request_metrics import RequestMetrics
-from chapterverse_api.http.guard.threads import WorkerThreads
+from chapterverse_api.http.guard.worker_threads import WorkerThreads
 from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.http.routes import (
     chat,

@@ -38,7 +38,7 @@ _MUST: dict[str, str] = {
 }
 
 
-def checked(**fields: Any) -> ChatQuery:
+def valid_query(**fields: Any) -> ChatQuery:
     """Return a query with these fields, validated like an HTTP request.
 
     Raises:

@@ -18,7 +18,8 @@ from chapterverse_api.answering.small_talk import language_of
 from chapterverse_api.contract import ChatQuery, Mode, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.follow_ups import BackReference, back_reference
 from chapterverse_api.conversation.history import Subject, subject
-from chapterverse_api.generation import GenerationRequest, Passage
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.passages import Omission, choose, drop_irrelevant, explain_omissions, make_passages
 from chapterverse_api.retrieval.scope import (

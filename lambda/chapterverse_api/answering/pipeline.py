@@ -20,11 +20,13 @@ from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import ChatQuery, Delta, Event, Events, Meta, ToolUse
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import DataWriter, Generator, ResponseSchema, Span
 from chapterverse_api.generation.curated import CuratedAnswer
+from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.generation.prompts import estimate
-from chapterverse_api.grounding import Verified
+from chapterverse_api.generation.prompts import estimate_tokens
+from chapterverse_api.generation.protocols import DataWriter, Generator
+from chapterverse_api.generation.requests import ResponseSchema
+from chapterverse_api.grounding.results import Verified
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.passages import Omission
@@ -178,7 +180,7 @@ def _log_retrieval(turn: Turn, context: AnswerContext) -> None:
     turn.log(
         "context_prepared",
         passages=len(task.passages),
-        tokens=round(sum(estimate(passage.section) for passage in task.passages)),
+        tokens=round(sum(estimate_tokens(passage.section) for passage in task.passages)),
         messages=len(task.history),
         summary=bool(task.summary),
         user_context=len(task.context),

@@ -26,8 +26,8 @@ from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import Nearest, Question, RequestModel, ResponseModel, SourceChunk
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ToolCall
-from chapterverse_api.grounding.links import Links
+from chapterverse_api.generation.requests import ToolCall
+from chapterverse_api.grounding.links.address_filter import AddressFilter
 
 #: Seconds for which a reader may go on with a plan.
 LIFETIME = 24 * 60 * 60
@@ -117,7 +117,7 @@ def respond(
     if request.state is not None:
         return _continued(request.state, request.input, resources, deadline, tools)
     own = request.model_dump(include={"query", "page_url", "language", "version", "filters"})
-    query = validation.checked(**own)
+    query = validation.valid_query(**own)
     turn = Turn(query, resources, deadline, origins, turn_budget)
     turn.log_query()
     context = search_index(turn)
@@ -203,7 +203,7 @@ def _caller(tools: TurnTools | None, deadline: Deadline) -> Call:
         typed = {n: _typed(value, parameters.get("properties", {}).get(n, {})) for n, value in arguments.items()}
         result = tools.run(ToolCall(name, json.dumps(typed)), deadline)
         deadline.check()
-        links = Links(())
+        links = AddressFilter(())
         text = "\n\n".join(one.text if one.url else links.without_foreign(one.text) for one in result.output)
         return ToolOutcome(name, result.ok, (text if result.ok else result.error)[:2000])
 

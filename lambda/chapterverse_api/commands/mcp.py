@@ -18,7 +18,7 @@ from chapterverse_api.mcp.messages import INVALID_REQUEST, Call, Id, McpError, i
 from chapterverse_api.mcp.protocol import McpServer
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.service import Service
-from chapterverse_api.tools.types import ToolContext
+from chapterverse_api.tools.registry import ToolContext
 
 _THREADS = 4
 

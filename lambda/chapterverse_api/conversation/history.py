@@ -15,11 +15,12 @@ from chapterverse_api.conversation.follow_ups import STANDS_ALONE, back_referenc
 from chapterverse_api.conversation.recall import RECALLED, relevant
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, ModelRequest, Writer
-from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, RECALLED_TOKENS, estimate
+from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, RECALLED_TOKENS, estimate_tokens
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 
 if TYPE_CHECKING:
-    from chapterverse_api.records import StoredThread
+    from chapterverse_api.records.protocols import StoredThread
 
 #: Precedes an answer of the request that has no signature of ours.
 REPORTED = "(What the reader says was answered:)\n"
@@ -108,7 +109,7 @@ def _recalled(thread: StoredThread | None, query: ChatQuery, messages: Sequence[
         text = (
             f"Reader: {shortened(turn.question, _RECALLED_LENGTH)}\nAnswer: {shortened(turn.answer, _RECALLED_LENGTH)}"
         )
-        left -= estimate(f"{text}\n\n")
+        left -= estimate_tokens(f"{text}\n\n")
         # A prompt takes as much of the best as it holds.
         if recalled and left < 0:
             break
@@ -211,7 +212,7 @@ def _latest(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     latest: list[ChatMessage] = []
     left = float(HISTORY_TOKENS)
     for message in reversed(messages[-HISTORY_MESSAGES:]):
-        left -= estimate(message.content)
+        left -= estimate_tokens(message.content)
         # The newest message is kept at any length; the prompt cuts it.
         if left < 0 and latest:
             break

@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Block:
+class QuotableBlock:
     """A block of a section, from `start` up to and without `end`.
 
     Attributes:
@@ -58,9 +58,9 @@ class Block:
     label: bool = False
 
 
-def read(section: str) -> list[Block]:
+def read_blocks(section: str) -> list[QuotableBlock]:
     """Return the blocks of a section in order."""
-    blocks: list[Block] = []
+    blocks: list[QuotableBlock] = []
     for start, end, fenced in _pieces(section):
         for block in _code(section, start, end) if fenced else _blocks(section, start, end):
             last = blocks[-1] if blocks else None
@@ -110,21 +110,21 @@ def _pieces(section: str) -> Iterator[tuple[int, int, bool]]:
         yield start, end, bool(fence) and not first
 
 
-def _code(section: str, start: int, end: int) -> Iterator[Block]:
+def _code(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
     lines = list(_lines(section, start, end))
     is_closed = len(lines) > 1 and not section[slice(*lines[-1])].strip("`~> ")
     inner = [Part(*line) for line in lines[1 : -1 if is_closed else None]]
     head = section[slice(*lines[0])]
     mark = _FENCE.match(head)
-    yield Block("code", start, end, inner, head, mark.group() if mark else "")
+    yield QuotableBlock("code", start, end, inner, head, mark.group() if mark else "")
 
 
-def _blocks(section: str, start: int, end: int) -> Iterator[Block]:
+def _blocks(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
     """Yield the blocks of a piece without fenced code: text may stand over a list or a table without a blank line."""
     lines = list(_lines(section, start, end))
     kinds = [_kind(section, line) for line in lines]
     if len(lines) > 1 and kinds[1] == "entries":
-        yield Block("entries", start, end, [Part(start, end)])
+        yield QuotableBlock("entries", start, end, [Part(start, end)])
         return
     at = 0
     while at < len(lines):
@@ -136,7 +136,7 @@ def _blocks(section: str, start: int, end: int) -> Iterator[Block]:
         elif kind == "list":
             items = list(_items(section, run))
             announces = section[items[-1].start : items[-1].end].endswith((":", "："))
-            yield Block("list", run[0][0], run[-1][1], items, announces=announces)
+            yield QuotableBlock("list", run[0][0], run[-1][1], items, announces=announces)
         else:
             yield _paragraph(section, run[0][0], run[-1][1])
 
@@ -146,10 +146,10 @@ def _ends(kind: Kind, line: Kind) -> bool:
     return line != "table" if kind == "table" else kind != "list" and line in ("list", "table")
 
 
-def _table(section: str, lines: list[tuple[int, int]]) -> Block:
+def _table(section: str, lines: list[tuple[int, int]]) -> QuotableBlock:
     ruled = len(lines) > 1 and not section[slice(*lines[1])].strip("| \t:-")
     head = section[lines[0][0] : lines[1][1]] if ruled else ""
-    return Block("table", lines[0][0], lines[-1][1], [Part(*line) for line in lines[2 * ruled :]], head)
+    return QuotableBlock("table", lines[0][0], lines[-1][1], [Part(*line) for line in lines[2 * ruled :]], head)
 
 
 def _kind(section: str, line: tuple[int, int]) -> Kind:
@@ -177,12 +177,12 @@ def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[Part]:
     yield Part(start, end, level)
 
 
-def _paragraph(section: str, start: int, end: int) -> Block:
+def _paragraph(section: str, start: int, end: int) -> QuotableBlock:
     text = section[start:end]
     parts = [Part(start + a, start + b) for a, b in _sentences(text)]
     label = _LABEL.fullmatch(text) is not None
     announces = label or text.rstrip("*_ ").endswith((":", "：", "...", "…"))
-    return Block("paragraph", start, end, parts, announces=announces, label=label)
+    return QuotableBlock("paragraph", start, end, parts, announces=announces, label=label)
 
 
 def closed(text: str) -> str:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chapterverse_api.generation.types import Passage
+from chapterverse_api.generation.passage import Passage
 
 #: Characters of a title and of an address, and marks in a row, at most.
 _TITLE, _ADDRESS, _ROW = 80, 300, 6

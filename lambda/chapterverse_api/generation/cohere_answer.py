@@ -21,8 +21,9 @@ from chapterverse.errors import ProviderError
 from chapterverse.net import Event
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
+from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.reasoning import MOST_CHARACTERS, length_error
-from chapterverse_api.generation.types import Span, ToolCall, Usage, function_calls
+from chapterverse_api.generation.requests import ToolCall, Usage, function_calls
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MOST_CITATIONS = 300

@@ -16,10 +16,12 @@ from heapq import nlargest
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.generation.answer_scores import PASSAGES, Asked, ScoredPart, Section, score
-from chapterverse_api.generation.blocks import Block, Part, closed, read, sentences
+from chapterverse_api.generation.answer_scores import PASSAGES, Asked, ReadSection, ScoredPart, score
+from chapterverse_api.generation.blocks import Part, QuotableBlock, closed, read_blocks, sentences
+from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import REFUSAL
-from chapterverse_api.generation.types import Draft, GenerationRequest, Passage, Span
+from chapterverse_api.generation.requests import GenerationRequest
 
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
 ROOM = 116
@@ -54,7 +56,7 @@ _LABEL_LINE = re.compile(r"(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n")
 
 
 class Extractive:
-    """Quotes. Implements `chapterverse_api.generation.Generator`."""
+    """Quotes. Implements `Generator`."""
 
     name = "extractive"
 
@@ -130,7 +132,7 @@ def _opening(task: GenerationRequest) -> list[Quote]:
     It is only a label, "Deprecated since 2.0", or the reader has selected all of it.
     """
     for passage in task.passages[:PASSAGES]:
-        quote = Quote(Section(passage, passage.section, read(passage.section)), None)
+        quote = Quote(ReadSection(passage, passage.section, read_blocks(passage.section)), None)
         for at, block in enumerate(quote.section.blocks):
             text = passage.section[block.start : block.end].strip("#*_ \n")
             if text and text not in passage.path and quote.words <= ROOM:
@@ -182,7 +184,7 @@ class Quote:
         mark: the part that answers, as it stands in the text.
     """
 
-    section: Section
+    section: ReadSection
     mark: str | None
     shown: dict[int, list[int]] = field(default_factory=dict)
 
@@ -293,7 +295,7 @@ class Quote:
             return 0
         return left or None
 
-    def _block(self, block: Block, shown: Sequence[int]) -> str:
+    def _block(self, block: QuotableBlock, shown: Sequence[int]) -> str:
         text = self.section.text
         runs = [(block.parts[a], block.parts[b]) for a, b in _runs(shown)]
         pieces = [text[a.start : b.end] if b.end - a.start <= LONGEST_PART else self._short(a, b) for a, b in runs]

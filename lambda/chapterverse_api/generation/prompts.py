@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable
 
 from chapterverse.knowledge.persona import Persona
-from chapterverse_api.generation.types import ChatMessage, GenerationRequest, ResponseSchema
+from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
 
 #: The model's whole reply when the sources don't hold the answer. It is no word of any language, so that code finds it
 #: in an answer of any language.
@@ -279,7 +279,7 @@ def _recent(history: Iterable[ChatMessage]) -> list[ChatMessage]:
     left = float(HISTORY_TOKENS)
     for said in reversed([s for s in history if s.content.strip()][-HISTORY_MESSAGES:]):
         content = said.content if kept else _cut(said.content, HISTORY_TOKENS)
-        left -= estimate(content)
+        left -= estimate_tokens(content)
         if left < 0 and kept:
             break
         kept.append(ChatMessage(said.role, content))
@@ -297,7 +297,7 @@ def _alternating(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     return tuple(merged)
 
 
-def estimate(text: str) -> float:
+def estimate_tokens(text: str) -> float:
     """Return about how many tokens a text is: each model counts by rules of its own."""
     return len(text.encode(errors="replace")) / BYTES_OF_TOKEN
 

@@ -25,8 +25,8 @@ from chapterverse_api.contract import (
     dump,
 )
 from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages
-from chapterverse_api.generation.prompts import estimate
-from chapterverse_api.validation import checked
+from chapterverse_api.generation.prompts import estimate_tokens
+from chapterverse_api.validation import valid_query
 
 #: Name of the model where a request names none.
 MODEL = "chapterverse"
@@ -148,11 +148,11 @@ class Completion:
     def _usage(self, response: ChatResponse) -> dict[str, int]:
         query = self.request.query
         texts = (*(m.content for m in query.conversation_history), query.user_context or "", query.query or "")
-        prompt, completion = round(sum(map(estimate, texts))), round(estimate(response.response))
+        prompt, completion = round(sum(map(estimate_tokens, texts))), round(estimate_tokens(response.response))
         return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def models() -> dict[str, Any]:
+def model_list() -> dict[str, Any]:
     """Return the list of models, of which there is one."""
     model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
     return {"object": "list", "data": [model]}
@@ -167,7 +167,7 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
     context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:_CONTEXT_LENGTH]
     own = {name: body[name] for name in _OWN if body.get(name) is not None}
     try:
-        return checked(
+        return valid_query(
             query=messages[at].content,
             conversation_history=_latest(messages[:at]),
             user_context=context or None,

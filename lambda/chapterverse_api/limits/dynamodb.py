@@ -66,7 +66,7 @@ class _Update:
 
 
 class DynamoLimiter:
-    """Safe to share between threads. Implements `chapterverse_api.limits.Limiter`."""
+    """Safe to share between threads. Implements `Limiter`."""
 
     def __init__(self, service: AwsService, table: str) -> None:
         self._table = DynamoTable(service, table, _ERRORS)

@@ -24,7 +24,7 @@ from chapterverse_api.mcp.messages import (
 )
 from chapterverse_api.observability import log
 from chapterverse_api.tools.documentation import registry
-from chapterverse_api.tools.types import ToolContext, ToolRegistry, UnknownTool
+from chapterverse_api.tools.registry import ToolContext, ToolRegistry, UnknownTool
 
 Result: TypeAlias = dict[str, Any]
 _Handler: TypeAlias = Callable[[Call, ToolContext], Result]
@@ -180,7 +180,7 @@ def _read_resource(call: Call, context: ToolContext) -> Result:
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, "resources/read needs a uri.")
     try:
-        content = resources.page_content(uri, context.service.resources.index)
+        content = resources.page_resource(uri, context.service.resources.index)
     except InputError:
         code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
         # The uri is the client's own, and comes back as data alone.

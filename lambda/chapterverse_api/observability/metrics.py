@@ -109,10 +109,10 @@ def request_line(site: str, cold: bool) -> Iterator[dict[str, float]]:
     finally:
         _measured.reset(token)
         if any(measured.values()):
-            log.write(line(site or "default", measured, time.time()))
+            log.write(metrics_line(site or "default", measured, time.time()))
 
 
-def line(site: str, measured: Mapping[str, float], now: float) -> dict[str, Any]:
+def metrics_line(site: str, measured: Mapping[str, float], now: float) -> dict[str, Any]:
     """Return the document of one request.
 
     Args:

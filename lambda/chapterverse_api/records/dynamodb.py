@@ -1,4 +1,4 @@
-"""Conversations and ratings in a DynamoDB table, with nothing always on. Implements `chapterverse_api.records.Records`.
+"""Conversations and ratings in a DynamoDB table, with nothing always on. Implements `Records`.
 
 The table has the partition key `pk` and the sort key `sk`, both strings; its TTL attribute is `expires`. The items:
 
@@ -27,7 +27,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
 from chapterverse.net.aws import AwsService
 from chapterverse.net.aws.dynamodb import FAILED, SECONDS, DynamoTable, Item, TableErrors, attributes
-from chapterverse_api.records.types import (
+from chapterverse_api.records.protocols import (
     FAQ_DAYS,
     LONGEST,
     TURNS,

@@ -34,7 +34,7 @@ from chapterverse_api.retrieval.expansion import SearchTerms
 from chapterverse_api.retrieval.features import QueryFeatures
 from chapterverse_api.retrieval.frames import Frame, frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
-from chapterverse_api.retrieval.rerankers import Reranker
+from chapterverse_api.retrieval.rerankers.protocols import Reranker
 from chapterverse_api.retrieval.spelling import correct
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.

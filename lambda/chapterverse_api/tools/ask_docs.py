@@ -16,7 +16,7 @@ from chapterverse_api.tools.fields import (
     query_of,
     quoted_section,
 )
-from chapterverse_api.tools.types import ToolContext
+from chapterverse_api.tools.registry import ToolContext
 
 
 class AskArguments(RequestModel):

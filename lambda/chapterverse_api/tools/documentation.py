@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from chapterverse_api.tools.ask_docs import Answer, AskArguments, ask_docs
 from chapterverse_api.tools.read_section import ReadArguments, ReadResult, read_section
+from chapterverse_api.tools.registry import ToolRegistry, tool_of
 from chapterverse_api.tools.search_docs import SearchArguments, SearchResults, search_docs
-from chapterverse_api.tools.types import ToolRegistry, tool_of
 from chapterverse_api.tools.verify_claim import ClaimArguments, ClaimVerdict, verify_claim
 
 

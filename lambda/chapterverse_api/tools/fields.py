@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from chapterverse.model import Head
 from chapterverse_api.contract import ChatQuery, ResponseModel
-from chapterverse_api.validation import checked
+from chapterverse_api.validation import valid_query
 
 #: Tokens around the results of a tool, and around each quote.
 ENVELOPE = 80
@@ -55,4 +55,4 @@ def query_of(text: str, arguments: Any, **more: Any) -> ChatQuery:
         "filters": getattr(arguments, "filters", {}),
         **more,
     }
-    return checked(query=text, **fields)
+    return valid_query(query=text, **fields)

@@ -26,8 +26,8 @@ from chapterverse_api.tools.fields import (
     RawFilters,
     query_of,
 )
+from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.sections import cut_to, json_tokens, tokens_of
-from chapterverse_api.tools.types import ToolContext
 
 #: Sections of a search at most, within any budget.
 _RESULTS = 20

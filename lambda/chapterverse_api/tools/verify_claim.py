@@ -13,16 +13,17 @@ from chapterverse.errors import InputError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
-from chapterverse_api.generation import Passage
-from chapterverse_api.grounding import SourceVerdict, Verifier
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.grounding.results import SourceVerdict
+from chapterverse_api.grounding.verifier import Verifier
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose, make_passages
 from chapterverse_api.retrieval.scope import ScopedResults
 from chapterverse_api.tools.fields import DocsVersion, Language, Url, query_of
+from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.search_docs import search_within_budget
-from chapterverse_api.tools.types import ToolContext
 
 #: Sentences of a claim: each is searched for.
 SENTENCES = 5

@@ -224,7 +224,7 @@ def test_nothing_that_a_client_sends_becomes_a_dimension(lines: io.StringIO) -> 
 
 def test_every_metric_and_no_stage_at_all_are_within_the_format() -> None:
     for numbers in (dict.fromkeys(metrics.UNITS, 0.5), {}):
-        check(metrics.line("default", numbers, time.time()))
+        check(metrics.metrics_line("default", numbers, time.time()))
 
 
 def test_outside_of_a_request_there_is_nothing_to_measure(lines: io.StringIO) -> None:

@@ -11,10 +11,18 @@ import pytest
 
 from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
-from chapterverse_api.records import TURNS, CitedSource, Records, StoredRating, StoredThread, StoredTurn, open_records
 from chapterverse_api.records.dynamodb import DynamoRecords
-from chapterverse_api.records.table import SWEPT, Table, postgres_database, sqlite_database
-from chapterverse_api.records.types import LONGEST
+from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.protocols import (
+    LONGEST,
+    TURNS,
+    CitedSource,
+    Records,
+    StoredRating,
+    StoredThread,
+    StoredTurn,
+)
+from chapterverse_api.records.table import SWEPT, RecordsTable, postgres_database, sqlite_database
 from fakes import dynamodb_server, postgres
 
 DATABASES: dict[str, Callable[[Path], str]] = {
@@ -77,7 +85,7 @@ def table(address: str, clock: UtcClock) -> Records:
     kind, _, place = address.partition(":")
     if kind == "dynamodb":
         return DynamoRecords(dynamodb_server.patient(), place, 30, clock)
-    return Table(sqlite_database(Path(place)) if kind == "sqlite" else postgres_database(address), 30, clock)
+    return RecordsTable(sqlite_database(Path(place)) if kind == "sqlite" else postgres_database(address), 30, clock)
 
 
 def turn(number: int = 1, **changes: object) -> StoredTurn:

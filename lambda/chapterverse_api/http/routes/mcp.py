@@ -20,7 +20,7 @@ from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:
     from chapterverse_api.mcp.protocol import McpServer
-    from chapterverse_api.tools.types import ToolContext
+    from chapterverse_api.tools.registry import ToolContext
 
 router = APIRouter()
 
@@ -86,7 +86,7 @@ class McpReply(Response):
             return _error(error, self._call.id)
 
     def _context(self) -> ToolContext:
-        from chapterverse_api.tools.types import ToolContext
+        from chapterverse_api.tools.registry import ToolContext
 
         request = self._request
         return ToolContext(service_of(request.app), self._deadline, origins_of(request))

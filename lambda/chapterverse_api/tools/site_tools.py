@@ -27,11 +27,11 @@ from chapterverse_api.answering.tool_use import ToolResult, ToolSource
 from chapterverse_api.answering.turn_cost import TOOLS_BYTES
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ToolCall, ToolSpec
-from chapterverse_api.structured_output.data import MOST_LEAVES, leaves, line
+from chapterverse_api.generation.requests import ToolCall, ToolSpec
+from chapterverse_api.structured_output.data import MOST_LEAVES, leaf_line, leaves
 from chapterverse_api.structured_output.schema import parse_schema, problem
 from chapterverse_api.tools import documentation
-from chapterverse_api.tools.types import Json, Tool, ToolContext, ToolRegistry, ToolService, tool_of
+from chapterverse_api.tools.registry import Json, Tool, ToolContext, ToolRegistry, ToolService, tool_of
 
 _MOST_TOOLS = 16
 #: Characters of a model's arguments.
@@ -259,7 +259,7 @@ class _Request:
         deadline = context.deadline
         seconds = min(self.entry.seconds, deadline.left)
         accepted = {"Accept": "application/json, text/plain;q=0.9, text/markdown;q=0.9"}
-        url = address(self.entry.url, arguments)
+        url = tool_address(self.entry.url, arguments)
         got = self.fetcher.get(url, {**accepted, **self.headers}, seconds=seconds, closing=deadline.closing)
         if got.status != 200:
             raise FetchFailed(f"The tool's server answered with the status {got.status}.")
@@ -275,7 +275,7 @@ class _Request:
         return {"output": text}
 
 
-def address(template: str, arguments: Json) -> str:
+def tool_address(template: str, arguments: Json) -> str:
     """Return the address for these arguments.
 
     Raises:
@@ -320,7 +320,7 @@ def _sources(title: str, result: Json) -> tuple[ToolSource, ...]:
     output = result.get("output", result)
     if isinstance(output, str):
         return (ToolSource(title, output),)
-    lines = [text for _, leaf in zip(range(MOST_LEAVES), leaves(output), strict=False) if (text := line(leaf))]
+    lines = [text for _, leaf in zip(range(MOST_LEAVES), leaves(output), strict=False) if (text := leaf_line(leaf))]
     return (ToolSource(title, "".join(lines)),)
 
 
