@@ -24,7 +24,7 @@ from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.contract import Nearest, Question, RequestModel, ResponseModel, SourceChunk
+from chapterverse_api.contract import Nearest, QuestionText, RequestModel, ResponseModel, SourceChunk
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.requests import ToolCall
 from chapterverse_api.grounding.links.address_filter import AddressFilter
@@ -39,7 +39,7 @@ _PURPOSE = b"chapterverse/plan/1"
 class PlanRequest(RequestModel):
     """A question to plan for, or the state of a plan and what its reader says."""
 
-    query: Question | None = None
+    query: QuestionText | None = None
     page_url: Annotated[str, StringConstraints(max_length=2048)] | None = None
     language: Annotated[str, StringConstraints(max_length=35)] | None = None
     version: Annotated[str, StringConstraints(max_length=64)] | None = None

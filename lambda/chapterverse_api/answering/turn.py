@@ -91,7 +91,7 @@ class Turn:
     def seconds(self) -> float:
         return round(time.perf_counter() - self.started, 6)
 
-    def log(self, name: log.Name, **fields: log.Value) -> None:
+    def log(self, name: log.EventName, **fields: log.FieldValue) -> None:
         log.event(name, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, **fields)
 
     def log_query(self) -> None:

@@ -125,7 +125,7 @@ def score(task: GenerationRequest) -> list[ScoredPart]:
     return scored
 
 
-class Asked:
+class QuestionWords:
     """The words of a question, to look up in texts."""
 
     def __init__(self, task: GenerationRequest) -> None:
@@ -169,7 +169,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _UnscoredPart:
     section: ReadSection
     passage: int
     block: int
@@ -188,7 +188,7 @@ def _within(text: str, selection: str) -> bool:
     return bool(selection) and " ".join(text.split()) in selection
 
 
-def _parts(section: ReadSection, passage: int, asked: Asked, selection: str) -> Iterator[_Part]:
+def _parts(section: ReadSection, passage: int, asked: QuestionWords, selection: str) -> Iterator[_UnscoredPart]:
     left = _PARTS
     for at, block in enumerate(section.blocks):
         parts = range(1 if block.kind == "code" else len(block.parts))
@@ -197,12 +197,12 @@ def _parts(section: ReadSection, passage: int, asked: Asked, selection: str) -> 
             text = section.text[slice(*_span(block, part))]
             # A heading's own words answer nothing.
             if text.strip("#*_ \n") not in ("", *section.passage.path) and not _within(text, selection):
-                yield _Part(section, passage, at, part, text, *asked.read(text))
+                yield _UnscoredPart(section, passage, at, part, text, *asked.read(text))
                 left -= 1
 
 
-def _features(task: GenerationRequest) -> Iterator[tuple[_Part, PartFeatures]]:
-    asked, selection = Asked(task), " ".join(task.selection.split())
+def _features(task: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartFeatures]]:
+    asked, selection = QuestionWords(task), " ".join(task.selection.split())
     sections = [ReadSection(p, p.section, read_blocks(p.section)) for p in task.passages[:PASSAGES]]
     by_section = [list(_parts(section, n, asked, selection)) for n, section in enumerate(sections)]
     paths = [asked.read(" ".join(section.passage.path))[0] for section in sections]
@@ -232,7 +232,7 @@ def _features(task: GenerationRequest) -> Iterator[tuple[_Part, PartFeatures]]:
             yield part, features
 
 
-def _rare(asked: Asked, parts: Sequence[_Part]) -> list[float]:
+def _rare(asked: QuestionWords, parts: Sequence[_UnscoredPart]) -> list[float]:
     """Return for each part of a section the share in which rare words of the section count more."""
     counts = Counter(i for part in parts for i in part.held)
     return [asked.rare_share(part.held, counts, len(parts)) for part in parts]

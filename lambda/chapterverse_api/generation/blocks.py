@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from chapterverse.text.sentences import split
 
-Kind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
+BlockKind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
 
 _FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
 _ITEM = re.compile(r"((?:> ?)* *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
@@ -25,7 +25,7 @@ _LABEL = re.compile(r"(?:> ?)?(?:\*\*[^*\n]+\*\*:?|\[![A-Za-z]+\][^\n]*|:::[^\n]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QuotablePart:
     """A sentence, an item with its continuation lines, an entry, a row, or a line of code.
 
     Attributes:
@@ -48,10 +48,10 @@ class QuotableBlock:
         label: whether it only stands over a tab or a note.
     """
 
-    kind: Kind
+    kind: BlockKind
     start: int
     end: int
-    parts: list[Part] = field(default_factory=list)
+    parts: list[QuotablePart] = field(default_factory=list)
     head: str = ""
     fence: str = ""
     announces: bool = False
@@ -113,7 +113,7 @@ def _pieces(section: str) -> Iterator[tuple[int, int, bool]]:
 def _code(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
     lines = list(_lines(section, start, end))
     is_closed = len(lines) > 1 and not section[slice(*lines[-1])].strip("`~> ")
-    inner = [Part(*line) for line in lines[1 : -1 if is_closed else None]]
+    inner = [QuotablePart(*line) for line in lines[1 : -1 if is_closed else None]]
     head = section[slice(*lines[0])]
     mark = _FENCE.match(head)
     yield QuotableBlock("code", start, end, inner, head, mark.group() if mark else "")
@@ -124,7 +124,7 @@ def _blocks(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
     lines = list(_lines(section, start, end))
     kinds = [_kind(section, line) for line in lines]
     if len(lines) > 1 and kinds[1] == "entries":
-        yield QuotableBlock("entries", start, end, [Part(start, end)])
+        yield QuotableBlock("entries", start, end, [QuotablePart(start, end)])
         return
     at = 0
     while at < len(lines):
@@ -141,7 +141,7 @@ def _blocks(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
             yield _paragraph(section, run[0][0], run[-1][1])
 
 
-def _ends(kind: Kind, line: Kind) -> bool:
+def _ends(kind: BlockKind, line: BlockKind) -> bool:
     """Whether a line begins another block: a list holds all that follows, a paragraph no table and no list."""
     return line != "table" if kind == "table" else kind != "list" and line in ("list", "table")
 
@@ -149,17 +149,17 @@ def _ends(kind: Kind, line: Kind) -> bool:
 def _table(section: str, lines: list[tuple[int, int]]) -> QuotableBlock:
     ruled = len(lines) > 1 and not section[slice(*lines[1])].strip("| \t:-")
     head = section[lines[0][0] : lines[1][1]] if ruled else ""
-    return QuotableBlock("table", lines[0][0], lines[-1][1], [Part(*line) for line in lines[2 * ruled :]], head)
+    return QuotableBlock("table", lines[0][0], lines[-1][1], [QuotablePart(*line) for line in lines[2 * ruled :]], head)
 
 
-def _kind(section: str, line: tuple[int, int]) -> Kind:
+def _kind(section: str, line: tuple[int, int]) -> BlockKind:
     text = section[slice(*line)]
     if text.lstrip().startswith("|"):
         return "table"
     return "list" if _ITEM.match(text) else "entries" if _MEANING.match(text) else "paragraph"
 
 
-def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[Part]:
+def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[QuotablePart]:
     start, end, level, fence = lines[0][0], lines[0][1], 0, ""
     for at, stop in lines:
         line = section[at:stop]
@@ -170,16 +170,16 @@ def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[Part]:
             fence = mark.group(1)
         elif item:
             if at > start:
-                yield Part(start, end, level)
+                yield QuotablePart(start, end, level)
             start, level = at, len(item.group(1))
         if line.strip():
             end = stop
-    yield Part(start, end, level)
+    yield QuotablePart(start, end, level)
 
 
 def _paragraph(section: str, start: int, end: int) -> QuotableBlock:
     text = section[start:end]
-    parts = [Part(start + a, start + b) for a, b in _sentences(text)]
+    parts = [QuotablePart(start + a, start + b) for a, b in _sentences(text)]
     label = _LABEL.fullmatch(text) is not None
     announces = label or text.rstrip("*_ ").endswith((":", "：", "...", "…"))
     return QuotableBlock("paragraph", start, end, parts, announces=announces, label=label)

@@ -16,8 +16,8 @@ from heapq import nlargest
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.generation.answer_scores import PASSAGES, Asked, ReadSection, ScoredPart, score
-from chapterverse_api.generation.blocks import Part, QuotableBlock, closed, read_blocks, sentences
+from chapterverse_api.generation.answer_scores import PASSAGES, QuestionWords, ReadSection, ScoredPart, score
+from chapterverse_api.generation.blocks import QuotableBlock, QuotablePart, closed, read_blocks, sentences
 from chapterverse_api.generation.draft import Draft, Span
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import REFUSAL
@@ -61,10 +61,10 @@ class Extractive:
     name = "extractive"
 
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        yield from quotes(task)
+        yield from quoted_answer(task)
 
 
-def quotes(task: GenerationRequest) -> Draft:
+def quoted_answer(task: GenerationRequest) -> Draft:
     """Return the answer: framing and quotes in turn, or the word for a refusal. A quote cites its source, and all of it
     but its cut lines stands verbatim in that source's section.
     """
@@ -307,7 +307,7 @@ class Quote:
             pieces.insert(0, block.head)
         return "\n".join(closed(piece) for piece in pieces)
 
-    def _short(self, first: Part, last: Part) -> str:
+    def _short(self, first: QuotablePart, last: QuotablePart) -> str:
         """Return a run of parts, or as many characters of one as may be shown, up to a whole line or word."""
         text = self.section.text[first.start : last.end]
         if first is not last:
@@ -316,7 +316,7 @@ class Quote:
         return (head.rpartition("\n")[0] or head.rpartition(" ")[0] or head).rstrip()
 
 
-def _ancestors(parts: Sequence[Part], at: int) -> Iterator[int]:
+def _ancestors(parts: Sequence[QuotablePart], at: int) -> Iterator[int]:
     level = parts[at].level
     for i in range(at - 1, -1, -1):
         if parts[i].level < level:
@@ -370,13 +370,13 @@ def _mark(best: ScoredPart, task: GenerationRequest) -> str | None:
     while marker := _MARKER.match(text):
         text = text[marker.end() :]
     if _words(text) > _LONGEST_MARK and block.kind != "table":
-        text = max(sentences(text), key=Asked(task).coverage, default=text)
+        text = max(sentences(text), key=QuestionWords(task).coverage, default=text)
     return text.strip() or None
 
 
 def _best_line(best: ScoredPart, task: GenerationRequest) -> int:
     """Return the place of the line of code that holds most of the question's words, the first of equals."""
-    lines, coverage = best.section.blocks[best.block].parts, Asked(task).coverage
+    lines, coverage = best.section.blocks[best.block].parts, QuestionWords(task).coverage
     return max(range(len(lines)), key=lambda i: coverage(best.section.text[lines[i].start : lines[i].end]), default=0)
 
 

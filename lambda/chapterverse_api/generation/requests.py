@@ -12,7 +12,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 
 #: A larger count of tokens is an error of the service.
-_MOST_TOKENS = 10_000_000
+MOST_TOKENS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Usage:
 
     def take(self, read: object, written: object, total: object) -> None:
         """Take a service's counts if they are plausible. Some count billed thoughts in the total only."""
-        asked, said, both = (n if type(n) is int and 0 < n < _MOST_TOKENS else 0 for n in (read, written, total))
+        asked, said, both = (n if type(n) is int and 0 < n < MOST_TOKENS else 0 for n in (read, written, total))
         # One of them alone may count anything.
         if asked and said:
             self.read, self.written = asked, max(said, both - asked)

@@ -14,7 +14,10 @@ from typing import Any
 
 from chapterverse.errors import InputError
 from chapterverse_api.contract import (
+    CONTEXT_CHARACTERS,
     HISTORY_CHARACTERS,
+    HISTORY_MESSAGES,
+    MESSAGE_CHARACTERS,
     ChatQuery,
     ChatResponse,
     Delta,
@@ -34,8 +37,6 @@ MODEL = "chapterverse"
 _MODEL_LENGTH = 100
 #: Ends a stream.
 DONE = "data: [DONE]\n\n"
-#: Limits of `ChatQuery`, to which a longer conversation is cut.
-_MESSAGES, _MESSAGE_LENGTH, _CONTEXT_LENGTH = 10, 4000, 10_000
 #: Fields of `ChatQuery` that are allowed beside OpenAI's. `top_k` is not: in other services it is a sampling setting.
 _OWN = ("thread_id", "page_url", "language", "version", "filters", "output")
 
@@ -164,7 +165,7 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
     if at is None:
         raise InputError("messages must hold a message of the user with text.", field="messages")
     # Another program may write system messages, so they inform the model and can't instruct it.
-    context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:_CONTEXT_LENGTH]
+    context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:CONTEXT_CHARACTERS]
     own = {name: body[name] for name in _OWN if body.get(name) is not None}
     try:
         return valid_query(
@@ -182,11 +183,11 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
 
 def _latest(messages: Sequence[ExternalMessage]) -> list[dict[str, str]]:
     """Return as much of a conversation as a question may bring along: the latest, in order and without a gap."""
-    spoken = [m for m in messages if m.role in ("user", "assistant")][-_MESSAGES:]
+    spoken = [m for m in messages if m.role in ("user", "assistant")][-HISTORY_MESSAGES:]
     kept: list[dict[str, str]] = []
     left = HISTORY_CHARACTERS
     for message in reversed(spoken):
-        content = message.content[: min(_MESSAGE_LENGTH, left)]
+        content = message.content[: min(MESSAGE_CHARACTERS, left)]
         left -= len(content)
         if content:
             kept.insert(0, {"role": message.role, "content": content})

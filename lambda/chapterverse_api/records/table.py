@@ -193,9 +193,11 @@ _OF_POSTGRES: Faults = {
 
 
 class RecordsTable:
-    """Args:
-    days: after which a row is too old.
-    clock: says what time it is, in UTC.
+    """Implements `Records`.
+
+    Args:
+        days: after which a row is too old.
+        clock: says what time it is, in UTC.
     """
 
     def __init__(
