@@ -36,9 +36,10 @@ _OPEN = "open@"
 
 _ERRORS = TableErrors(
     LimiterFault,
-    "CHAPTERVERSE_LIMITER",
-    "dynamodb:UpdateItem and dynamodb:GetItem",
-    "the counters: it needs the partition key pk, a string, and no sort key",
+    "There is no DynamoDB table {table} in this account and region: make it, or name another in CHAPTERVERSE_LIMITER.",
+    "The DynamoDB table {table} may not be used with these credentials: allow dynamodb:UpdateItem and dynamodb:GetItem "
+    "on it.",
+    "The DynamoDB table {table} can't hold the counters: it needs the partition key pk, a string, and no sort key.",
     "DynamoDB answered with something that is no reply: check AWS_ENDPOINT_URL.",
 )
 

@@ -49,9 +49,11 @@ _FEEDBACK, _FAQ = "feedback", "faq"
 _SUMMARY = "~summary"
 _ERRORS = TableErrors(
     RecordsFault,
-    "CHAPTERVERSE_RECORDS",
-    "dynamodb:Query, GetItem, PutItem, UpdateItem, DeleteItem, BatchWriteItem and ConditionCheckItem",
-    "conversations: it needs the partition key pk and the sort key sk, both strings",
+    "There is no DynamoDB table {table} in this account and region: make it, or name another in CHAPTERVERSE_RECORDS.",
+    "The DynamoDB table {table} may not be used with these credentials: allow dynamodb:Query, GetItem, PutItem, "
+    "UpdateItem, DeleteItem, BatchWriteItem and ConditionCheckItem on it.",
+    "The DynamoDB table {table} can't hold conversations: it needs the partition key pk and the sort key sk, both "
+    "strings.",
     "DynamoDB answered with something that is no record: check CHAPTERVERSE_RECORDS.",
 )
 

@@ -27,20 +27,19 @@ def attributes(fields: Mapping[str, str | int]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class TableErrors:
-    """The words of a table's errors.
+    """The errors of a table: their type and sentences, in which `{table}` is the table's name.
 
     Attributes:
-        kind: the type of the errors.
-        setting: the variable that names the table.
-        actions: what credentials must be allowed.
-        purpose: what the table is to hold, and the keys that it needs for that.
-        unreadable: the sentence for a reply that can't be read.
+        missing: there is no such table.
+        denied: the credentials may not use it.
+        unfit: its keys are others.
+        unreadable: a reply is malformed.
     """
 
     kind: type[ChapterVerseError]
-    setting: str
-    actions: str
-    purpose: str
+    missing: str
+    denied: str
+    unfit: str
     unreadable: str
 
     @property
@@ -136,16 +135,10 @@ class DynamoTable:
         return Item(found, self.errors)
 
     def _explained(self, error: AwsFault) -> ChapterVerseError:
-        errors = self.errors
-        if error.code == "ResourceNotFoundException":
-            return errors.kind(
-                f"There is no DynamoDB table {self.name} in this account and region: make it, or name another in "
-                f"{errors.setting}."
-            )
-        if error.code in ("AccessDeniedException", "AccessDenied"):
-            return errors.kind(
-                f"The DynamoDB table {self.name} may not be used with these credentials: allow {errors.actions} on it."
-            )
-        if error.code == "ValidationException":
-            return errors.kind(f"The DynamoDB table {self.name} can't hold {errors.purpose}.")
-        return errors.kind(str(error))
+        sentence = {
+            "ResourceNotFoundException": self.errors.missing,
+            "AccessDeniedException": self.errors.denied,
+            "AccessDenied": self.errors.denied,
+            "ValidationException": self.errors.unfit,
+        }.get(error.code)
+        return self.errors.kind(sentence.format(table=self.name) if sentence else str(error))
