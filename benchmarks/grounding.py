@@ -40,11 +40,13 @@ from planted import SITES, flawed, sections
 
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
-from chapterverse_api.generation import Draft, Passage
-from chapterverse_api.grounding import Verified, verify
-from chapterverse_api.grounding.features import GROUPS, NAMES, measure
-from chapterverse_api.grounding.model import CLASH, RAREST, Model, trained
-from chapterverse_api.grounding.reading import Claim, Source
+from chapterverse_api.generation.draft import Draft
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.features import GROUPS, NAMES, measure_support
+from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.support_model import CLASH, RAREST, SupportModel, trained
+from chapterverse_api.grounding.verifier import verify
 
 ROOT = Path(__file__).resolve().parent.parent
 WEIGHTS = ROOT / "lambda/chapterverse_api/grounding/weights.json"
@@ -98,7 +100,7 @@ def common_terms(corpora: Path) -> dict[int, float]:
     return {term: round(share, 3) for term, share in sorted(shares.items()) if share > RAREST}
 
 
-def rows(answers: Sequence[tuple[Answer, Answer]], bare: Model) -> Iterator[Row]:
+def rows(answers: Sequence[tuple[Answer, Answer]], bare: SupportModel) -> Iterator[Row]:
     """Yield what a language model wrote, true and flawed, and what rules make of the true ones."""
     whole = [one for pair in answers for one in pair]
     weights = {site: Weights(whole, site) for site in {a.site for a in whole}}
@@ -106,7 +108,7 @@ def rows(answers: Sequence[tuple[Answer, Answer]], bare: Model) -> Iterator[Row]
         site: [u.text for a, _ in answers if a.site != site for u in a.units if u.kind == "claim"] for site in weights
     }
     for honest, wrong in answers:
-        sources = {p.id: Source(p, "en") for p in honest.passages}
+        sources = {p.id: AnalyzedPassage(p, "en") for p in honest.passages}
 
         def row(text: str, cited: Sequence[str], true: bool, kind: str, weight: float) -> Row:
             values = features(text, cited, sources, weights[honest.site], bare)  # noqa: B023
@@ -135,7 +137,7 @@ def rows(answers: Sequence[tuple[Answer, Answer]], bare: Model) -> Iterator[Row]
                 yield row(unit.text, unit.cited, False, unit.flaw, 1.0)
 
 
-def own_rows(bare: Model) -> Iterator[Row]:
+def own_rows(bare: SupportModel) -> Iterator[Row]:
     """Yield sentences of our own, every second one: the tests ask about the others."""
     written = json.loads(FAITHFUL.read_text(encoding="utf-8"))
     passages = [
@@ -145,7 +147,7 @@ def own_rows(bare: Model) -> Iterator[Row]:
     pairs = [(n, sentence) for n, s in enumerate(written) for sentence in s["sentences"]][::2]
     for n, sentence in pairs:
         sent = [passages[n], *passages[max(0, n - 2) : n], *passages[n + 1 : n + 3]]
-        sources = {p.id: Source(p, "en") for p in sent}
+        sources = {p.id: AnalyzedPassage(p, "en") for p in sent}
 
         def row(text: str, cited: str, true: bool, kind: str) -> Row:
             return Row(-1, true, kind, features(text, [cited], sources, lambda _: {}, bare), OURS, planted=False)  # noqa: B023
@@ -157,18 +159,18 @@ def own_rows(bare: Model) -> Iterator[Row]:
 
 
 def features(
-    text: str, cited: Sequence[str], sources: Mapping[str, Source], weigh: Any, bare: Model
+    text: str, cited: Sequence[str], sources: Mapping[str, AnalyzedPassage], weigh: Any, bare: SupportModel
 ) -> tuple[float, ...]:
     """Return the features of a sentence, as the service would read it."""
     parts = [s for s in split(text) if s.said]
     said = parts[0].said if len(parts) == 1 else text
     claim = Claim(said, "prose", "en", weigh(said))
     mine = [sources[i] for i in cited if i in sources]
-    values = measure(claim, mine, [s for i, s in sources.items() if i not in cited], bare.rarity)
+    values = measure_support(claim, mine, [s for i, s in sources.items() if i not in cited], bare.rarity)
     return tuple(values[name] for name in NAMES)
 
 
-def fitted(data: Sequence[Row], bare: Model, names: Sequence[str] = NAMES) -> Model:
+def fitted(data: Sequence[Row], bare: SupportModel, names: Sequence[str] = NAMES) -> SupportModel:
     """Return a model of these rows, true ones and flaws in balance."""
     columns = [NAMES.index(name) for name in names]
     x = np.array([[r.values[c] for c in columns] for r in data])
@@ -190,7 +192,7 @@ def fitted(data: Sequence[Row], bare: Model, names: Sequence[str] = NAMES) -> Mo
     )
 
 
-def scores(model: Model, data: Sequence[Row]) -> Any:
+def scores(model: SupportModel, data: Sequence[Row]) -> Any:
     """Return the score of each row."""
     columns = [NAMES.index(name) for name in model.names]
     x = np.array([[r.values[c] for c in columns] for r in data])
@@ -199,7 +201,9 @@ def scores(model: Model, data: Sequence[Row]) -> Any:
     return 0.5 * (x @ np.array(model.weights) + model.intercept) + 0.5 * trees - CLASH * clashes
 
 
-def folded(data: Sequence[Row], bare: Model, names: Sequence[str] = NAMES) -> tuple[list[Model], Any, list[Row]]:
+def folded(
+    data: Sequence[Row], bare: SupportModel, names: Sequence[str] = NAMES
+) -> tuple[list[SupportModel], Any, list[Row]]:
     """Return a model for each fold, trained without it, and the out-of-fold scores of what a language model wrote."""
     models = [fitted([r for r in data if r.fold != fold], bare, names) for fold in range(FOLDS)]
     real = [r for r in data if r.planted]
@@ -247,7 +251,7 @@ def reliability(probabilities: Any, true: Any) -> str:
 
 
 def out_of_fold(
-    answers: Sequence[tuple[Answer, Answer]], models: Sequence[Model], supports: Supports | None = None
+    answers: Sequence[tuple[Answer, Answer]], models: Sequence[SupportModel], supports: Supports | None = None
 ) -> Report:
     """Return what the whole check does, each answer judged by the model of its fold."""
 
@@ -257,7 +261,7 @@ def out_of_fold(
     return report(answers, check, lambda verified: verified.partial)
 
 
-def undecided(answers: Sequence[tuple[Answer, Answer]], models: Sequence[Model]) -> dict[str, tuple[str, str]]:
+def undecided(answers: Sequence[tuple[Answer, Answer]], models: Sequence[SupportModel]) -> dict[str, tuple[str, str]]:
     """Return what a second vote is asked about, by its id: a document and a claim."""
     asked: dict[str, tuple[str, str]] = {}
 
@@ -281,7 +285,7 @@ def drawn(asked: Mapping[str, tuple[str, str]], count: int) -> Iterator[dict[str
 
 
 def with_votes(
-    answers: Sequence[tuple[Answer, Answer]], models: Sequence[Model], votes: Mapping[str, bool]
+    answers: Sequence[tuple[Answer, Answer]], models: Sequence[SupportModel], votes: Mapping[str, bool]
 ) -> Iterator[str]:
     """Yield what recorded votes make of the true claims and of the flaws, estimated where none is recorded."""
 
@@ -365,7 +369,7 @@ def _voted_share(claims: Sequence[VotedClaim]) -> float:
     return (sum(c.gone for c in claims) + rate * len(asked)) / len(claims)
 
 
-def stored(model: Model) -> dict[str, Any]:
+def stored(model: SupportModel) -> dict[str, Any]:
     """Return the model as `weights.json` holds it."""
     fields = ("names", "weights", "intercept", "trees", "start", "threshold", "derived", "decided", "slope", "shift")
     common = {str(term): round(1000 * share) for term, share in model.common.items()}
@@ -387,7 +391,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.held or options.on:
         print(out_of_fold(load(options.on or HELD), [trained()] * FOLDS))
         return
-    bare = Model((), (), 0.0, (), 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, common_terms(options.data / "corpora"))
+    bare = SupportModel((), (), 0.0, (), 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, common_terms(options.data / "corpora"))
     answers = [*load(options.data / "answers" / "records.jsonl"), *load(MORE)]
     data = [*rows(answers, bare), *own_rows(bare)]
     models, values, real = folded(data, bare)

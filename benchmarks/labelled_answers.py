@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.text import lexical
-from chapterverse_api.generation import Draft, Passage, Span
-from chapterverse_api.grounding import Verified
+from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.grounding.results import Verified
 
 #: Checks a draft against passages, with the idf of a site, in a fold of the questions.
 Check = Callable[[Draft, Sequence[Passage], "Weights", int], Verified]

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from chapterverse.text.sentences import split
-from chapterverse_api.generation import Passage
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.cues import opposites
 
 #: Sites; `uv` is left out, since the labelled answers are of it, too.

@@ -45,7 +45,7 @@ from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.generation import answer_scores
 from chapterverse_api.retrieval.ranking import section
-from chapterverse_api.validation import checked
+from chapterverse_api.validation import valid_query
 
 #: Where the docs of more sites are: in DATA, or in a release. A language model that knew these docs alone wrote the
 #: questions about them.
@@ -159,13 +159,13 @@ def train(options: argparse.Namespace) -> None:
         first = [bool(answers[np.argmax(features @ weights)]) for features, answers in examples[name]]
         print(f"  {name:10} {sum(first)} of {len(first)} by the weights of the others")
     weights = _fitted([e for of_site in examples.values() for e in of_site])
-    values = {name: round(float(w), 3) for name, w in zip(answer_scores.Features._fields, weights, strict=True)}
+    values = {name: round(float(w), 3) for name, w in zip(answer_scores.PartFeatures._fields, weights, strict=True)}
     WEIGHTS.write_text(f"{json.dumps(values, indent=1)}\n")
 
 
 def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
     """Return the features of each part of a question's passages, and whether it answers."""
-    query = checked(query=row["question"], conversation_history=_history(row, site))
+    query = valid_query(query=row["question"], conversation_history=_history(row, site))
     task = find_sources(Turn(query, site.session.resources)).task
     parts, key = answer_scores.score(task), bare(row["key"])
     texts = [bare(part.text) for part in parts]

@@ -20,8 +20,9 @@ from labelled_answers import Answer, Weights, load
 
 from chapterverse.calibration import Question
 from chapterverse_api.answering.segments import Segments
-from chapterverse_api.generation import GenerationRequest, Span
-from chapterverse_api.grounding.model import trained
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import GenerationRequest
+from chapterverse_api.grounding.support_model import trained
 
 TOKEN, TOKENS_A_SECOND = 4, 40
 

@@ -260,7 +260,11 @@ SURVIVORS = {
     "the same snippet elsewhere": ("project/architecture/", "not-built-yet", "a package on PyPI"),
     "a snippet from outside the docs": ("project/changelog/", None, "Keep a Changelog"),
     "a generated signature": ("project/library/", "chapterverse.store.only_scope", "```python\nonly_scope("),
-    "a generated description": ("project/service/", "chapterverse_api.grounding.verify", "Check a whole draft"),
+    "a generated description": (
+        "project/service/",
+        "chapterverse_api.grounding.verifier.verify",
+        "Check a whole draft",
+    ),
     "a page without a heading": ("project/license/", None, "Permission is hereby granted"),
     "a page in no menu": ("notes/reading-the-summary-line/", None, "This page stands in no menu."),
 }  # fmt: skip

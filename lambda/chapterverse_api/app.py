@@ -22,7 +22,7 @@ from chapterverse_api.http.guard.origin import AllowList, Everyone, OriginGuard
 from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
 from chapterverse_api.http.guard.request_metrics import RequestMetrics
-from chapterverse_api.http.guard.threads import WorkerThreads
+from chapterverse_api.http.guard.worker_threads import WorkerThreads
 from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.http.routes import (
     chat,
@@ -80,6 +80,13 @@ def create_app(
     app.state.service = loader = ServiceLoader(settings, service)
     app.state.rates = RateLimit(settings, loader)
     _add_errors(app, loader)
+    _add_routes(app, settings)
+    if site_dir is not None:
+        app.router.default = StaticSite(site_dir)
+    return app
+
+
+def _add_routes(app: FastAPI, settings: Settings) -> None:
     # No route for forgetting without a database; its address may be among the secrets.
     keeps = settings.records or settings.secrets_arn
     for routes in (chat, completions, plans, retrieve, feedback, schema, status, *([threads] if keeps else [])):
@@ -91,9 +98,6 @@ def create_app(
 
         app.router.routes.extend(mcp.router.routes)
     app.router.routes.extend(widget.routes())
-    if site_dir is not None:
-        app.router.default = StaticSite(site_dir)
-    return app
 
 
 def unusable(rejection: rejections.Rejection) -> ASGIApp:

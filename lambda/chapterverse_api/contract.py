@@ -26,9 +26,14 @@ from chapterverse.text import tokens
 Mode = Literal["rag", "selected_text"]
 AnswerStatus = Literal["answered", "partial", "not_in_docs", "degraded"]
 
-#: A question's cap in cl100k tokens, beside its 4,000 characters.
+#: A question's cap in cl100k tokens, beside its characters.
 QUERY_TOKENS = 1000
-HISTORY_CHARACTERS = 16_000
+#: Most characters of a question, and of each message.
+MESSAGE_CHARACTERS = 4000
+#: Most messages of a history, and their characters in all.
+HISTORY_MESSAGES, HISTORY_CHARACTERS = 10, 16_000
+CONTEXT_CHARACTERS = 10_000
+URL_CHARACTERS, LANGUAGE_CHARACTERS, VERSION_CHARACTERS = 2048, 35, 64
 
 
 def _check_text(value: object) -> object:
@@ -48,13 +53,15 @@ def _check_entity(value: object) -> object:
 
 
 # Our validator is last, because before the constraints it would hide them from OpenAPI. It runs first anyway.
-Question = Annotated[str, StringConstraints(min_length=1, max_length=4000), BeforeValidator(_check_text)]
+QuestionText = Annotated[
+    str, StringConstraints(min_length=1, max_length=MESSAGE_CHARACTERS), BeforeValidator(_check_text)
+]
 SchemaName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
-Entity = Annotated[str, StringConstraints(pattern=ENTITY), BeforeValidator(_check_entity)]
-PageUrl = Annotated[str, StringConstraints(max_length=2048)]
-LanguageTag = Annotated[str, StringConstraints(max_length=35)]
-VersionName = Annotated[str, StringConstraints(max_length=64)]
+EntityName = Annotated[str, StringConstraints(pattern=ENTITY), BeforeValidator(_check_entity)]
+PageUrl = Annotated[str, StringConstraints(max_length=URL_CHARACTERS)]
+LanguageTag = Annotated[str, StringConstraints(max_length=LANGUAGE_CHARACTERS)]
+VersionName = Annotated[str, StringConstraints(max_length=VERSION_CHARACTERS)]
 Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_check_text)]
 
 
@@ -107,7 +114,7 @@ class Signature(RequestModel):
 
 class Message(RequestModel):
     role: Literal["user", "assistant"]
-    content: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+    content: Annotated[str, StringConstraints(min_length=1, max_length=MESSAGE_CHARACTERS)]
     timestamp: Annotated[str, StringConstraints(max_length=64)] | None = None
     signature: Signature | None = None
 
@@ -168,10 +175,10 @@ class ChatQuery(RequestModel):
         json_schema_extra={"anyOf": [_requires("query", "string"), _requires("selected_text", "string")]}
     )
 
-    query: Question | None = None
+    query: QuestionText | None = None
     selected_text: Selection | None = None
-    conversation_history: Annotated[list[Message], Field(max_length=10)] = []
-    user_context: Annotated[str, StringConstraints(max_length=10_000)] | None = None
+    conversation_history: Annotated[list[Message], Field(max_length=HISTORY_MESSAGES)] = []
+    user_context: Annotated[str, StringConstraints(max_length=CONTEXT_CHARACTERS)] | None = None
     thread_id: ThreadId | None = None
     page_url: PageUrl | None = None
     language: LanguageTag | None = None
@@ -179,7 +186,7 @@ class ChatQuery(RequestModel):
     filters: Filters = Field({}, validate_default=True)
     top_k: Annotated[int, Field(ge=1, le=20)] | None = None
     output: SchemaName | None = None
-    entity: Entity | None = None
+    entity: EntityName | None = None
 
     @property
     def docs_version(self) -> str | None:
@@ -293,7 +300,7 @@ class RetrievalRequest(RequestModel):
         json_schema_extra={"oneOf": [_requires("query", "string"), _requires("embedding", "array")]}
     )
 
-    query: Question | None = None
+    query: QuestionText | None = None
     embedding: Annotated[list[Component], Field(min_length=1, max_length=4096)] | None = None
     top_k: Annotated[int, Field(ge=1, le=20)] = 5
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -302,7 +309,7 @@ class RetrievalRequest(RequestModel):
     @model_validator(mode="after")
     def _one(self) -> RetrievalRequest:
         if (self.query is None) == (self.embedding is None):
-            raise ValueError("give exactly one of query and embedding")
+            raise ValueError("query or embedding must be given, and not both")
         return self
 
 

@@ -33,7 +33,7 @@ from chapterverse_api.contract import (
 from chapterverse_api.conversation import feedback
 from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ToolCaller
+from chapterverse_api.generation.protocols import ToolCaller
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress, search_progress
@@ -45,12 +45,12 @@ from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 if TYPE_CHECKING:
     from chapterverse_api.answering.planning import PlanRequest, PlanResponse
     from chapterverse_api.answering.tool_use import TurnTools
-    from chapterverse_api.tools.site import SiteTools
+    from chapterverse_api.tools.site_tools import SiteTools
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers within the day's budget. Implements `chapterverse_api.http.protocols.ChatService`."""
+    """Answers within the day's budget. Implements `ChatService`."""
 
     resources: Resources
     tools: SiteTools | None = None
@@ -202,7 +202,7 @@ class Service:
 
 def _open_tools(resources: Resources) -> SiteTools:
     # Other sites do without them.
-    from chapterverse_api.tools.site import SiteTools
+    from chapterverse_api.tools.site_tools import SiteTools
 
     if not isinstance(resources.models.generator, ToolCaller):
         message = f"CHAPTERVERSE_TOOLS is set, but the generator {resources.models.generator.name} calls no tools."

@@ -19,7 +19,7 @@ _FIELDS = {name for model in _MODELS for name in model.model_fields} | {"doc_typ
 
 _MUST: dict[str, str] = {
     "missing": "is missing",
-    "extra_forbidden": "holds a field that the contract does not have",
+    "extra_forbidden": "is no field of this request",
     "string_type": "must be text",
     "int_type": "must be a whole number",
     "float_type": "must be a number",
@@ -39,7 +39,7 @@ _MUST: dict[str, str] = {
 }
 
 
-def checked(**fields: Any) -> ChatQuery:
+def valid_query(**fields: Any) -> ChatQuery:
     """Return a query with these fields, validated like an HTTP request.
 
     Raises:
@@ -58,37 +58,36 @@ def validated(model: type[_Request], document: object) -> _Request:
         return model.model_validate(document)
     except ValidationError as error:
         problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
-        rejected = rejection(problems, _FIELDS | model.model_fields.keys())
+        rejected = rejection(problems, model.model_fields)
         raise InputError(rejected.message, field=rejected.field) from None
 
 
 def rejection(
-    problems: Sequence[Mapping[str, Any]], names: Collection[str] = _FIELDS, *, whole: str = "The body"
+    problems: Sequence[Mapping[str, Any]], names: Collection[str] = (), *, whole: str = "The body"
 ) -> Rejection:
     """Return the rejection for the first of pydantic's `problems`.
 
     Args:
-        names: of fields that a message may hold.
+        names: of fields that a message may hold, beside those of the contract.
         whole: name of the part that a problem without a field is in.
     """
-    problem = problems[0]
+    problem, known = problems[0], _FIELDS.union(names)
     # FastAPI puts the value's origin first: body, path or query.
     location = problem["loc"][1:]
-    if problem["type"] == "extra_forbidden":
-        # The object is invalid, not its field, whose name may be one of another route.
-        location = location[:-1]
-    known_path = list(takewhile(lambda part: isinstance(part, int) or part in names, location))
+    known_path = list(takewhile(lambda part: isinstance(part, int) or part in known, location))
     field = ".".join(str(part) for part in known_path) or None
     rule = _rule(problem, inside=len(known_path) < len(location))
     if field is None and problem["type"] == "value_error":
         # A rule over several fields has no path; its message starts with the field to change.
         first = rule.partition(" ")[0]
-        return Rejection(422, "out_of_contract", f"{rule}.", field=first if first in names else None)
+        return Rejection(422, "out_of_contract", f"{rule}.", field=first if first in known else None)
     return Rejection(422, "out_of_contract", f"{field or whole} {rule}.", field=field)
 
 
 def _rule(problem: Mapping[str, Any], *, inside: bool) -> str:
-    if inside and problem["type"] != "extra_forbidden":
+    if inside and problem["type"] == "extra_forbidden":
+        return "holds a field that the contract does not have"
+    if inside:
         return "holds a value of the wrong kind"
     unit = "characters" if isinstance(problem["input"], str) else "items"
     rule = _MUST.get(problem["type"], "is not what the contract asks for")

@@ -7,7 +7,9 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from random import Random
 
-from chapterverse_api.generation import GenerationRequest, Passage, Span
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.requests import GenerationRequest
 
 #: Hosts that stand in no documentation. Whatever is left of one of them has leaked.
 HOSTS = ("evil.example", "evil.com", "phish.io", "exfil.net", "bad-host.co.uk")
@@ -32,7 +34,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Liar:
-    """Implements `chapterverse_api.generation.Generator`; foreign are sentences of pages that are not sent."""
+    """Implements `Generator`; foreign are sentences of pages that are not sent."""
 
     name = "liar"
 

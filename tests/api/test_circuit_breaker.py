@@ -13,7 +13,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answering.metering import MeteredEmbedder, MeteredReranker, MeteredWriter, ModelCall
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS, CircuitBreaker, CircuitOpen
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ModelRequest
+from chapterverse_api.generation.requests import ModelRequest
 from fakes.clocks import Clock
 from fakes.openai_server import OpenAIServer
 

@@ -28,7 +28,7 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.text import lexical
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS
-from chapterverse_api.generation import Span
+from chapterverse_api.generation.draft import Span
 from chapterverse_api.index.live_index import LiveIndex
 from chapterverse_api.service import Service
 from fakes.clocks import Clock

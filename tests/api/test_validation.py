@@ -64,7 +64,12 @@ OPERATORS = "A filter uses no known operator; known are $and, $or, $eq, $in, $gt
             "conversation_history.0 holds a field that the contract does not have.",
         ),
         ({"query": "a", CANARY: CANARY}, None, "The body holds a field that the contract does not have."),
-        ({"query": "a", "threshold": 0.5}, None, "The body holds a field that the contract does not have."),
+        ({"query": "a", "threshold": 0.5}, "threshold", "threshold is no field of this request."),
+        (
+            {"query": "a", "conversation_history": [{"role": "user", "content": "a", "query": "b"}]},
+            "conversation_history.0.query",
+            "conversation_history.0.query is no field of this request.",
+        ),
     ],
 )
 def test_a_breach_names_the_field_and_the_rule_and_never_the_value(
@@ -82,8 +87,9 @@ def test_a_breach_names_the_field_and_the_rule_and_never_the_value(
 @pytest.mark.parametrize(
     ("document", "field", "sentence"),
     [
-        ({}, None, "give exactly one of query and embedding."),
-        ({"query": "a", "embedding": [0.1]}, None, "give exactly one of query and embedding."),
+        ({}, "query", "query or embedding must be given, and not both."),
+        ({"query": "a", "embedding": [0.1]}, "query", "query or embedding must be given, and not both."),
+        ({"query": "a", "language": "de"}, "language", "language is no field of this request."),
         ({"embedding": []}, "embedding", "embedding must hold at least 1 items."),
         ({"embedding": ["0.1"]}, "embedding.0", "embedding.0 must be a number."),
         ({"query": "a", "threshold": 2}, "threshold", "threshold must be at most 1."),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse_api.records import CitedSource, StoredRating, StoredTurn
-from chapterverse_api.records.table import Table, sqlite_database
+from chapterverse_api.records.protocols import CitedSource, StoredRating, StoredTurn
+from chapterverse_api.records.table import RecordsTable, sqlite_database
 from cli.test_forget import run
 
 PLACE = CitedSource("Guide › Keep a page out", "https://docs.example/guide/#out")
@@ -26,7 +26,7 @@ def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def keep(folder: Path, *said: StoredRating, turns: tuple[StoredTurn, ...] = ()) -> None:
     """Store turns with ratings, a minute apart."""
     now = datetime.now(UTC).replace(hour=12, minute=0) - timedelta(days=1)
-    table = Table(sqlite_database(folder / "records.sqlite"), 30, lambda: now)
+    table = RecordsTable(sqlite_database(folder / "records.sqlite"), 30, lambda: now)
     for turn in turns:
         table.append("abc", turn)
     for rated in said:

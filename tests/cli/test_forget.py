@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.cli import main
-from chapterverse_api.records import StoredTurn
-from chapterverse_api.records.table import Table, sqlite_database
+from chapterverse_api.records.protocols import StoredTurn
+from chapterverse_api.records.table import RecordsTable, sqlite_database
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +21,9 @@ def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CHAPTERVERSE_RECORDS", f"sqlite:{tmp_path / 'records.sqlite'}")
 
 
-def keep(folder: Path, thread: str, days_ago: int = 0) -> Table:
+def keep(folder: Path, thread: str, days_ago: int = 0) -> RecordsTable:
     then = datetime.now(UTC) - timedelta(days=days_ago)
-    table = Table(sqlite_database(folder / "records.sqlite"), 30, lambda: then)
+    table = RecordsTable(sqlite_database(folder / "records.sqlite"), 30, lambda: then)
     table.append(thread, StoredTurn("t1", "q?", "a.", "answered"))
     return table
 

@@ -22,7 +22,8 @@ from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Message
-from chapterverse_api.generation import GenerationRequest, Span
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.retrieval import faq
 from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.service import Service

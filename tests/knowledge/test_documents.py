@@ -30,7 +30,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
 from chapterverse_api.mcp.resources import page_list
 from chapterverse_api.service import Service
 from chapterverse_api.tools.documentation import registry
-from chapterverse_api.tools.types import ToolContext
+from chapterverse_api.tools.registry import ToolContext
 
 QUESTIONS = """---
 topic: Orders

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.model import FORMAT, Head, Scope
 from chapterverse.store import files
 from chapterverse.store.edge import EdgeStore
-from chapterverse.store.heads import folder_name
+from chapterverse.store.heads import folder_name, is_folder_name
 from chapterverse.store.shard import Terms, engine_at
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
@@ -49,6 +49,35 @@ def python(program: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 # Folders
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+@pytest.mark.parametrize("denied", [".", "docs", "docs/@", "docs/@/head.json"])
+@pytest.mark.parametrize("mode", [0, 0o600])
+def test_an_index_that_may_not_be_read(store: EdgeStore, denied: str, mode: int) -> None:
+    publish(store, "a")
+    place = store.root / denied
+    before = place.stat().st_mode
+    place.chmod(mode if place.is_dir() else 0)
+    try:
+        with pytest.raises(IndexFault, match=r"can't be read \(Permission denied\): see that this user may") as caught:
+            store.heads()
+    finally:
+        place.chmod(before)
+    assert not isinstance(caught.value, IndexMissing)
+    assert [head.scope for head in store.heads()] == [SCOPE]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_folder_that_is_none_of_the_store_may_be_unreadable(store: EdgeStore) -> None:
+    publish(store, "a")
+    (store.root / "lost+found").mkdir(mode=0)
+    assert [head.scope for head in store.heads()] == [SCOPE]
+
+
+@pytest.mark.parametrize("name", ["docs", "", "..", "lost+found", "a/b", "büro docs", "@", "v1.2", "x" * 300])
+def test_a_folder_of_the_store_is_known_by_its_name(name: str) -> None:
+    assert is_folder_name(folder_name(name))
 
 
 def test_only_the_live_generation_and_the_one_before_it_are_kept(store: EdgeStore) -> None:

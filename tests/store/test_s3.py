@@ -534,7 +534,7 @@ def acts(store: S3Store) -> list[Callable[[], object]]:
 
 
 REFUSALS: dict[tuple[str, str], tuple[type[ChapterVerseError], str]] = {
-    ("403 Forbidden", "AccessDenied"): (ConfigurationError, "s3:ListBucket and s3:GetObject"),
+    ("403 Forbidden", "AccessDenied"): (ConfigurationError, "allow s3:(ListBucket|GetObject)"),
     ("403 Forbidden", "InvalidAccessKeyId"): (ConfigurationError, "renew them"),
     ("400 Bad Request", "ExpiredToken"): (ConfigurationError, "renew them"),
     ("403 Forbidden", "RequestTimeTooSkewed"): (IndexFault, "clock"),
@@ -558,6 +558,27 @@ def test_every_refusal_is_one_sentence(store: S3Store, server: S3Server, answer:
         assert one_sentence(caught.value)
         server.faults.clear()
     assert names_in(store) == ["a"]
+
+
+@pytest.mark.parametrize("action", ["s3:GetObject", "s3:PutObject"])
+def test_a_missing_permission_is_named(server: S3Server, action: str) -> None:
+    bucket = server.bucket()
+    store = S3Store(Bucket.open(f"s3://{bucket}"))
+    publish(store, "a")
+    denied = {"Effect": "Deny", "Principal": "*", "Action": action, "Resource": f"arn:aws:s3:::{bucket}/*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})
+    server.client().put_bucket_policy(Bucket=bucket, Policy=policy)
+    acts = [S3Store(Bucket.open(f"s3://{bucket}")).heads, lambda: store.snapshot(SCOPE), lambda: store.head(SCOPE)]
+    for act in acts if action == "s3:GetObject" else [lambda: publish(store, "b")]:
+        with pytest.raises(ConfigurationError, match=f"^S3 denies access to s3://{bucket}: allow {action}") as caught:
+            act()
+        assert one_sentence(caught.value)
+
+
+def test_a_bucket_that_may_not_be_listed(store: S3Store, server: S3Server) -> None:
+    server.faults.append(refused("403 Forbidden", "AccessDenied"))
+    with pytest.raises(ConfigurationError, match=r": allow s3:ListBucket\.$"):
+        store.heads()
 
 
 def test_one_busy_answer_is_waited_out(store: S3Store, server: S3Server) -> None:

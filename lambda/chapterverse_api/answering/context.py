@@ -13,8 +13,9 @@ from chapterverse.knowledge.persona import Persona
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk, ToolUse
-from chapterverse_api.generation import GenerationRequest, Passage
-from chapterverse_api.generation.prompts import estimate
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.prompts import estimate_tokens
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.passages import Omission
@@ -186,7 +187,7 @@ def log_context(turn: Turn, context: AnswerContext) -> None:
     turn.log(
         "context_prepared",
         passages=len(task.passages),
-        tokens=round(sum(estimate(passage.section) for passage in task.passages)),
+        tokens=round(sum(estimate_tokens(passage.section) for passage in task.passages)),
         messages=len(task.history),
         summary=bool(task.summary),
         user_context=len(task.context),

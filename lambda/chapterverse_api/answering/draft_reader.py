@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from chapterverse.text.sentences import Kind, Sentence, SentenceReader, words
-from chapterverse_api.generation import Passage, Span
 from chapterverse_api.generation.citation_marks import CitationMarks
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.reasoning import (
     MOST_CHARACTERS,
     Reasoning,
@@ -21,8 +22,8 @@ from chapterverse_api.generation.reasoning import (
     strip_controls,
 )
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses
-from chapterverse_api.grounding import ClaimedIds
-from chapterverse_api.grounding.links import Links
+from chapterverse_api.grounding.claimed_ids import ClaimedIds
+from chapterverse_api.grounding.links.address_filter import AddressFilter
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
 LONGEST_SENTENCE, LONGEST_CODE = 2_000, 8_000
@@ -49,7 +50,7 @@ class DraftReader:
     """
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        self._marks, self._links = CitationMarks(passages), Links(passages)
+        self._marks, self._links = CitationMarks(passages), AddressFilter(passages)
         self.refused = self.is_cut = self.is_open = False
         self.restarts = self._length = 0
         self._reasoning = Reasoning()

@@ -14,9 +14,10 @@ from chapterverse_api.answering.response import segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import Delta
-from chapterverse_api.generation import Generator, Span
 from chapterverse_api.generation.curated import CuratedAnswer
+from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.extractive import Extractive
+from chapterverse_api.generation.protocols import Generator
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes

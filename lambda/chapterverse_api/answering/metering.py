@@ -25,24 +25,21 @@ from chapterverse_api.answering.request_size import (
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.budget.prices import FREE, Price
 from chapterverse_api.circuit_breaker import CircuitBreaker
-from chapterverse_api.generation import (
+from chapterverse_api.generation import prompts
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.protocols import DataWriter, Generator, ToolCaller, Writer
+from chapterverse_api.generation.requests import (
     ChatMessage,
-    DataWriter,
     GenerationRequest,
-    Generator,
     ModelRequest,
     ResponseSchema,
-    Span,
     ToolCall,
-    ToolCaller,
     ToolSpec,
-    Writer,
-    prompts,
 )
-from chapterverse_api.retrieval.rerankers import Reranker
+from chapterverse_api.retrieval.rerankers.protocols import Reranker
 
 if TYPE_CHECKING:
-    from chapterverse_api.grounding.checkers import Checker, CheckRequest
+    from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 
 #: Replaces the middle of a message that is too long.
 _GAP = " … "
@@ -111,7 +108,7 @@ class MeteredEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class MeteredReranker:
-    """A reranker whose searches are guarded and counted. Implements `chapterverse_api.retrieval.rerankers.Reranker`."""
+    """A reranker whose searches are guarded and counted. Implements `Reranker`."""
 
     reranker: Reranker
     call: ModelCall
@@ -127,7 +124,7 @@ class MeteredReranker:
 
 @dataclass(frozen=True, slots=True)
 class MeteredGenerator:
-    """A generator whose tokens are counted. Implements `chapterverse_api.generation.Generator`.
+    """A generator whose tokens are counted. Implements `Generator`.
 
     The pipeline holds its circuit breaker, because only the pipeline knows which failures are answers.
     """
@@ -161,7 +158,7 @@ class MeteredGenerator:
 
 @dataclass(frozen=True, slots=True)
 class MeteredWriter:
-    """A writer whose tokens are counted, and bounded. Implements `chapterverse_api.generation.Writer`.
+    """A writer whose tokens are counted, and bounded. Implements `Writer`.
 
     It is skipped while its generator's circuit is open. Its own failures don't open the circuit: a short text that
     comes too late says nothing about answers.
@@ -181,7 +178,7 @@ class MeteredWriter:
 
 @dataclass(frozen=True, slots=True)
 class MeteredDataWriter:
-    """A writer of data whose tokens are counted. Implements `chapterverse_api.generation.DataWriter`.
+    """A writer of data whose tokens are counted. Implements `DataWriter`.
 
     The pipeline holds its circuit breaker, as it does a generator's. The budget reserves all of its messages.
     """
@@ -197,7 +194,7 @@ class MeteredDataWriter:
 
 @dataclass(frozen=True, slots=True)
 class MeteredChecker:
-    """A checker whose requests are guarded and counted. Implements `chapterverse_api.grounding.checkers.Checker`."""
+    """A checker whose requests are guarded and counted. Implements `Checker`."""
 
     checker: Checker
     call: ModelCall
@@ -222,7 +219,7 @@ class MeteredChecker:
 
 @dataclass(frozen=True, slots=True)
 class MeteredToolCaller:
-    """A caller of tools whose tokens are counted. Implements `chapterverse_api.generation.ToolCaller`.
+    """A caller of tools whose tokens are counted. Implements `ToolCaller`.
 
     The pipeline holds its circuit breaker, as it does a generator's. The budget reserves all of its messages.
     """

@@ -23,12 +23,15 @@ from chapterverse_api.answering.metering import (
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.circuit_breaker import CircuitBreaker
-from chapterverse_api.generation import DataWriter, Generator, ToolCaller, Writer, open_generator, prompts
+from chapterverse_api.generation import prompts
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.retrieval.rerankers import Reranker, open_reranker
+from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.protocols import DataWriter, Generator, ToolCaller, Writer
+from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.protocols import Reranker
 
 if TYPE_CHECKING:
-    from chapterverse_api.grounding.checkers import Checker
+    from chapterverse_api.grounding.checkers.protocols import Checker
 
 
 _Metered = TypeVar("_Metered", MeteredEmbedder, MeteredReranker, MeteredChecker)
@@ -63,7 +66,7 @@ def _open_checker(settings: Settings) -> MeteredChecker | None:
     if settings.checker == "words":
         return None
     # Loaded where one is configured.
-    from chapterverse_api.grounding.checkers import open_checker
+    from chapterverse_api.grounding.checkers.opening import open_checker
 
     thoughts = prompts.THOUGHT_TOKENS if settings.checker.startswith("openai:") else 0
     return MeteredChecker(open_checker(settings), ModelCall(CircuitBreaker("checker"), thoughts=thoughts))

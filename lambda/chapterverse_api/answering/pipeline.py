@@ -25,9 +25,10 @@ from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import AnswerEvent, ChatQuery, Events, Meta
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import DataWriter, ResponseSchema
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.grounding import Verified
+from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.requests import ResponseSchema
+from chapterverse_api.grounding.results import Verified
 from chapterverse_api.observability.query_state import QueryProgress
 
 if TYPE_CHECKING:

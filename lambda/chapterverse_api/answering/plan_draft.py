@@ -33,9 +33,11 @@ from chapterverse_api.answering.structured import asked_again
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import DATA_TRIES
-from chapterverse_api.generation import DataWriter, ModelRequest, Passage, ResponseSchema
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import PLAN_TOKENS, conversation, new_nonce, plan_instructions
-from chapterverse_api.grounding.links import Links
+from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
+from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.structured_output.data import DataProblem, Leaf, LeafCheck, read_data
 
 _FENCE = re.compile(r" {0,3}(```|~~~)")
@@ -70,7 +72,7 @@ def _by_model(context: AnswerContext, turn: Turn, writer: DataWriter, tools: Tur
         request = ModelRequest(instructions, asked_again(messages, reason), PLAN_TOKENS, turn.deadline)
         text = writer.write_data(request, SCHEMA)
         try:
-            data = read_data(text, SCHEMA, Links(context.task.passages))
+            data = read_data(text, SCHEMA, AddressFilter(context.task.passages))
             plan = Plan.model_validate(_read(data))
             check_plan(plan, names)
             return _cited(plan, context)

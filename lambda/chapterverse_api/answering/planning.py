@@ -29,15 +29,15 @@ from chapterverse_api.contract import (
     LanguageTag,
     Nearest,
     PageUrl,
-    Question,
+    QuestionText,
     RequestModel,
     ResponseModel,
     SourceChunk,
     VersionName,
 )
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ToolCall
-from chapterverse_api.grounding.links import Links
+from chapterverse_api.generation.requests import ToolCall
+from chapterverse_api.grounding.links.address_filter import AddressFilter
 
 #: Seconds for which a reader may go on with a plan.
 LIFETIME = 24 * 60 * 60
@@ -49,7 +49,7 @@ _PURPOSE = b"chapterverse/plan/1"
 class PlanRequest(RequestModel):
     """A question to plan for, or the state of a plan and what its reader says."""
 
-    query: Question | None = None
+    query: QuestionText | None = None
     page_url: PageUrl | None = None
     language: LanguageTag | None = None
     version: VersionName | None = None
@@ -69,7 +69,9 @@ class PlanRequest(RequestModel):
         Raises:
             InputError: a filter or the question is invalid.
         """
-        return validation.checked(**self.model_dump(include={"query", "page_url", "language", "version", "filters"}))
+        return validation.valid_query(
+            **self.model_dump(include={"query", "page_url", "language", "version", "filters"})
+        )
 
 
 def read_request(document: object) -> PlanRequest:
@@ -214,7 +216,7 @@ def _caller(tools: TurnTools | None, deadline: Deadline) -> CallTool:
         typed = {n: _typed(value, parameters.get("properties", {}).get(n, {})) for n, value in arguments.items()}
         result = tools.run(ToolCall(name, json.dumps(typed)), deadline)
         deadline.check()
-        links = Links(())
+        links = AddressFilter(())
         text = "\n\n".join(one.text if one.url else links.without_foreign(one.text) for one in result.output)
         return ToolOutcome(name, result.ok, (text if result.ok else result.error)[:2000])
 

@@ -9,8 +9,8 @@ from chapterverse_api.answering.context import AnswerContext, DraftSources
 from chapterverse_api.answering.suggestions import suggest
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import AnswerStatus, ChatResponse, Segment
-from chapterverse_api.generation import Span
-from chapterverse_api.grounding import Verified
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.grounding.results import Verified
 
 #: Statuses whose response names places to look on.
 _POINTED = ("partial", "not_in_docs")

@@ -12,7 +12,7 @@ from threading import Thread
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.turn_cost import MOST_CHECKED, MOST_CHECKED_BYTES
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.grounding.checkers import Checker, CheckRequest
+from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 
 #: Seconds for one vote. Bespoke-MiniCheck takes about .2 on a graphics card.
 SECONDS = 3.0

@@ -12,8 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
-from chapterverse_api.generation import GenerationRequest, Span
-from chapterverse_api.grounding import CheckedSentence, Verified, Verifier, Weigh
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import GenerationRequest
+from chapterverse_api.grounding.checked_sentence import CheckedSentence
+from chapterverse_api.grounding.results import Verified, Weigh
+from chapterverse_api.grounding.verifier import Verifier
 
 #: Segments that wait for the first one that is confirmed, at most.
 MOST_WAITING = 3

@@ -16,8 +16,8 @@ from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, nearest_place, request_of, snippet
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.contract import Nearest, SourceChunk
-from chapterverse_api.generation import Passage
-from chapterverse_api.grounding.links import Links
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.scope import chunk_of
@@ -52,7 +52,7 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     selection = query.selected_text or ""
     home = _find_place(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
     # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
-    selection = Links((), home.texts if home else ()).without_foreign(selection)
+    selection = AddressFilter((), home.texts if home else ()).without_foreign(selection)
     language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
     chapter = home.place.chapter if home else phrases.of(language).selection
     url = home.url if home else None

@@ -15,7 +15,7 @@ from chapterverse.text.plain import plain
 from chapterverse_api.answering.context import AnswerContext, nearest_place, request_of, source_chunk
 from chapterverse_api.answering.small_talk import small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
-from chapterverse_api.generation import Passage
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.follow_up import FollowUp

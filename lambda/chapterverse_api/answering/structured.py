@@ -9,11 +9,13 @@ from chapterverse.errors import ProviderError
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import DATA_TRIES
-from chapterverse_api.generation import ChatMessage, Check, DataWriter, ModelRequest, ResponseSchema, Span
+from chapterverse_api.generation.draft import Check, Span
 from chapterverse_api.generation.prompts import DATA_TOKENS, conversation, data_instructions, new_nonce
-from chapterverse_api.grounding import Verified, Weigh
-from chapterverse_api.grounding.links import Links
-from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaves, line, mirrored, read_data
+from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
+from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.grounding.results import Verified, Weigh
+from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirrored, read_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def structured_answer(
         carrier = check.carrier(leaf)
         if carrier is not None:
             cited[leaf.path] = carrier
-        if text := line(leaf):
+        if text := leaf_line(leaf):
             outcome: Check = "confirmed" if carrier else "none" if isinstance(leaf.value, bool) else "unconfirmed"
             spans.append(Span(text, (carrier,) if carrier else (), check=outcome))
     claims = sum(span.check != "none" for span in spans)
@@ -69,7 +71,7 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
         request = ModelRequest(instructions, asked_again(messages, problem), DATA_TOKENS, turn.deadline)
         text = writer.write_data(request, schema)
         try:
-            data: dict[str, Any] = read_data(text, schema, Links(context.task.passages))
+            data: dict[str, Any] = read_data(text, schema, AddressFilter(context.task.passages))
         except DataProblem as error:
             problem = str(error)
         else:

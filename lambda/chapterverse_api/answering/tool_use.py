@@ -16,7 +16,7 @@ from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
 from chapterverse_api.contract import SourceChunk, ToolUse
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ModelRequest, Passage, ToolCall, ToolCaller, ToolSpec
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import (
     BYTES_OF_TOKEN,
     RESULT_TOKENS,
@@ -25,7 +25,9 @@ from chapterverse_api.generation.prompts import (
     new_nonce,
     tool_instructions,
 )
-from chapterverse_api.grounding.links import Links
+from chapterverse_api.generation.protocols import ToolCaller
+from chapterverse_api.generation.requests import ModelRequest, ToolCall, ToolSpec
+from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.observability import log
 
 #: Seconds of a turn for choosing and calling, so that the answer has as many.
@@ -162,7 +164,7 @@ def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> Answer
     number = _next_number(context)
     for one in output:
         # An address that another server names must not become one of ours.
-        text = one.text if one.url else Links(context.task.passages).without_foreign(one.text)
+        text = one.text if one.url else AddressFilter(context.task.passages).without_foreign(one.text)
         text = text.encode(errors="replace")[:left].decode(errors="ignore").strip()
         if not text or one.url in held:
             continue

@@ -20,12 +20,11 @@ from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events
 from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.threads import KEEPING_SECONDS
+from chapterverse_api.conversation.threads import KEEPING_SECONDS, new_thread_id
 from chapterverse_api.conversation.transcript import signed_question
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability import log, metrics
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.records import new_thread_id
 
 #: Seconds in which a turn must end, its storage included: API Gateway ends a request after 29.
 WHOLE_SECONDS = 28.0
@@ -92,7 +91,7 @@ class Turn:
     def seconds(self) -> float:
         return round(time.perf_counter() - self.started, 6)
 
-    def log(self, name: log.Name, **fields: log.Value) -> None:
+    def log(self, name: log.EventName, **fields: log.FieldValue) -> None:
         log.event(name, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, **fields)
 
     def log_query(self) -> None:

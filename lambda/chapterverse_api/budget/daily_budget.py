@@ -19,7 +19,8 @@ from typing import Literal
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.budget.prices import Price
-from chapterverse_api.limits import Limiter, LimiterFault, Reservation, open_limiter
+from chapterverse_api.limits.opening import open_limiter
+from chapterverse_api.limits.protocols import Limiter, LimiterFault, Reservation
 from chapterverse_api.observability import log, metrics
 
 #: full: all models. economy: no reranker, no paid checker, and the cheaper generator. free: nothing that is paid for.

@@ -22,12 +22,13 @@ from chapterverse_api import phrases
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, Segment
-from chapterverse_api.generation import Passage, Span
-from chapterverse_api.grounding import verify
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.quotation import CUT
+from chapterverse_api.grounding.verifier import verify
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.ranking import section
-from chapterverse_api.validation import checked
+from chapterverse_api.validation import valid_query
 
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
@@ -56,7 +57,7 @@ def judge_answer(
         InputError: the question or its history is invalid.
         IndexFault: no index can be read.
     """
-    query = checked(query=question, conversation_history=history or [])
+    query = valid_query(query=question, conversation_history=history or [])
     resources.index.snapshot()
     response, seconds = _timed(answer(query, resources))
     snapshot = resources.index.snapshot()

@@ -14,9 +14,11 @@ from chapterverse.errors import ConfigurationError
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.prices import Price
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, DataWriter, ModelRequest, Passage, ResponseSchema
-from chapterverse_api.grounding.model import trained
-from chapterverse_api.grounding.reading import Claim, Source
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.support_model import trained
 from chapterverse_api.grounding.verdict import judge
 
 #: Seconds for one page: no reader waits for it.
@@ -62,4 +64,4 @@ class ServiceEnricher:
         """Judge the words of a question as those of an answer that cites the section are judged."""
         passage = Passage("1", tuple(path), text, text, frozenset(), 1.0, 1.0, None, None)
         claim = Claim(_END.sub("", question), "prose", language, weigh(question))
-        return judge(claim, [Source(passage, language)], [], trained()).supports
+        return judge(claim, [AnalyzedPassage(passage, language)], [], trained()).supports

@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.http.guard.body import LIMIT, parse
-from chapterverse_api.mcp.messages import INVALID_REQUEST, Call, Id, McpError, id_of, read_call
+from chapterverse_api.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, id_of, read_call
 from chapterverse_api.mcp.protocol import McpServer
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.service import Service
-from chapterverse_api.tools.types import ToolContext
+from chapterverse_api.tools.registry import ToolContext
 
 _THREADS = 4
 
@@ -69,7 +69,7 @@ class _Client:
         else:
             self._begin(call)
 
-    def _begin(self, call: Call) -> None:
+    def _begin(self, call: McpCall) -> None:
         if call.id is not None:
             deadline = self._running[call.id] = Deadline()
             self._submit(lambda: self._answer(call, deadline))
@@ -78,7 +78,7 @@ class _Client:
             if running:
                 running.cut()
 
-    def _answer(self, call: Call, deadline: Deadline) -> None:
+    def _answer(self, call: McpCall, deadline: Deadline) -> None:
         try:
             reply = self._server.answer(call, ToolContext(self._service, deadline))
         except McpError as error:

@@ -21,7 +21,7 @@ from chapterverse_api.retrieval.follow_up import FollowUp, search_follow_up
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.scope import site_filter
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
-from chapterverse_api.validation import checked
+from chapterverse_api.validation import valid_query
 
 History = list[dict[str, str]] | None
 
@@ -40,7 +40,9 @@ def search(
         InputError: the question, its history or a filter is invalid.
         IndexFault: no index can be read.
     """
-    retrieval, head = _search(resources, checked(query=question, conversation_history=history or [], filters=filters))
+    retrieval, head = _search(
+        resources, valid_query(query=question, conversation_history=history or [], filters=filters)
+    )
     return _rows(resources.index, retrieval, head, top_k)
 
 
@@ -53,7 +55,7 @@ def examine(resources: Resources, question: str, history: History, top_k: int) -
     """
     resources.index.snapshot()
     started = time.perf_counter()
-    query = checked(query=question, conversation_history=history or [])
+    query = valid_query(query=question, conversation_history=history or [])
     retrieval, head = _search(resources, query, _UNCITED)
     seconds = {**retrieval.timings, "total": time.perf_counter() - started}
     return {
@@ -76,7 +78,7 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
         IndexFault: no index can be read.
         ProviderError: the embedder failed.
     """
-    query = checked(query=question, conversation_history=history or [])
+    query = valid_query(query=question, conversation_history=history or [])
     snapshot = resources.index.snapshot()
     embedder, where = resources.models.embedder, _filter(query, snapshot, resources, _UNCITED)
     # A question is embedded once, however many weights are tried.

@@ -14,7 +14,7 @@ from chapterverse_api.commands.search import History
 from chapterverse_api.contract import dump
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.service import Service
-from chapterverse_api.validation import checked
+from chapterverse_api.validation import valid_query
 
 if TYPE_CHECKING:
     from chapterverse_api.commands.enrichment import ServiceEnricher
@@ -35,7 +35,7 @@ class ServiceSession(Service):
         return self.resources.index.snapshot(version)
 
     def answer(self, **fields: Any) -> dict[str, Any]:
-        query = checked(**{k: v for k, v in fields.items() if v is not None})
+        query = valid_query(**{k: v for k, v in fields.items() if v is not None})
         deadline = Deadline()
         *_, response = answer_query(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline))
         return response.model_dump(mode="json")
@@ -48,7 +48,7 @@ class ServiceSession(Service):
         return dump(respond(request, self.resources, deadline=deadline, tools=self.turn_tools(deadline)))
 
     def trace(self, **fields: Any) -> dict[str, Any]:
-        return traces.trace(self.resources, checked(**{k: v for k, v in fields.items() if v is not None}))
+        return traces.trace(self.resources, valid_query(**{k: v for k, v in fields.items() if v is not None}))
 
     def search(
         self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None

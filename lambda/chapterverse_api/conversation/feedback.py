@@ -7,7 +7,7 @@ from typing import Any
 from chapterverse_api.contract import Feedback
 from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.observability import log
-from chapterverse_api.records import StoredRating
+from chapterverse_api.records.protocols import StoredRating
 
 
 def take(said: Feedback, threads: Threads | None, *, log_comment: bool) -> None:

@@ -15,11 +15,12 @@ from chapterverse_api.conversation.follow_ups import STANDS_ALONE, back_referenc
 from chapterverse_api.conversation.recall import RECALLED, relevant
 from chapterverse_api.conversation.transcript import Signer, cut
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, ModelRequest, Writer
-from chapterverse_api.generation.prompts import RECALLED_TOKENS, estimate, recent_messages
+from chapterverse_api.generation.prompts import RECALLED_TOKENS, estimate_tokens, recent_messages
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 
 if TYPE_CHECKING:
-    from chapterverse_api.records import StoredThread
+    from chapterverse_api.records.protocols import StoredThread
 
 #: Precedes an answer of the request that has no signature of ours.
 REPORTED = "(What the reader says was answered:)\n"
@@ -108,7 +109,7 @@ def _recalled(thread: StoredThread | None, query: ChatQuery, messages: Sequence[
         text = (
             f"Reader: {shortened(turn.question, _RECALLED_LENGTH)}\nAnswer: {shortened(turn.answer, _RECALLED_LENGTH)}"
         )
-        left -= estimate(f"{text}\n\n")
+        left -= estimate_tokens(f"{text}\n\n")
         # A prompt takes as much of the best as it holds.
         if recalled and left < 0:
             break

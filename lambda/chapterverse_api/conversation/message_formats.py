@@ -1,4 +1,4 @@
-"""Chat messages in the formats of OpenAI, Gemini and Ollama, read and written. Pure.
+"""Reads chat messages in the formats of OpenAI, Gemini and Ollama. Pure.
 
     OpenAI   {"messages": [{"role": …, "content": text or parts}]}; a tool's message has a "tool_call_id"
     Ollama   the same with text alone; a tool's message has a "tool_name"
@@ -12,13 +12,12 @@ Only text is read: pictures, sound, files, thoughts and calls of tools are left 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from chapterverse.errors import InputError
 
-Format: TypeAlias = Literal["openai", "gemini", "ollama"]
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 _ROLES: dict[str, Role] = {
@@ -30,8 +29,6 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-#: The field of a tool's message that names its call.
-_TOOL = {"openai": "tool_call_id", "ollama": "tool_name"}
 _TEXT_PARTS = (None, "text", "input_text", "output_text")
 
 
@@ -62,16 +59,6 @@ def read_messages(body: Mapping[str, Any]) -> tuple[ExternalMessage, ...]:
     first = [{"role": "system", **system}] if isinstance(system, Mapping) else []
     read = (message for one in [*first, *messages] for message in _read(one, field))
     return tuple(message for message in read if message.content.strip())
-
-
-def write_messages(messages: Sequence[ExternalMessage], form: Format) -> dict[str, Any]:
-    """Return the fields of a request in that format. Gemini has one place for all that is of the system."""
-    if form == "gemini":
-        system = [{"text": m.content} for m in messages if m.role == "system"]
-        contents = [_gemini(m) for m in messages if m.role != "system"]
-        return ({"systemInstruction": {"parts": system}} if system else {}) | {"contents": contents}
-    tool = _TOOL[form]
-    return {"messages": [{"role": m.role, "content": m.content} | ({tool: m.tool} if m.tool else {}) for m in messages]}
 
 
 def _read(message: object, field: str) -> Iterator[ExternalMessage]:
@@ -110,10 +97,3 @@ def _results(parts: Iterable[object]) -> Iterator[ExternalMessage]:
             text = answer.get("result") if isinstance(answer, Mapping) else None
             content = text if isinstance(text, str) else json.dumps(answer, ensure_ascii=False)
             yield ExternalMessage("tool", content, str(result.get("name") or ""))
-
-
-def _gemini(message: ExternalMessage) -> dict[str, Any]:
-    if message.role == "tool":
-        result = {"name": message.tool, "response": {"result": message.content}}
-        return {"role": "user", "parts": [{"functionResponse": result}]}
-    return {"role": "model" if message.role == "assistant" else "user", "parts": [{"text": message.content}]}

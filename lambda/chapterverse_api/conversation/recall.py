@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from chapterverse.text import lexical
-from chapterverse_api.records import StoredTurn
+from chapterverse_api.records.protocols import StoredTurn
 
 #: Turns that are recalled at most, of so many that are read.
 RECALLED, READ = 4, 60

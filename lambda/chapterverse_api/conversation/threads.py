@@ -7,6 +7,7 @@ from the old summary and the new turns. Without a model it lists the questions a
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Sequence
 
@@ -17,10 +18,12 @@ from chapterverse_api.conversation.history import shortened
 from chapterverse_api.conversation.recall import READ
 from chapterverse_api.conversation.transcript import cut
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, ModelRequest, Writer
-from chapterverse_api.generation.prompts import BYTES_OF_TOKEN, HISTORY_TOKENS, SUMMARY_TOKENS, estimate
+from chapterverse_api.generation.prompts import BYTES_OF_TOKEN, HISTORY_TOKENS, SUMMARY_TOKENS, estimate_tokens
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 from chapterverse_api.observability import log
-from chapterverse_api.records import (
+from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.protocols import (
     CitedSource,
     Records,
     RecordsFault,
@@ -28,7 +31,6 @@ from chapterverse_api.records import (
     StoredThread,
     StoredTurn,
     UnavailableRecords,
-    open_records,
 )
 
 #: Turns after which a summary is made.
@@ -170,6 +172,11 @@ class Threads:
         log.event("error", turn_id=None, thread_id=thread_id, code="records_unavailable", message=str(error))
 
 
+def new_thread_id() -> str:
+    """Return a name that nobody can guess: its name is all that it takes to go on with a thread, or to forget it."""
+    return secrets.token_hex(16)
+
+
 def open_threads(settings: Settings) -> Threads | None:
     """Return the threads that the settings ask for; None where nothing is kept.
 
@@ -217,7 +224,7 @@ def _make_turn(question: str, response: ChatResponse) -> StoredTurn:
 
 def _is_due(thread: StoredThread) -> bool:
     new = thread.new_turns
-    tokens = sum(estimate(message.content) for turn in new for message in turn.messages)
+    tokens = sum(estimate_tokens(message.content) for turn in new for message in turn.messages)
     return len(new) >= EVERY or (len(new) > 1 and tokens > HISTORY_TOKENS)
 
 

@@ -24,12 +24,10 @@ from typing import Self
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.contract import ChatQuery, Message, Signature
+from chapterverse_api.contract import MESSAGE_CHARACTERS, ChatQuery, Message, Signature
 
 #: Seconds for which a signature counts.
 LIFETIME = 2 * 60 * 60
-#: UTF-16 code units up to which a text is signed: as many as the browser keeps of it in a history.
-LENGTH = 4000
 
 _VERSION = b"chapterverse/transcript/1"
 #: Characters of a key, and how many different ones it needs at least: 32 random hexadecimal digits hold about 14.
@@ -150,6 +148,6 @@ def signed_question(query: ChatQuery) -> str:
 
 def cut(text: str) -> str:
     """Return as much of a text as a history holds, as JavaScript's `text.slice(0, 4000).toWellFormed()` does."""
-    if len(text) <= LENGTH and text.isascii():
+    if len(text) <= MESSAGE_CHARACTERS and text.isascii():
         return text
-    return text.encode("utf-16-le", "surrogatepass")[: 2 * LENGTH].decode("utf-16-le", "replace")
+    return text.encode("utf-16-le", "surrogatepass")[: 2 * MESSAGE_CHARACTERS].decode("utf-16-le", "replace")

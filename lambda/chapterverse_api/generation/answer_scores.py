@@ -45,8 +45,9 @@ from math import log
 from typing import NamedTuple
 
 from chapterverse.text import lexical
-from chapterverse_api.generation.blocks import Block, read
-from chapterverse_api.generation.types import GenerationRequest, Passage
+from chapterverse_api.generation.blocks import QuotableBlock, read_blocks
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.requests import GenerationRequest
 
 #: Passages that are read; those further down hardly ever answer.
 PASSAGES = 5
@@ -60,7 +61,7 @@ _PARTS = 400
 _OPENING, _FAR, _DEEPEST = 3, 10, 6
 
 
-class Features(NamedTuple):
+class PartFeatures(NamedTuple):
     """See the module's docstring. All are from 0 to about 1."""
 
     with_path: float
@@ -79,12 +80,12 @@ class Features(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Section:
+class ReadSection:
     """A passage's section, read."""
 
     passage: Passage
     text: str
-    blocks: Sequence[Block]
+    blocks: Sequence[QuotableBlock]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,10 @@ class ScoredPart:
         block, part: its place; a block of code is one part.
     """
 
-    section: Section
+    section: ReadSection
     block: int
     part: int
-    features: Features
+    features: PartFeatures
     score: float
 
     @property
@@ -124,7 +125,7 @@ def score(task: GenerationRequest) -> list[ScoredPart]:
     return scored
 
 
-class Asked:
+class QuestionWords:
     """The words of a question, to look up in texts."""
 
     def __init__(self, task: GenerationRequest) -> None:
@@ -168,8 +169,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    section: Section
+class _UnscoredPart:
+    section: ReadSection
     passage: int
     block: int
     part: int
@@ -178,7 +179,7 @@ class _Part:
     words: int
 
 
-def _span(block: Block, part: int) -> tuple[int, int]:
+def _span(block: QuotableBlock, part: int) -> tuple[int, int]:
     return (block.start, block.end) if block.kind == "code" else (block.parts[part].start, block.parts[part].end)
 
 
@@ -187,7 +188,7 @@ def _within(text: str, selection: str) -> bool:
     return bool(selection) and " ".join(text.split()) in selection
 
 
-def _parts(section: Section, passage: int, asked: Asked, selection: str) -> Iterator[_Part]:
+def _parts(section: ReadSection, passage: int, asked: QuestionWords, selection: str) -> Iterator[_UnscoredPart]:
     left = _PARTS
     for at, block in enumerate(section.blocks):
         parts = range(1 if block.kind == "code" else len(block.parts))
@@ -196,13 +197,13 @@ def _parts(section: Section, passage: int, asked: Asked, selection: str) -> Iter
             text = section.text[slice(*_span(block, part))]
             # A heading's own words answer nothing.
             if text.strip("#*_ \n") not in ("", *section.passage.path) and not _within(text, selection):
-                yield _Part(section, passage, at, part, text, *asked.read(text))
+                yield _UnscoredPart(section, passage, at, part, text, *asked.read(text))
                 left -= 1
 
 
-def _features(task: GenerationRequest) -> Iterator[tuple[_Part, Features]]:
-    asked, selection = Asked(task), " ".join(task.selection.split())
-    sections = [Section(p, p.section, read(p.section)) for p in task.passages[:PASSAGES]]
+def _features(task: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartFeatures]]:
+    asked, selection = QuestionWords(task), " ".join(task.selection.split())
+    sections = [ReadSection(p, p.section, read_blocks(p.section)) for p in task.passages[:PASSAGES]]
     by_section = [list(_parts(section, n, asked, selection)) for n, section in enumerate(sections)]
     paths = [asked.read(" ".join(section.passage.path))[0] for section in sections]
     rare = [_rare(asked, parts) for parts in by_section]
@@ -213,7 +214,7 @@ def _features(task: GenerationRequest) -> Iterator[tuple[_Part, Features]]:
         heading = asked.coverage(passage.path[-1]) if passage.path else 0.0
         most = max(range(len(parts)), key=lambda i: asked.share(parts[i].held), default=0)
         for i, (part, rarity) in enumerate(zip(parts, rarities, strict=True)):
-            features = Features(
+            features = PartFeatures(
                 with_path=asked.share(part.held | path),
                 lead=asked.coverage(part.text[:_LEAD].rpartition(" ")[0] or part.text[:_LEAD]),
                 rare=rarity / rarest,
@@ -231,7 +232,7 @@ def _features(task: GenerationRequest) -> Iterator[tuple[_Part, Features]]:
             yield part, features
 
 
-def _rare(asked: Asked, parts: Sequence[_Part]) -> list[float]:
+def _rare(asked: QuestionWords, parts: Sequence[_UnscoredPart]) -> list[float]:
     """Return for each part of a section the share in which rare words of the section count more."""
     counts = Counter(i for part in parts for i in part.held)
     return [asked.rare_share(part.held, counts, len(parts)) for part in parts]
@@ -241,4 +242,4 @@ def _rare(asked: Asked, parts: Sequence[_Part]) -> list[float]:
 def weights() -> tuple[float, ...]:
     text = files("chapterverse_api.generation").joinpath("answer_scores.json").read_text(encoding="utf-8")
     values: Mapping[str, float] = json.loads(text)
-    return tuple(values.get(name, 0.0) for name in Features._fields)
+    return tuple(values.get(name, 0.0) for name in PartFeatures._fields)

@@ -19,18 +19,17 @@ from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderErro
 from chapterverse.providers.bedrock import Runtime
 from chapterverse.providers.errors import TextRejected
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
+from chapterverse_api.generation.draft import Span, spans
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import read_all
-from chapterverse_api.generation.types import (
+from chapterverse_api.generation.requests import (
     ChatMessage,
     GenerationRequest,
     ModelRequest,
     ResponseSchema,
-    Span,
     ToolCall,
     ToolSpec,
     Usage,
-    spans,
 )
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from chapterverse.text.sentences import split
 
-Kind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
+BlockKind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
 
 _FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
 _ITEM = re.compile(r"((?:> ?)* *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
@@ -25,7 +25,7 @@ _LABEL = re.compile(r"(?:> ?)?(?:\*\*[^*\n]+\*\*:?|\[![A-Za-z]+\][^\n]*|:::[^\n]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QuotablePart:
     """A sentence, an item with its continuation lines, an entry, a row, or a line of code.
 
     Attributes:
@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Block:
+class QuotableBlock:
     """A block of a section, from `start` up to and without `end`.
 
     Attributes:
@@ -48,19 +48,19 @@ class Block:
         label: whether it only stands over a tab or a note.
     """
 
-    kind: Kind
+    kind: BlockKind
     start: int
     end: int
-    parts: list[Part] = field(default_factory=list)
+    parts: list[QuotablePart] = field(default_factory=list)
     head: str = ""
     fence: str = ""
     announces: bool = False
     label: bool = False
 
 
-def read(section: str) -> list[Block]:
+def read_blocks(section: str) -> list[QuotableBlock]:
     """Return the blocks of a section in order."""
-    blocks: list[Block] = []
+    blocks: list[QuotableBlock] = []
     for start, end, fenced in _pieces(section):
         for block in _code(section, start, end) if fenced else _blocks(section, start, end):
             last = blocks[-1] if blocks else None
@@ -110,21 +110,21 @@ def _pieces(section: str) -> Iterator[tuple[int, int, bool]]:
         yield start, end, bool(fence) and not first
 
 
-def _code(section: str, start: int, end: int) -> Iterator[Block]:
+def _code(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
     lines = list(_lines(section, start, end))
     is_closed = len(lines) > 1 and not section[slice(*lines[-1])].strip("`~> ")
-    inner = [Part(*line) for line in lines[1 : -1 if is_closed else None]]
+    inner = [QuotablePart(*line) for line in lines[1 : -1 if is_closed else None]]
     head = section[slice(*lines[0])]
     mark = _FENCE.match(head)
-    yield Block("code", start, end, inner, head, mark.group() if mark else "")
+    yield QuotableBlock("code", start, end, inner, head, mark.group() if mark else "")
 
 
-def _blocks(section: str, start: int, end: int) -> Iterator[Block]:
+def _blocks(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
     """Yield the blocks of a piece without fenced code: text may stand over a list or a table without a blank line."""
     lines = list(_lines(section, start, end))
     kinds = [_kind(section, line) for line in lines]
     if len(lines) > 1 and kinds[1] == "entries":
-        yield Block("entries", start, end, [Part(start, end)])
+        yield QuotableBlock("entries", start, end, [QuotablePart(start, end)])
         return
     at = 0
     while at < len(lines):
@@ -136,30 +136,30 @@ def _blocks(section: str, start: int, end: int) -> Iterator[Block]:
         elif kind == "list":
             items = list(_items(section, run))
             announces = section[items[-1].start : items[-1].end].endswith((":", "："))
-            yield Block("list", run[0][0], run[-1][1], items, announces=announces)
+            yield QuotableBlock("list", run[0][0], run[-1][1], items, announces=announces)
         else:
             yield _paragraph(section, run[0][0], run[-1][1])
 
 
-def _ends(kind: Kind, line: Kind) -> bool:
+def _ends(kind: BlockKind, line: BlockKind) -> bool:
     """Whether a line begins another block: a list holds all that follows, a paragraph no table and no list."""
     return line != "table" if kind == "table" else kind != "list" and line in ("list", "table")
 
 
-def _table(section: str, lines: list[tuple[int, int]]) -> Block:
+def _table(section: str, lines: list[tuple[int, int]]) -> QuotableBlock:
     ruled = len(lines) > 1 and not section[slice(*lines[1])].strip("| \t:-")
     head = section[lines[0][0] : lines[1][1]] if ruled else ""
-    return Block("table", lines[0][0], lines[-1][1], [Part(*line) for line in lines[2 * ruled :]], head)
+    return QuotableBlock("table", lines[0][0], lines[-1][1], [QuotablePart(*line) for line in lines[2 * ruled :]], head)
 
 
-def _kind(section: str, line: tuple[int, int]) -> Kind:
+def _kind(section: str, line: tuple[int, int]) -> BlockKind:
     text = section[slice(*line)]
     if text.lstrip().startswith("|"):
         return "table"
     return "list" if _ITEM.match(text) else "entries" if _MEANING.match(text) else "paragraph"
 
 
-def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[Part]:
+def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[QuotablePart]:
     start, end, level, fence = lines[0][0], lines[0][1], 0, ""
     for at, stop in lines:
         line = section[at:stop]
@@ -170,19 +170,19 @@ def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[Part]:
             fence = mark.group(1)
         elif item:
             if at > start:
-                yield Part(start, end, level)
+                yield QuotablePart(start, end, level)
             start, level = at, len(item.group(1))
         if line.strip():
             end = stop
-    yield Part(start, end, level)
+    yield QuotablePart(start, end, level)
 
 
-def _paragraph(section: str, start: int, end: int) -> Block:
+def _paragraph(section: str, start: int, end: int) -> QuotableBlock:
     text = section[start:end]
-    parts = [Part(start + a, start + b) for a, b in _sentences(text)]
+    parts = [QuotablePart(start + a, start + b) for a, b in _sentences(text)]
     label = _LABEL.fullmatch(text) is not None
     announces = label or text.rstrip("*_ ").endswith((":", "：", "...", "…"))
-    return Block("paragraph", start, end, parts, announces=announces, label=label)
+    return QuotableBlock("paragraph", start, end, parts, announces=announces, label=label)
 
 
 def closed(text: str) -> str:

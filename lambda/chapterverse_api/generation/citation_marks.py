@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chapterverse_api.generation.types import Passage
+from chapterverse_api.generation.passage import Passage
 
 #: Characters of a title and of an address, and marks in a row, at most.
 _TITLE, _ADDRESS, _ROW = 80, 300, 6
@@ -58,7 +58,7 @@ _AFTER_WORDS = ".,;:!?)]}…。，、；：！？）"
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _MarkedRow:
     """Marks in a row: from where to where they go, with the blanks around; what stands there then; what they name."""
 
     start: int
@@ -88,7 +88,7 @@ class CitationMarks:
         begun = _BEGUN.search(left, max(0, len(left) - _BEFORE))
         return left[: begun.start()].rstrip() if begun else left, tuple(named)
 
-    def _rows(self, text: str) -> Iterator[_Row]:
+    def _rows(self, text: str) -> Iterator[_MarkedRow]:
         code = [found.span() for found in _CODE.finditer(text)]
         at = 0
         for opening in _OPENING.finditer(text):
@@ -124,7 +124,7 @@ class CitationMarks:
             and (not _is_bare(found) or all(number in self._paths for number in numbers))
         )
 
-    def _row(self, text: str, marks: Sequence[re.Match[str]]) -> _Row | None:
+    def _row(self, text: str, marks: Sequence[re.Match[str]]) -> _MarkedRow | None:
         if not marks:
             return None
         start, end = marks[0].start(), marks[-1].end()
@@ -137,7 +137,7 @@ class CitationMarks:
             start, end = start - 1, end + 1
         before = len(text[:start].rstrip(" \t"))
         after = len(text) - len(text[end:].lstrip(" \t"))
-        return _Row(before, after, _between(text, before, start, end, after), ids)
+        return _MarkedRow(before, after, _between(text, before, start, end, after), ids)
 
     def _cites(self, text: str, start: int, end: int, first: re.Match[str], ids: Sequence[str]) -> bool:
         """Whether numbers in brackets are marks, and no element of an array, text of a link, or the sources' own."""

@@ -20,15 +20,9 @@ from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.cohere_answer import CohereAnswer, called_tools, whole_text
-from chapterverse_api.generation.types import (
-    GenerationRequest,
-    ModelRequest,
-    Passage,
-    ResponseSchema,
-    Span,
-    ToolCall,
-    ToolSpec,
-)
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, ToolSpec
 
 DEFAULT_MODEL = "command-a-03-2025"
 

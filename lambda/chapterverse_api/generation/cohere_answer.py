@@ -21,14 +21,13 @@ from chapterverse.errors import ProviderError
 from chapterverse.net import Event
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
+from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.reasoning import MOST_CHARACTERS, length_error
-from chapterverse_api.generation.types import Span, ToolCall, Usage, function_calls
+from chapterverse_api.generation.requests import MOST_TOKENS, ToolCall, Usage, function_calls
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MOST_CITATIONS = 300
 _MOST_SOURCES = 20
-#: More than any model reads.
-_MOST_TOKENS = 10_000_000
 
 #: Reasons to stop after which the text is usable.
 _WHOLE = ("COMPLETE", "STOP_SEQUENCE")
@@ -242,7 +241,7 @@ def _mapping(said: Any) -> Mapping[str, Any]:
 
 def _count(said: Any) -> float:
     """Return a number of tokens; 0 for an invalid one."""
-    return said if isinstance(said, int | float) and 0 <= said < _MOST_TOKENS else 0.0
+    return said if isinstance(said, int | float) and 0 <= said < MOST_TOKENS else 0.0
 
 
 def _key(index: Any) -> int | None:

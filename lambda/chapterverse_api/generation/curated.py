@@ -6,11 +6,12 @@ from collections.abc import Generator as Steps
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.generation.types import GenerationRequest, Span
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import GenerationRequest
 
 
 class CuratedAnswer:
-    """Quotes the one passage of a request unchanged. Implements `chapterverse_api.generation.Generator`.
+    """Quotes the one passage of a request unchanged. Implements `Generator`.
 
     Args:
         language: BCP 47 tag of the words around it.

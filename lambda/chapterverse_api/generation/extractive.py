@@ -16,10 +16,12 @@ from heapq import nlargest
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.generation.answer_scores import PASSAGES, Asked, ScoredPart, Section, score
-from chapterverse_api.generation.blocks import Block, Part, closed, read, sentences
+from chapterverse_api.generation.answer_scores import PASSAGES, QuestionWords, ReadSection, ScoredPart, score
+from chapterverse_api.generation.blocks import QuotableBlock, QuotablePart, closed, read_blocks, sentences
+from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import REFUSAL
-from chapterverse_api.generation.types import Draft, GenerationRequest, Passage, Span
+from chapterverse_api.generation.requests import GenerationRequest
 
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
 ROOM = 116
@@ -54,15 +56,15 @@ _LABEL_LINE = re.compile(r"(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n")
 
 
 class Extractive:
-    """Quotes. Implements `chapterverse_api.generation.Generator`."""
+    """Quotes. Implements `Generator`."""
 
     name = "extractive"
 
     def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        yield from quotes(task)
+        yield from quoted_answer(task)
 
 
-def quotes(task: GenerationRequest) -> Draft:
+def quoted_answer(task: GenerationRequest) -> Draft:
     """Return the answer: framing and quotes in turn, or the word for a refusal. A quote cites its source, and all of it
     but its cut lines stands verbatim in that source's section.
     """
@@ -130,7 +132,7 @@ def _opening(task: GenerationRequest) -> list[Quote]:
     It is only a label, "Deprecated since 2.0", or the reader has selected all of it.
     """
     for passage in task.passages[:PASSAGES]:
-        quote = Quote(Section(passage, passage.section, read(passage.section)), None)
+        quote = Quote(ReadSection(passage, passage.section, read_blocks(passage.section)), None)
         for at, block in enumerate(quote.section.blocks):
             text = passage.section[block.start : block.end].strip("#*_ \n")
             if text and text not in passage.path and quote.words <= ROOM:
@@ -182,7 +184,7 @@ class Quote:
         mark: the part that answers, as it stands in the text.
     """
 
-    section: Section
+    section: ReadSection
     mark: str | None
     shown: dict[int, list[int]] = field(default_factory=dict)
 
@@ -293,7 +295,7 @@ class Quote:
             return 0
         return left or None
 
-    def _block(self, block: Block, shown: Sequence[int]) -> str:
+    def _block(self, block: QuotableBlock, shown: Sequence[int]) -> str:
         text = self.section.text
         runs = [(block.parts[a], block.parts[b]) for a, b in _runs(shown)]
         pieces = [text[a.start : b.end] if b.end - a.start <= LONGEST_PART else self._short(a, b) for a, b in runs]
@@ -305,7 +307,7 @@ class Quote:
             pieces.insert(0, block.head)
         return "\n".join(closed(piece) for piece in pieces)
 
-    def _short(self, first: Part, last: Part) -> str:
+    def _short(self, first: QuotablePart, last: QuotablePart) -> str:
         """Return a run of parts, or as many characters of one as may be shown, up to a whole line or word."""
         text = self.section.text[first.start : last.end]
         if first is not last:
@@ -314,7 +316,7 @@ class Quote:
         return (head.rpartition("\n")[0] or head.rpartition(" ")[0] or head).rstrip()
 
 
-def _ancestors(parts: Sequence[Part], at: int) -> Iterator[int]:
+def _ancestors(parts: Sequence[QuotablePart], at: int) -> Iterator[int]:
     level = parts[at].level
     for i in range(at - 1, -1, -1):
         if parts[i].level < level:
@@ -368,13 +370,13 @@ def _mark(best: ScoredPart, task: GenerationRequest) -> str | None:
     while marker := _MARKER.match(text):
         text = text[marker.end() :]
     if _words(text) > _LONGEST_MARK and block.kind != "table":
-        text = max(sentences(text), key=Asked(task).coverage, default=text)
+        text = max(sentences(text), key=QuestionWords(task).coverage, default=text)
     return text.strip() or None
 
 
 def _best_line(best: ScoredPart, task: GenerationRequest) -> int:
     """Return the place of the line of code that holds most of the question's words, the first of equals."""
-    lines, coverage = best.section.blocks[best.block].parts, Asked(task).coverage
+    lines, coverage = best.section.blocks[best.block].parts, QuestionWords(task).coverage
     return max(range(len(lines)), key=lambda i: coverage(best.section.text[lines[i].start : lines[i].end]), default=0)
 
 

@@ -24,18 +24,17 @@ from chapterverse.net.messages import parsed
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation.draft import Span, spans
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import read_all
-from chapterverse_api.generation.types import (
+from chapterverse_api.generation.requests import (
     GenerationRequest,
     ModelRequest,
     ResponseSchema,
-    Span,
     ToolCall,
     ToolSpec,
     Usage,
     function_calls,
-    spans,
 )
 
 _PATH = "/v1/chat/completions"

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable
 
 from chapterverse.knowledge.persona import Persona
-from chapterverse_api.generation.types import ChatMessage, GenerationRequest, ResponseSchema
+from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
 
 #: The model's whole reply when the sources don't hold the answer. It is no word of any language, so that code finds it
 #: in an answer of any language.
@@ -36,7 +36,7 @@ PLAN_TOKENS = 3000
 TOOL_TOKENS = 300
 RESULT_TOKENS = 800
 
-#: Tokens of each part at most, as `estimate` counts; the sources have their budget in `passages`.
+#: Tokens of each part at most, as `estimate_tokens` counts; the sources have their budget in `passages`.
 HISTORY_TOKENS = 1200
 SUMMARY_TOKENS = 300
 RECALLED_TOKENS = 500
@@ -279,7 +279,7 @@ def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     kept: list[ChatMessage] = []
     left = float(HISTORY_TOKENS)
     for said in reversed([s for s in history if s.content.strip()][-HISTORY_MESSAGES:]):
-        left -= estimate(said.content)
+        left -= estimate_tokens(said.content)
         if left < 0 and kept:
             break
         kept.append(said)
@@ -297,7 +297,7 @@ def _alternating(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     return tuple(merged)
 
 
-def estimate(text: str) -> float:
+def estimate_tokens(text: str) -> float:
     """Return about how many tokens a text is: each model counts by rules of its own."""
     return len(text.encode(errors="replace")) / BYTES_OF_TOKEN
 

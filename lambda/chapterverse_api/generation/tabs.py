@@ -14,7 +14,7 @@ _BETWEEN = re.compile(r"[/,&|]| and | or ")
 _WORD = re.compile(r"\w+(?:[.-]\w+)*[+#]*")
 
 
-class _Block(Protocol):
+class _TabBlock(Protocol):
     start: int
     end: int
     label: bool
@@ -41,7 +41,7 @@ class TabNames:
         return min((min(places) for places in found if min(places) >= 0), default=None)
 
 
-def tabs_of(text: str, blocks: Sequence[_Block]) -> list[str | None]:
+def tabs_of(text: str, blocks: Sequence[_TabBlock]) -> list[str | None]:
     """Return for each block of a section the label of the tab that it is in; None outside of tabs.
 
     Text does not say where the last tab ends, so it is taken to have no more blocks than the longest of the others.

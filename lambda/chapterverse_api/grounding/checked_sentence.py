@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from chapterverse.text.sentences import Sentence
-from chapterverse_api.generation import Check
+from chapterverse_api.generation.draft import Check
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
 from chapterverse_api.grounding.claims import asserts, says_nothing
-from chapterverse_api.grounding.model import Model
-from chapterverse_api.grounding.reading import Claim, Source
-from chapterverse_api.grounding.types import SentenceCheck, Weigh
+from chapterverse_api.grounding.results import SentenceCheck, Weigh
+from chapterverse_api.grounding.support_model import SupportModel
 from chapterverse_api.grounding.verdict import Outcome, Verdict, judge
 
 #: Least share of a sentence's words, by idf, that a passage must contain to be checked without being cited.
@@ -29,16 +29,16 @@ class CheckedSentence:
         self,
         sentence: Sentence,
         claimed: Sequence[str],
-        sources: Mapping[str, Source],
+        sources: Mapping[str, AnalyzedPassage],
         language: str,
         weigh: Weigh,
-        model: Model,
+        model: SupportModel,
     ) -> None:
         self.sentence, self.claimed, self._model = sentence, tuple(claimed), model
         self._sources = list(sources.values())
         self.claim = Claim(sentence.said, sentence.kind, language, weigh(sentence.said))
         self.claims = asserts(sentence, self.claim)
-        self.against: Source | None = None
+        self.against: AnalyzedPassage | None = None
         self._against = float("-inf")
         self._best: Verdict | None = None
         sent = [sources[i] for i in claimed if i in sources]
@@ -86,7 +86,7 @@ class CheckedSentence:
             self.sentence.said, self.claimed, self.citations, self.check, self.outcome, self.probability
         )
 
-    def _judge(self, cited: Sequence[Source], *, claimed: bool = True) -> Verdict:
+    def _judge(self, cited: Sequence[AnalyzedPassage], *, claimed: bool = True) -> Verdict:
         others = [s for s in self._sources if s not in cited]
         found = judge(self.claim, cited, others, self._model, claimed=claimed)
         if self._best is None or found.score > self._best.score:
@@ -95,12 +95,12 @@ class CheckedSentence:
             self.against, self._against = cited[0], found.score
         return found
 
-    def _supporting(self, sent: Sequence[Source], claimed: Sequence[str]) -> Sequence[Source]:
+    def _supporting(self, sent: Sequence[AnalyzedPassage], claimed: Sequence[str]) -> Sequence[AnalyzedPassage]:
         if self.empty or says_nothing(self.claim):
             return ()
         if sent:
             alone = {s.id: self._judge([s]) for s in sent}
-            kept: Sequence[Source] = [s for s in sent if alone[s.id].supports]
+            kept: Sequence[AnalyzedPassage] = [s for s in sent if alone[s.id].supports]
             if not kept and len(sent) > 1 and self._judge(sent).supports:
                 kept = self._adding(sent)
             # Another passage that merely shares its words doesn't support a sentence that a cited one contradicts.
@@ -117,12 +117,12 @@ class CheckedSentence:
                 break
         return ()
 
-    def _adding(self, sent: Sequence[Source]) -> Sequence[Source]:
+    def _adding(self, sent: Sequence[AnalyzedPassage]) -> Sequence[AnalyzedPassage]:
         """Return the sources that hold a clause of the sentence best."""
         used = {id(source) for _, _, source in self.claim.align(sent).clauses}
         return [s for s in sent if id(s) in used] or sent[:1]
 
-    def _candidates(self, sent: Sequence[Source]) -> Iterable[Source]:
+    def _candidates(self, sent: Sequence[AnalyzedPassage]) -> Iterable[AnalyzedPassage]:
         shares = [(self.claim.share(s.terms), -n, s) for n, s in enumerate(self._sources) if s not in sent]
         found = [(share, n, s) for share, n, s in shares if share >= _LEAST_SHARE or self.claim.kind == "code"]
         return [s for _, _, s in sorted(found, key=lambda f: f[:2], reverse=True)[:3]]

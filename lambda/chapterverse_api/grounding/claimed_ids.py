@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from chapterverse.text.sentences import Sentence, SentenceReader
-from chapterverse_api.generation import Span
+from chapterverse_api.generation.draft import Span
 
 
 class ClaimedIds:

@@ -12,7 +12,7 @@ import re
 
 from chapterverse.text import lexical
 from chapterverse.text.sentences import Sentence
-from chapterverse_api.grounding.reading import Claim
+from chapterverse_api.grounding.analyzed_text import Claim
 
 #: A heading of more words is a sentence.
 _TITLE = 8

@@ -13,8 +13,8 @@ from difflib import SequenceMatcher
 from typing import TypeVar
 
 from chapterverse_api.grounding import cues
+from chapterverse_api.grounding.analyzed_text import Alignment, AnalyzedPassage, AnalyzedText, Claim, Unit
 from chapterverse_api.grounding.literals import Token
-from chapterverse_api.grounding.reading import Alignment, Claim, Source, Text, Unit
 
 #: How rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
 Rarity = Callable[[int], float]
@@ -29,7 +29,9 @@ _NAMES = re.compile(r"--?[a-z][\w-]*|[^\W\d]\w*(?:-\w+)*")
 _T = TypeVar("_T")
 
 
-def measure(claim: Claim, cited: Sequence[Source], others: Sequence[Source], rarity: Rarity) -> dict[str, float]:
+def measure_support(
+    claim: Claim, cited: Sequence[AnalyzedPassage], others: Sequence[AnalyzedPassage], rarity: Rarity
+) -> dict[str, float]:
     """Return the features of a sentence and the sources that it cites, among the others that were sent."""
     alignment = claim.align(cited)
     values = _coverage(claim, cited, others, alignment, rarity)
@@ -52,7 +54,11 @@ def _clash(values: Mapping[str, float]) -> float:
 
 
 def _coverage(
-    claim: Claim, cited: Sequence[Source], others: Sequence[Source], alignment: Alignment, rarity: Rarity
+    claim: Claim,
+    cited: Sequence[AnalyzedPassage],
+    others: Sequence[AnalyzedPassage],
+    alignment: Alignment,
+    rarity: Rarity,
 ) -> dict[str, float]:
     weights, total = claim.weights, claim.total or 1.0
     everywhere = _union([s.terms for s in cited])
@@ -104,7 +110,7 @@ def _soft_cover(claim: Claim, alignment: Alignment, aligned: frozenset[int], for
     )
 
 
-def _rival(claim: Claim, others: Sequence[Source], total: float) -> float:
+def _rival(claim: Claim, others: Sequence[AnalyzedPassage], total: float) -> float:
     """Return the greatest share of the sentence's weight that one of the other sources covers."""
     rival, weights = 0.0, claim.weights
     for other in others:
@@ -114,7 +120,7 @@ def _rival(claim: Claim, others: Sequence[Source], total: float) -> float:
     return rival
 
 
-def _window(claim: Claim, source: Source) -> float:
+def _window(claim: Claim, source: AnalyzedPassage) -> float:
     """Return the greatest weight of the sentence's terms in three units in a row, with the headings above them."""
     places: dict[int, set[int]] = {}
     for term in claim.weights:
@@ -179,7 +185,7 @@ def _run(sequence: Sequence[int], terms: frozenset[int]) -> int:
     return longest
 
 
-def _literals(claim: Claim, cited: Sequence[Source], alignment: Alignment) -> dict[str, float]:
+def _literals(claim: Claim, cited: Sequence[AnalyzedPassage], alignment: Alignment) -> dict[str, float]:
     numbers = [t for t in claim.literals if t.number]
     names = [t for t in claim.literals if not t.number]
     flats = [s.flat for s in cited]
@@ -272,7 +278,7 @@ def _cues(claim: Claim, alignment: Alignment) -> dict[str, float]:
     return values
 
 
-def _located(text: Text) -> list[tuple[int, str, frozenset[int]]]:
+def _located(text: AnalyzedText) -> list[tuple[int, str, frozenset[int]]]:
     return [(kind, text.surfaces[at], frozenset(text.around(at))) for kind, at in text.cues[:60]]
 
 
@@ -385,7 +391,7 @@ def _clauses(claim: Claim, alignment: Alignment) -> dict[str, float]:
     }
 
 
-def _clause_missed(claim: Claim, cited: Sequence[Source]) -> float:
+def _clause_missed(claim: Claim, cited: Sequence[AnalyzedPassage]) -> float:
     """Return the largest share of a clause's words that the sources lack, of clauses of at least three such words."""
     cited_terms = _union([s.terms for s in cited])
     shares = []

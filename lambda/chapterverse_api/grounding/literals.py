@@ -89,7 +89,7 @@ class Token:
     number: bool
 
 
-def tokens(text: str, language: str) -> Iterator[Token]:
+def literal_tokens(text: str, language: str) -> Iterator[Token]:
     """Yield the numbers and identifiers of a sentence; a code span counts as one identifier."""
     blank = list(text)
     for span in _CODE.finditer(text):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from chapterverse_api.generation import Passage, Span
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.passage import Passage
 
 #: Begins the lines in which a quote states its omissions.
 CUT = "…"

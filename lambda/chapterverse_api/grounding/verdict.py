@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from chapterverse_api.grounding.features import measure
-from chapterverse_api.grounding.model import CLASH, Model
-from chapterverse_api.grounding.reading import Claim, Source
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.features import measure_support
+from chapterverse_api.grounding.support_model import CLASH, SupportModel
 
 Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 
@@ -47,7 +47,12 @@ class Verdict:
 
 
 def judge(
-    claim: Claim, cited: Sequence[Source], others: Sequence[Source], model: Model, *, claimed: bool = True
+    claim: Claim,
+    cited: Sequence[AnalyzedPassage],
+    others: Sequence[AnalyzedPassage],
+    model: SupportModel,
+    *,
+    claimed: bool = True,
 ) -> Verdict:
     """Return the judgement of all cited passages together on a sentence.
 
@@ -59,12 +64,12 @@ def judge(
         return Verdict("silent", -QUOTED)
     if claim.kind == "code":
         return _code(claim, cited)
-    if any(quotes(source, claim.flat) for source in cited):
+    if any(is_verbatim_in(source, claim.flat) for source in cited):
         return Verdict("supports", QUOTED)
     if len(claim.content) < LEAST_WORDS and not claim.literals:
         # Nearly any passage holds a single word somewhere.
         return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", -2.0)
-    values = measure(claim, cited, others, model.rarity)
+    values = measure_support(claim, cited, others, model.rarity)
     score = model.score(values)
     missed = values["miss_share"] >= _MISSED or values["miss_run"] >= _RUN or values["clause_missed"] >= _CLAUSE_MISSED
     if values["digits_missing"] or missed:
@@ -75,13 +80,13 @@ def judge(
     return Verdict("contradicts" if values["cover_soft"] >= _SAME and against else "silent", score)
 
 
-def quotes(source: Source, flat: str) -> bool:
+def is_verbatim_in(source: AnalyzedPassage, flat: str) -> bool:
     """Whether a passage holds a text verbatim, as whole words."""
     text = flat.strip(" .!…")
     return bool(text) and text in source.flat and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source.flat) is not None
 
 
-def _brief(claim: Claim, cited: Sequence[Source]) -> Verdict:
+def _brief(claim: Claim, cited: Sequence[AnalyzedPassage]) -> Verdict:
     wanted = {claim.terms[i][0] for i in claim.content}
     denied = any(kind == 0 for kind, _ in claim.cues)
     for source in cited:
@@ -93,7 +98,7 @@ def _brief(claim: Claim, cited: Sequence[Source]) -> Verdict:
     return Verdict("silent", -2.0)
 
 
-def _code(claim: Claim, cited: Sequence[Source]) -> Verdict:
+def _code(claim: Claim, cited: Sequence[AnalyzedPassage]) -> Verdict:
     """Compare code line by line, in order and verbatim, except placeholders."""
     lines = [" ".join(line.split()) for line in claim.plain_lines]
     lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line]

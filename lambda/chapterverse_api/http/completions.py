@@ -14,7 +14,10 @@ from typing import Any
 
 from chapterverse.errors import InputError
 from chapterverse_api.contract import (
+    CONTEXT_CHARACTERS,
     HISTORY_CHARACTERS,
+    HISTORY_MESSAGES,
+    MESSAGE_CHARACTERS,
     AnswerEvent,
     ChatQuery,
     ChatResponse,
@@ -24,9 +27,9 @@ from chapterverse_api.contract import (
     SourceChunk,
     dump,
 )
-from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages, write_messages
-from chapterverse_api.generation.prompts import estimate
-from chapterverse_api.validation import checked
+from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages
+from chapterverse_api.generation.prompts import estimate_tokens
+from chapterverse_api.validation import valid_query
 
 #: Name of the model where a request names none.
 MODEL = "chapterverse"
@@ -34,8 +37,6 @@ MODEL = "chapterverse"
 _MODEL_LENGTH = 100
 #: Ends a stream.
 DONE = "data: [DONE]\n\n"
-#: Limits of `ChatQuery`, to which a longer conversation is cut.
-_MESSAGES, _MESSAGE_LENGTH, _CONTEXT_LENGTH = 10, 4000, 10_000
 #: Fields of `ChatQuery` that are allowed beside OpenAI's. `top_k` is not: in other services it is a sampling setting.
 _OWN = ("thread_id", "page_url", "language", "version", "filters", "output")
 
@@ -87,8 +88,8 @@ class Completion:
     def document(self, response: ChatResponse) -> dict[str, Any]:
         """Return the whole answer: its text with OpenAI's annotations, and the sources that it cites beside it."""
         self._begin(response.turn_id, response.source_chunks)
-        (message,) = write_messages([ExternalMessage("assistant", response.response)], "openai")["messages"]
-        message |= {"refusal": None, "annotations": [a for one in response.segments for a in self._annotations(one)]}
+        annotations = [a for one in response.segments for a in self._annotations(one)]
+        message = {"role": "assistant", "content": response.response, "refusal": None, "annotations": annotations}
         choice = {"message": message, "finish_reason": "stop", "logprobs": None}
         return self._written("chat.completion", choice, response) | {"usage": self._usage(response)}
 
@@ -148,11 +149,11 @@ class Completion:
     def _usage(self, response: ChatResponse) -> dict[str, int]:
         query = self.request.query
         texts = (*(m.content for m in query.conversation_history), query.user_context or "", query.query or "")
-        prompt, completion = round(sum(map(estimate, texts))), round(estimate(response.response))
+        prompt, completion = round(sum(map(estimate_tokens, texts))), round(estimate_tokens(response.response))
         return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def models() -> dict[str, Any]:
+def model_list() -> dict[str, Any]:
     """Return the list of models, of which there is one."""
     model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
     return {"object": "list", "data": [model]}
@@ -164,10 +165,10 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
     if at is None:
         raise InputError("messages must hold a message of the user with text.", field="messages")
     # Another program may write system messages, so they inform the model and can't instruct it.
-    context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:_CONTEXT_LENGTH]
+    context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:CONTEXT_CHARACTERS]
     own = {name: body[name] for name in _OWN if body.get(name) is not None}
     try:
-        return checked(
+        return valid_query(
             query=messages[at].content,
             conversation_history=_latest(messages[:at]),
             user_context=context or None,
@@ -182,11 +183,11 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
 
 def _latest(messages: Sequence[ExternalMessage]) -> list[dict[str, str]]:
     """Return as much of a conversation as a question may bring along: the latest, in order and without a gap."""
-    spoken = [m for m in messages if m.role in ("user", "assistant")][-_MESSAGES:]
+    spoken = [m for m in messages if m.role in ("user", "assistant")][-HISTORY_MESSAGES:]
     kept: list[dict[str, str]] = []
     left = HISTORY_CHARACTERS
     for message in reversed(spoken):
-        content = message.content[: min(_MESSAGE_LENGTH, left)]
+        content = message.content[: min(MESSAGE_CHARACTERS, left)]
         left -= len(content)
         if content:
             kept.insert(0, {"role": message.role, "content": content})

@@ -15,17 +15,15 @@ request of the same client came between the two, or one was held up in the netwo
 from __future__ import annotations
 
 import math
-import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from chapterverse.net.aws import AwsFault, AwsService
+from chapterverse.net.aws import AwsService
+from chapterverse.net.aws.dynamodb import SECONDS, DynamoTable, Item, TableErrors, attributes
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
-#: Seconds for one step, its tries included: an answer waits for it.
-SECONDS = 2.0
 #: Attributes of the past that an item may hold until they are removed: above 1 KB every write of it costs double.
 STALE = 24
 #: How many are removed at once: an expression holds 4 KB (DynamoDB Developer Guide, "Quotas").
@@ -35,13 +33,15 @@ ABANDONED = 3600
 
 _DAY = 24 * 60 * 60
 _OPEN = "open@"
-_FAILED = "ConditionalCheckFailedException"
 
-#: A whole number as DynamoDB writes it.
-_WHOLE = re.compile(r"-?[0-9]{1,38}")
-
-#: An item as DynamoDB writes it: {"spent": {"N": "17"}}.
-Item = Mapping[str, Mapping[str, str]]
+_ERRORS = TableErrors(
+    LimiterFault,
+    "There is no DynamoDB table {table} in this account and region: make it, or name another in CHAPTERVERSE_LIMITER.",
+    "The DynamoDB table {table} may not be used with these credentials: allow dynamodb:UpdateItem and dynamodb:GetItem "
+    "on it.",
+    "The DynamoDB table {table} can't hold the counters: it needs the partition key pk, a string, and no sort key.",
+    "DynamoDB answered with something that is no reply: check AWS_ENDPOINT_URL.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +54,23 @@ class _Update:
     names: Mapping[str, str]
     values: Mapping[str, str | int] = field(default_factory=dict)
 
-    def request(self, table: str) -> dict[str, object]:
-        values = {name: {"N" if isinstance(v, int) else "S": str(v)} for name, v in self.values.items()}
+    def request(self) -> dict[str, object]:
         return {
-            "TableName": table,
-            "Key": {"pk": {"S": self.key}},
+            "Key": attributes({"pk": self.key}),
             "UpdateExpression": self.write,
             "ConditionExpression": self.condition,
             "ExpressionAttributeNames": self.names,
-            **({"ExpressionAttributeValues": values} if values else {}),
+            **({"ExpressionAttributeValues": attributes(self.values)} if self.values else {}),
             "ReturnValues": "ALL_NEW",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
 
 class DynamoLimiter:
-    """Safe to share between threads. Implements `chapterverse_api.limits.Limiter`."""
+    """Safe to share between threads. Implements `Limiter`."""
 
     def __init__(self, service: AwsService, table: str) -> None:
-        self._service = service
-        self._table = table
+        self._table = DynamoTable(service, table, _ERRORS)
 
     @classmethod
     def open(cls, table: str) -> DynamoLimiter:
@@ -89,15 +86,15 @@ class DynamoLimiter:
             return None
         key, ours = f"requests#{client}#{int(now // _DAY)}", secrets.token_hex(8)
         is_written, item = self._apply(_counting(key, ours, windows, now))
-        ours_is_last = item.get("last") == {"S": ours}
+        ours_is_last = item.text("last") == ours
         if is_written:
             if not ours_is_last:
-                raise _malformed()
+                raise _ERRORS.malformed
             self._sweep(key, (name for name in item if _is_past(name, now)))
             return None
         if ours_is_last:
             return None
-        full = [window for window in windows if _number(item, _counter(window, now)) >= window.limit]
+        full = [window for window in windows if item.number(_counter(window, now)) >= window.limit]
         return max((window.left(now) for window in full), default=1.0)
 
     def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
@@ -112,12 +109,12 @@ class DynamoLimiter:
             {":micros": micros, ":room": cap - micros, ":expires": int(now) + ACCOUNT_SECONDS},
         )
         is_written, item = self._apply(step)
-        is_reserved, spent = _OPEN + ours in item, _number(item, "spent")
+        is_reserved, spent = _OPEN + ours in item, item.number("spent")
         # The table decides whether money is reserved, because a reply with an error may follow a write.
         if (is_written and not is_reserved) or (
-            is_reserved and (_number(item, _OPEN + ours) != micros or spent < micros)
+            is_reserved and (item.number(_OPEN + ours) != micros or spent < micros)
         ):
-            raise _malformed()
+            raise _ERRORS.malformed
         if not is_reserved:
             return None
         if is_written:
@@ -135,17 +132,9 @@ class DynamoLimiter:
         self._apply(step)
 
     def spent(self, account: str) -> int:
-        request = {
-            "TableName": self._table,
-            "Key": {"pk": {"S": f"account#{account}"}},
-            "ConsistentRead": True,
-            "ProjectionExpression": "spent",
-        }
-        try:
-            reply = self._service.call("DynamoDB_20120810.GetItem", request)
-        except AwsFault as error:
-            raise self._explained(error) from error
-        return _number(_item(reply, "Item"), "spent")
+        key = attributes({"pk": f"account#{account}"})
+        reply = self._table.ask("GetItem", Key=key, ConsistentRead=True, ProjectionExpression="spent")
+        return self._table.item(reply.get("Item", {})).number("spent")
 
     def first(self, token: str, until: float, now: float) -> bool:
         ours = secrets.token_hex(8)
@@ -158,8 +147,8 @@ class DynamoLimiter:
             {":id": ours, ":expires": math.ceil(until), ":now": int(now)},
         )
         is_written, item = self._apply(step)
-        if is_written and item.get("owner") != {"S": ours}:
-            raise _malformed()
+        if is_written and item.text("owner") != ours:
+            raise _ERRORS.malformed
         return is_written
 
     def _apply(self, step: _Update) -> tuple[bool, Item]:
@@ -168,13 +157,8 @@ class DynamoLimiter:
         Raises:
             LimiterFault: the table can't be used, or what answers is no table.
         """
-        try:
-            reply = self._service.call("DynamoDB_20120810.UpdateItem", step.request(self._table))
-        except AwsFault as error:
-            if error.code == _FAILED:
-                return False, _item(error.body, "Item")
-            raise self._explained(error) from error
-        return True, _item(reply, "Attributes")
+        is_written, reply = self._table.update(step.request())
+        return is_written, self._table.item(reply.get("Attributes" if is_written else "Item", {}))
 
     def _sweep(self, key: str, stale: Iterable[str]) -> None:
         """Remove attributes that nothing needs any more, once there are many; twice is as good as once."""
@@ -187,24 +171,6 @@ class DynamoLimiter:
         # The rest is removed with the next request, or with the item.
         with suppress(LimiterFault):
             self._apply(step)
-
-    def _explained(self, error: AwsFault) -> LimiterFault:
-        if error.code == "ResourceNotFoundException":
-            return LimiterFault(
-                f"There is no DynamoDB table {self._table} in this account and region: make it, or name another in "
-                "CHAPTERVERSE_LIMITER."
-            )
-        if error.code in ("AccessDeniedException", "AccessDenied"):
-            return LimiterFault(
-                f"The DynamoDB table {self._table} may not be used with these credentials: allow dynamodb:UpdateItem "
-                "and dynamodb:GetItem on it."
-            )
-        if error.code == "ValidationException":
-            return LimiterFault(
-                f"The DynamoDB table {self._table} can't hold the counters: it needs the partition key pk, a string, "
-                "and no sort key."
-            )
-        return LimiterFault(str(error))
 
 
 def _counting(key: str, ours: str, windows: Sequence[RateWindow], now: float) -> _Update:
@@ -233,33 +199,3 @@ def _is_abandoned(name: str, now: float) -> bool:
     """Return whether a process that was killed made this reservation; its money stays spent."""
     began = name.removeprefix(_OPEN).partition("-")[0]
     return name.startswith(_OPEN) and began.isdecimal() and int(began) + ABANDONED <= now
-
-
-def _item(reply: Mapping[str, object], name: str) -> Item:
-    """Return the item of a reply; an empty one where it holds none.
-
-    Raises:
-        LimiterFault: it holds no such value.
-    """
-    item = reply.get(name, {})
-    if not isinstance(item, dict) or not all(isinstance(value, dict) for value in item.values()):
-        raise _malformed()
-    return item
-
-
-def _number(item: Item, name: str) -> int:
-    """Return a whole number of an item, 0 where it has none of that name.
-
-    Raises:
-        LimiterFault: the item holds something else.
-    """
-    if name not in item:
-        return 0
-    digits = item[name].get("N")
-    if not isinstance(digits, str) or not _WHOLE.fullmatch(digits):
-        raise _malformed()
-    return int(digits)
-
-
-def _malformed() -> LimiterFault:
-    return LimiterFault("DynamoDB answered with something that is no reply: check AWS_ENDPOINT_URL.")

@@ -1,4 +1,4 @@
-"""Counters of this process. Implements `chapterverse_api.limits.Limiter`."""
+"""Counters of this process. Implements `Limiter`."""
 
 from __future__ import annotations
 

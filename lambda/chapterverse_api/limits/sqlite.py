@@ -1,4 +1,4 @@
-"""Counters in an SQLite file, for the processes of one machine. Implements `chapterverse_api.limits.Limiter`."""
+"""Counters in an SQLite file, for the processes of one machine. Implements `Limiter`."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class McpError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class McpCall:
     """A request, or a notification where it has no id.
 
     Attributes:
@@ -119,7 +119,7 @@ def id_of(message: object) -> Id:
     return given if type(given) is int else None
 
 
-def read_call(message: object, headers: Headers | None) -> Call:
+def read_call(message: object, headers: Headers | None) -> McpCall:
     """Return the call that a parsed message is.
 
     Args:
@@ -136,15 +136,15 @@ def read_call(message: object, headers: Headers | None) -> Call:
         raise McpError(INVALID_REQUEST, "This is no JSON-RPC 2.0 request: it needs jsonrpc, id and method.")
     if not isinstance(params, Mapping):
         raise McpError(INVALID_PARAMS, "params must be an object.")
-    given = _Headers(headers or ())
+    given = _HeaderValues(headers or ())
     version = _version(method, params, given, over_http=headers is not None, notifies="id" not in message)
-    call = Call(id_of(message), method, params, version)
+    call = McpCall(id_of(message), method, params, version)
     if call.modern and headers is not None and "id" in message:
         _check_headers(call, given)
     return call
 
 
-class _Headers:
+class _HeaderValues:
     """The headers that repeat the body, by name."""
 
     def __init__(self, headers: Headers) -> None:
@@ -159,7 +159,7 @@ class _Headers:
         return self._values.get(name)
 
 
-def _version(method: str, params: Mapping[str, Any], given: _Headers, *, over_http: bool, notifies: bool) -> str:
+def _version(method: str, params: Mapping[str, Any], given: _HeaderValues, *, over_http: bool, notifies: bool) -> str:
     """Return the revision that a request speaks."""
     header, meta = given(_VERSION), params.get("_meta")
     own = meta.get(VERSION_KEY) if isinstance(meta, Mapping) else None
@@ -178,7 +178,7 @@ def _version(method: str, params: Mapping[str, Any], given: _Headers, *, over_ht
     return own
 
 
-def _check_headers(call: Call, given: _Headers) -> None:
+def _check_headers(call: McpCall, given: _HeaderValues) -> None:
     if given(_METHOD) != call.method:
         raise _mismatch(_METHOD)
     if parameter := _NAMED.get(call.method):

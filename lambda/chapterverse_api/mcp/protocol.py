@@ -19,15 +19,15 @@ from chapterverse_api.mcp.messages import (
     MODERN,
     RESOURCE_NOT_FOUND,
     SERVER_KEY,
-    Call,
+    McpCall,
     McpError,
 )
 from chapterverse_api.observability import log
 from chapterverse_api.tools.documentation import registry
-from chapterverse_api.tools.types import ToolContext, ToolRegistry, UnknownTool
+from chapterverse_api.tools.registry import ToolContext, ToolRegistry, UnknownTool
 
-Result: TypeAlias = dict[str, Any]
-_Handler: TypeAlias = Callable[[Call, ToolContext], Result]
+RpcResult: TypeAlias = dict[str, Any]
+_Handler: TypeAlias = Callable[[McpCall, ToolContext], RpcResult]
 
 #: Milliseconds for which a client may keep what only a deployment changes, and what a new index changes.
 _LONG, _SHORT = 3_600_000, 60_000
@@ -51,7 +51,7 @@ class McpServer:
             "resources/read": _read_resource,
         }
 
-    def answer(self, call: Call, context: ToolContext) -> Result:
+    def answer(self, call: McpCall, context: ToolContext) -> RpcResult:
         """Return the message that answers a request. Blocks.
 
         Raises:
@@ -73,7 +73,7 @@ class McpServer:
             raise McpError.of(rejections.report(error, site=context.service.site)) from error
         return {"jsonrpc": "2.0", "id": call.id, "result": _framed(result, call)}
 
-    def _list_tools(self, _: Call, __: ToolContext) -> Result:
+    def _list_tools(self, _: McpCall, __: ToolContext) -> RpcResult:
         tools = [
             {
                 "name": tool.name,
@@ -87,7 +87,7 @@ class McpServer:
         ]
         return {"tools": tools, **_cached(_LONG)}
 
-    def _call_tool(self, call: Call, context: ToolContext) -> Result:
+    def _call_tool(self, call: McpCall, context: ToolContext) -> RpcResult:
         name, arguments = call.params.get("name"), call.params.get("arguments") or {}
         if not isinstance(name, str) or not isinstance(arguments, Mapping):
             raise McpError(INVALID_PARAMS, "tools/call needs a name, and an object of arguments.")
@@ -107,7 +107,7 @@ class McpServer:
         return {"content": [_text(written)], "structuredContent": result, "isError": False}
 
 
-def _framed(result: Result, call: Call) -> Result:
+def _framed(result: RpcResult, call: McpCall) -> RpcResult:
     """Return a result with what the revision of the call has in each, and without what it doesn't know."""
     if call.modern:
         return {**result, "resultType": "complete", "_meta": {SERVER_KEY: _server()}}
@@ -118,7 +118,7 @@ def _server() -> dict[str, str]:
     return {"name": "chapterverse", "title": "Chapter & Verse", "version": __version__}
 
 
-def _capabilities() -> Result:
+def _capabilities() -> RpcResult:
     return {"tools": {}, "resources": {}}
 
 
@@ -127,16 +127,16 @@ def _instructions(context: ToolContext) -> str:
     return _INSTRUCTIONS.format(place=f" at {place}" if place else "")
 
 
-def _cached(milliseconds: int) -> Result:
+def _cached(milliseconds: int) -> RpcResult:
     # The documentation is the same for all readers.
     return {"ttlMs": milliseconds, "cacheScope": "public"}
 
 
-def _text(text: str) -> Result:
+def _text(text: str) -> RpcResult:
     return {"type": "text", "text": text}
 
 
-def _discover(_: Call, context: ToolContext) -> Result:
+def _discover(_: McpCall, context: ToolContext) -> RpcResult:
     return {
         "supportedVersions": [*MODERN, *LEGACY],
         "capabilities": _capabilities(),
@@ -145,7 +145,7 @@ def _discover(_: Call, context: ToolContext) -> Result:
     }
 
 
-def _initialize(call: Call, context: ToolContext) -> Result:
+def _initialize(call: McpCall, context: ToolContext) -> RpcResult:
     asked = call.params.get("protocolVersion")
     if not isinstance(asked, str):
         raise McpError(INVALID_PARAMS, "initialize needs a protocolVersion.")
@@ -157,30 +157,30 @@ def _initialize(call: Call, context: ToolContext) -> Result:
     }
 
 
-def _ping(_: Call, __: ToolContext) -> Result:
+def _ping(_: McpCall, __: ToolContext) -> RpcResult:
     return {}
 
 
 _LEGACY_METHODS: Mapping[str, _Handler] = {"initialize": _initialize, "ping": _ping}
 
 
-def _list_resources(call: Call, context: ToolContext) -> Result:
+def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
     try:
         return {**resources.page_list(call.params.get("cursor"), context.service.resources.index), **_cached(_SHORT)}
     except InputError as error:
         raise McpError(INVALID_PARAMS, str(error)) from None
 
 
-def _list_templates(_: Call, __: ToolContext) -> Result:
+def _list_templates(_: McpCall, __: ToolContext) -> RpcResult:
     return {"resourceTemplates": [], **_cached(_LONG)}
 
 
-def _read_resource(call: Call, context: ToolContext) -> Result:
+def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
     uri = call.params.get("uri")
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, "resources/read needs a uri.")
     try:
-        content = resources.page_content(uri, context.service.resources.index)
+        content = resources.page_resource(uri, context.service.resources.index)
     except InputError:
         code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
         # The uri is the client's own, and comes back as data alone.
@@ -188,4 +188,4 @@ def _read_resource(call: Call, context: ToolContext) -> Result:
     return {"contents": [content], **_cached(_SHORT)}
 
 
-__all__ = ["INTERNAL_ERROR", "McpServer", "Result"]
+__all__ = ["INTERNAL_ERROR", "McpServer", "RpcResult"]

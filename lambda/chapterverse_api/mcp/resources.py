@@ -51,7 +51,7 @@ def _resource(chunk: Chunk, snapshot: Snapshot, index: SiteIndex) -> dict[str, A
     return {"uri": url, "name": chunk.source_file_path, "title": chunk.chapter_title, "mimeType": _MARKDOWN}
 
 
-def page_content(uri: str, index: SiteIndex) -> dict[str, str]:
+def page_resource(uri: str, index: SiteIndex) -> dict[str, str]:
     """Return a page, or the section that the URI's anchor names, as Markdown.
 
     Raises:

@@ -17,7 +17,7 @@ from typing import Any, Literal, TextIO
 
 from chapterverse.model import utc_now
 
-Name = Literal[
+EventName = Literal[
     "query_received",
     "query_state",
     "embedding_generated",
@@ -33,7 +33,7 @@ Name = Literal[
     "error",
 ]
 
-Value = str | int | float | bool | list[str] | None
+FieldValue = str | int | float | bool | list[str] | None
 
 #: The current request's id, also in worker threads, because `anyio.to_thread` copies the context.
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -49,12 +49,12 @@ _QUIET_SECONDS = 10.0
 
 
 def event(
-    name: Name,
+    name: EventName,
     *,
     turn_id: str | None,
     thread_id: str | None = None,
     execution_time: float | None = None,
-    **fields: Value,
+    **fields: FieldValue,
 ) -> None:
     """Write one JSON line to the logger `chapterverse`, `error` at level ERROR, other events at INFO.
 
@@ -148,7 +148,7 @@ class Complaints:
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = Lock()
-        self._written: dict[tuple[Value, ...], tuple[float, int]] = {}
+        self._written: dict[tuple[FieldValue, ...], tuple[float, int]] = {}
 
     def __call__(self, code: str, message: str | None = None, error: BaseException | None = None) -> None:
         """Write an `error` event, or only count it."""

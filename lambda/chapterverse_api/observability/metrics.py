@@ -19,7 +19,7 @@ NAMESPACE = "ChapterVerse"
 #: Every metric with its CloudWatch unit.
 UNITS = {
     "Questions": "Count",
-    "Refusals": "Count",
+    "Rejections": "Count",
     "NotInDocs": "Count",
     "Degraded": "Count",
     "Errors": "Count",
@@ -35,7 +35,7 @@ UNITS = {
     "BudgetShare": "Percent",
 }
 #: In every line, so that the average is a share of the requests.
-_ALWAYS = ("Questions", "Refusals", "Degraded", "Errors", "ColdStarts")
+_ALWAYS = ("Questions", "Rejections", "Degraded", "Errors", "ColdStarts")
 
 _measured: ContextVar[dict[str, float] | None] = ContextVar("measured", default=None)
 
@@ -109,10 +109,10 @@ def request_line(site: str, cold: bool) -> Iterator[dict[str, float]]:
     finally:
         _measured.reset(token)
         if any(measured.values()):
-            log.write(line(site or "default", measured, time.time()))
+            log.write(metrics_line(site or "default", measured, time.time()))
 
 
-def line(site: str, measured: Mapping[str, float], now: float) -> dict[str, Any]:
+def metrics_line(site: str, measured: Mapping[str, float], now: float) -> dict[str, Any]:
     """Return the document of one request.
 
     Args:

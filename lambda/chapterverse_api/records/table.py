@@ -1,4 +1,4 @@
-"""The tables of conversations and ratings, the same in every database. Implements `chapterverse_api.records.Records`.
+"""The tables of conversations and ratings, the same in every database. Implements `Records`.
 
 A row of `conversations` is a turn or the summary of a thread, in the terms of an index's chunk as far as it has them:
 `type` "turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the
@@ -23,7 +23,7 @@ from pathlib import Path
 from chapterverse.database import Database, Faults, Row, Statements
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
-from chapterverse_api.records.types import (
+from chapterverse_api.records.protocols import (
     FAQ_DAYS,
     LONGEST,
     TURNS,
@@ -192,10 +192,12 @@ _OF_POSTGRES: Faults = {
 }
 
 
-class Table:
-    """Args:
-    days: after which a row is too old.
-    clock: says what time it is, in UTC.
+class RecordsTable:
+    """Implements `Records`.
+
+    Args:
+        days: after which a row is too old.
+        clock: says what time it is, in UTC.
     """
 
     def __init__(

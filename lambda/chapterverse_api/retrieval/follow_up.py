@@ -14,7 +14,7 @@ from typing import Self
 from chapterverse_api.conversation.follow_ups import BackReference, back_reference
 from chapterverse_api.conversation.history import Conversation, Subject, subject
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import Writer
+from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.retrieval.answerability import held_share
 from chapterverse_api.retrieval.results import Retrieval, merge_retrievals
 

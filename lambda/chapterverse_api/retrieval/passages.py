@@ -14,7 +14,7 @@ from chapterverse.calibration import Question
 from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.generation import Passage, Subsection
+from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
 

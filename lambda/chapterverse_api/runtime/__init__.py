@@ -1,12 +1,12 @@
 """A Lambda runtime that streams: `python -m chapterverse_api.runtime`, started by `infra/bootstrap`.
 
-    __main__.py    imports the handler, or reports why it can't
-    api.py         client of Lambda's Runtime API
-    loop.py        handles one invocation after another
-    response.py    passes the application's response on as it is made
-    events.py      translates Lambda events
-    cold_start.py  speeds up the imports
-    snapstart.py   waits between a snapshot and its restore
+    __main__.py           imports the handler, or reports why it can't
+    runtime_api.py        client of Lambda's Runtime API
+    loop.py               handles one invocation after another
+    streamed_response.py  passes the application's response on as it is made
+    events.py             translates Lambda events
+    cold_start.py         speeds up the imports
+    snapstart.py          waits between a snapshot and its restore
 
 AWS's own runtime for Python buffers every answer (aws/aws-lambda-roadmap#39), so readers would see nothing before the
 end. Only its loop is replaced; Mangum still turns events into requests.

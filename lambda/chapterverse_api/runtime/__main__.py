@@ -12,7 +12,7 @@ from chapterverse_api.observability import log
 
 # Nothing of the application: a failed import must be reported, which needs these modules.
 from chapterverse_api.runtime import cold_start, snapstart
-from chapterverse_api.runtime.api import RuntimeApi, RuntimeFault
+from chapterverse_api.runtime.runtime_api import RuntimeApi, RuntimeFault
 
 if TYPE_CHECKING:
     from chapterverse_api.runtime.loop import Loop

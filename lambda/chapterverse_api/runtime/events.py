@@ -37,7 +37,7 @@ class LambdaHandler:
                 self.request(event, context)
                 return self.mangum(event, context)
             except Exception as error:
-                return answer(rejections.report(error))
+                return function_url_response(rejections.report(error))
 
     def request(self, event: dict[str, Any], context: LambdaContext) -> Request:
         """Return the ASGI scope and body of an HTTP event.
@@ -105,7 +105,7 @@ def _normalized(event: dict[str, Any]) -> dict[str, Any]:
     return event | {"requestContext": context | {"http": read}}
 
 
-def answer(rejection: Rejection) -> dict[str, Any]:
+def function_url_response(rejection: Rejection) -> dict[str, Any]:
     """Return a rejection in the format of every HTTP event."""
     response = rejection.response()
     return {

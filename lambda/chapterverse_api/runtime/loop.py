@@ -14,9 +14,9 @@ from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
-from chapterverse_api.runtime.api import Invocation, RuntimeApi, RuntimeFault
 from chapterverse_api.runtime.events import LambdaHandler, is_request
-from chapterverse_api.runtime.response import SPARE_SECONDS, StreamedResponse
+from chapterverse_api.runtime.runtime_api import Invocation, RuntimeApi, RuntimeFault
+from chapterverse_api.runtime.streamed_response import SPARE_SECONDS, StreamedResponse
 
 #: Seconds between attempts to get an invocation; after the last the process ends, and Lambda starts another.
 _PAUSES = (0.1, 0.3, 0.9)

@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from chapterverse_api.runtime.api import RuntimeApi
+from chapterverse_api.runtime.runtime_api import RuntimeApi
 
 # Exit codes of AWS's own runtime.
 _BEFORE_FAILED = 64

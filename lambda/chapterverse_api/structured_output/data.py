@@ -11,12 +11,13 @@ from typing import Any, TypeAlias
 
 from chapterverse.text import lexical
 from chapterverse.text.json_text import parse_json
-from chapterverse_api.generation import Passage
-from chapterverse_api.generation.types import ResponseSchema
-from chapterverse_api.grounding import Claim, Source, Weigh, judge
-from chapterverse_api.grounding.links import Links
-from chapterverse_api.grounding.model import trained
-from chapterverse_api.grounding.verdict import quotes
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.requests import ResponseSchema
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.grounding.results import Weigh
+from chapterverse_api.grounding.support_model import trained
+from chapterverse_api.grounding.verdict import is_verbatim_in, judge
 from chapterverse_api.structured_output.schema import problem
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
@@ -52,7 +53,7 @@ class Leaf:
     beside: tuple[str, ...] = ()
 
 
-def read_data(text: str, schema: ResponseSchema, links: Links) -> Any:
+def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     """Return the data of a reply, without foreign addresses.
 
     Raises:
@@ -93,7 +94,7 @@ def mirrored(data: Any, cited: Mapping[Path, str], path: Path = ()) -> Any:
     return cited.get(path)
 
 
-def line(leaf: Leaf) -> str:
+def leaf_line(leaf: Leaf) -> str:
     """Return a value as a list item of Markdown; empty without a value."""
     if leaf.value is None or leaf.value == "":
         return ""
@@ -110,7 +111,7 @@ class LeafCheck:
     """
 
     def __init__(self, passages: Sequence[Passage], language: str, weigh: Weigh) -> None:
-        self._sources = [Source(passage, language) for passage in passages]
+        self._sources = [AnalyzedPassage(passage, language) for passage in passages]
         self._language, self._weigh, self._model = language, weigh, trained()
 
     def carrier(self, leaf: Leaf) -> str | None:
@@ -125,7 +126,7 @@ class LeafCheck:
         claim = Claim(text, "prose", self._language, self._weigh(text))
         if not (claim.content or claim.literals):
             return None
-        held = next((source.id for source in self._sources if quotes(source, claim.flat)), None)
+        held = next((source.id for source in self._sources if is_verbatim_in(source, claim.flat)), None)
         if held is not None:
             return held
         shares = sorted(((claim.share(s.terms), -n, s) for n, s in enumerate(self._sources)), key=lambda one: one[:2])
@@ -146,7 +147,7 @@ class LeafCheck:
         return None
 
 
-def _cleaned(value: Any, links: Links, depth: int) -> Any:
+def _cleaned(value: Any, links: AddressFilter, depth: int) -> Any:
     if depth > _DEPTH:
         raise ValueError("nested too deep")
     if isinstance(value, dict):

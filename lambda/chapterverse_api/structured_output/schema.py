@@ -16,7 +16,7 @@ from typing import Any
 
 from chapterverse.errors import InputError
 from chapterverse.text.json_text import parse_json
-from chapterverse_api.generation.types import ResponseSchema
+from chapterverse_api.generation.requests import ResponseSchema
 
 #: Characters of a schema, which is sent with each question, and parts of it once its references are resolved.
 MOST_CHARACTERS, _MOST_PARTS = 8_000, 500

@@ -6,23 +6,23 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from chapterverse_api.contract import ChatResponse, Nearest, Question, RequestModel, ResponseModel
+from chapterverse_api.contract import ChatResponse, Nearest, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.tools.fields import (
-    DocsVersion,
-    Language,
+    LanguageArgument,
     QuotedSection,
     RawFilters,
     Url,
+    VersionArgument,
     query_of,
     quoted_section,
 )
-from chapterverse_api.tools.types import ToolContext
+from chapterverse_api.tools.registry import ToolContext
 
 
 class AskArguments(RequestModel):
-    question: Annotated[Question, Field(description="One question, in full.")]
-    version: DocsVersion = None
-    language: Language = None
+    question: Annotated[QuestionText, Field(description="One question, in full.")]
+    version: VersionArgument = None
+    language: LanguageArgument = None
     filters: RawFilters = Field(default_factory=dict)
     page_url: Annotated[Url | None, Field(description="The page that the question is about, if there is one.")] = None
 
@@ -37,7 +37,7 @@ class AnswerSegment(ResponseModel):
     check: Literal["confirmed", "unconfirmed", "none"]
 
 
-class Answer(ResponseModel):
+class DocsAnswer(ResponseModel):
     status: Literal["answered", "partial", "not_in_docs", "degraded"]
     answer: str
     segments: Annotated[list[AnswerSegment], Field(description="The answer in pieces, each checked.")]
@@ -50,7 +50,7 @@ class Answer(ResponseModel):
     generation: int
 
 
-def ask_docs(arguments: AskArguments, context: ToolContext) -> Answer:
+def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
     """Ask the official documentation a question. Returns an answer whose sentences were each checked against the
     sections that they cite, or says that the documentation holds none."""
     query = query_of(arguments.question, arguments, page_url=arguments.page_url)
@@ -59,7 +59,7 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> Answer:
         raise TypeError("An answer ended without its last part.")
     head = context.service.resources.index.snapshot(query.docs_version, query.page_url).head
     cited = {i for segment in response.segments for i in segment.citations}
-    return Answer(
+    return DocsAnswer(
         status=response.status,
         answer=response.response,
         segments=[AnswerSegment(text=one.text, citations=one.citations, check=one.check) for one in response.segments],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from chapterverse_api.tools.ask_docs import Answer, AskArguments, ask_docs
+from chapterverse_api.tools.ask_docs import AskArguments, DocsAnswer, ask_docs
 from chapterverse_api.tools.read_section import ReadArguments, ReadResult, read_section
+from chapterverse_api.tools.registry import ToolRegistry, tool_of
 from chapterverse_api.tools.search_docs import SearchArguments, SearchResults, search_docs
-from chapterverse_api.tools.types import ToolRegistry, tool_of
 from chapterverse_api.tools.verify_claim import ClaimArguments, ClaimVerdict, verify_claim
 
 
@@ -15,7 +15,7 @@ def registry() -> ToolRegistry:
         (
             tool_of("search_docs", "Search the documentation", search_docs, SearchArguments, SearchResults),
             tool_of("read_section", "Read the documentation", read_section, ReadArguments, ReadResult),
-            tool_of("ask_docs", "Ask the documentation", ask_docs, AskArguments, Answer),
+            tool_of("ask_docs", "Ask the documentation", ask_docs, AskArguments, DocsAnswer),
             tool_of("verify_claim", "Verify a claim", verify_claim, ClaimArguments, ClaimVerdict),
         )
     )

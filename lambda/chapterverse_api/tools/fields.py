@@ -7,18 +7,21 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from chapterverse.model import Head
-from chapterverse_api.contract import ChatQuery, ResponseModel
-from chapterverse_api.validation import checked
+from chapterverse_api.contract import LANGUAGE_CHARACTERS, URL_CHARACTERS, VERSION_CHARACTERS, ChatQuery, ResponseModel
+from chapterverse_api.validation import valid_query
 
 #: Tokens around the results of a tool, and around each quote.
 ENVELOPE = 80
 
-Url = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=URL_CHARACTERS)]
 MaxTokens = Annotated[int, Field(ge=200, le=20_000, description="Most cl100k tokens of the result, estimated.")]
-DocsVersion = Annotated[
-    str | None, Field(max_length=64, description="Docs version; the only one, or the default one, if left out.")
+VersionArgument = Annotated[
+    str | None,
+    Field(max_length=VERSION_CHARACTERS, description="Docs version; the only one, or the default one, if left out."),
 ]
-Language = Annotated[str | None, Field(max_length=35, description="BCP 47 tag of the pages to search, such as de.")]
+LanguageArgument = Annotated[
+    str | None, Field(max_length=LANGUAGE_CHARACTERS, description="BCP 47 tag of the pages to search, such as de.")
+]
 #: Validated by the contract of the API, whose schema of all levels of nesting would fill a model's context.
 RawFilters = Annotated[
     dict[str, Any],
@@ -55,4 +58,4 @@ def query_of(text: str, arguments: Any, **more: Any) -> ChatQuery:
         "filters": getattr(arguments, "filters", {}),
         **more,
     }
-    return checked(query=text, **fields)
+    return valid_query(query=text, **fields)

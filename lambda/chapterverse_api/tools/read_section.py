@@ -11,8 +11,8 @@ from pydantic import Field
 from chapterverse.errors import InputError
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.tools.fields import ENVELOPE, MaxTokens, QuotedSection, Url, quoted_section
+from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.sections import SectionText, cut_to, find_page, tokens_of
-from chapterverse_api.tools.types import ToolContext
 
 #: Addresses of further sections in a reply, because a page may have hundreds.
 _LISTED = 20

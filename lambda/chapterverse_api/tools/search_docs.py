@@ -11,7 +11,7 @@ from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.turn_cost import max_search_cost
-from chapterverse_api.contract import ChatQuery, Question, RequestModel, ResponseModel
+from chapterverse_api.contract import ChatQuery, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.candidates import Candidate
@@ -19,24 +19,24 @@ from chapterverse_api.retrieval.passages import choose
 from chapterverse_api.retrieval.scope import ScopedResults, SearchResources, search_in_scope
 from chapterverse_api.tools.fields import (
     ENVELOPE,
-    DocsVersion,
-    Language,
+    LanguageArgument,
     MaxTokens,
     QuotedSection,
     RawFilters,
+    VersionArgument,
     query_of,
 )
+from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.sections import cut_to, json_tokens, tokens_of
-from chapterverse_api.tools.types import ToolContext
 
 #: Sections of a search at most, within any budget.
 _RESULTS = 20
 
 
 class SearchArguments(RequestModel):
-    query: Annotated[Question, Field(description="A question or keywords.")]
-    version: DocsVersion = None
-    language: Language = None
+    query: Annotated[QuestionText, Field(description="A question or keywords.")]
+    version: VersionArgument = None
+    language: LanguageArgument = None
     filters: RawFilters = Field(default_factory=dict)
     max_tokens: MaxTokens = 4000
 

@@ -13,16 +13,17 @@ from chapterverse.errors import InputError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
-from chapterverse_api.generation import Passage
-from chapterverse_api.grounding import SourceVerdict, Verifier
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.grounding.results import SourceVerdict
+from chapterverse_api.grounding.verifier import Verifier
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose, make_passages
 from chapterverse_api.retrieval.scope import ScopedResults
-from chapterverse_api.tools.fields import DocsVersion, Language, Url, query_of
+from chapterverse_api.tools.fields import LanguageArgument, Url, VersionArgument, query_of
+from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.search_docs import search_within_budget
-from chapterverse_api.tools.types import ToolContext
 
 #: Sentences of a claim: each is searched for.
 SENTENCES = 5
@@ -41,18 +42,18 @@ class ClaimArguments(RequestModel):
     urls: Annotated[
         list[Url], Field(max_length=10, description="Pages or sections to check against; all if left out.")
     ] = Field(default_factory=list)
-    version: DocsVersion = None
-    language: Language = None
+    version: VersionArgument = None
+    language: LanguageArgument = None
 
 
-Verdict = Literal["supported", "contradicted", "not_found"]
+ClaimOutcome = Literal["supported", "contradicted", "not_found"]
 
 
 class Statement(ResponseModel):
     """A sentence of a claim, and what the documentation says of it. Without a verdict it states nothing."""
 
     text: str
-    verdict: Verdict | None
+    verdict: ClaimOutcome | None
     quote: str | None
     url: str | None
     chapter: str | None
@@ -62,7 +63,7 @@ class Statement(ResponseModel):
 
 class ClaimVerdict(ResponseModel):
     verdict: Annotated[
-        Verdict,
+        ClaimOutcome,
         Field(
             description="supported: a section says so. contradicted: a section speaks of the same and says otherwise. "
             "not_found: no section was found to say it."
@@ -90,7 +91,7 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
         )
     index = context.service.resources.index
     filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}
-    checks = [_SentenceCheck.of(s, arguments, filters, context) for s in sentences]
+    checks = [_StatementCheck.of(s, arguments, filters, context) for s in sentences]
     if not any(check.verdict.claims for check in checks):
         raise InputError("claim states nothing that could be checked: write it as a sentence.", field="claim")
     head = checks[0].head
@@ -114,7 +115,7 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
 
 
 @dataclass(frozen=True, slots=True)
-class _SentenceCheck:
+class _StatementCheck:
     """One sentence of a claim with its sources and their verdict.
 
     Attributes:
@@ -132,7 +133,7 @@ class _SentenceCheck:
     @classmethod
     def of(
         cls, sentence: Sentence, arguments: ClaimArguments, filters: dict[str, Any], context: ToolContext
-    ) -> _SentenceCheck:
+    ) -> _StatementCheck:
         query = query_of(sentence.said, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
         index = context.service.resources.index
@@ -147,7 +148,11 @@ class _SentenceCheck:
         verdict = self.verdict
         at = next((n for n, source in enumerate(self.sources) if source.id == verdict.id), None)
         chunk = None if at is None else self.kept[at].chunk
-        verdicts: dict[str, Verdict] = {"supports": "supported", "contradicts": "contradicted", "silent": "not_found"}
+        verdicts: dict[str, ClaimOutcome] = {
+            "supports": "supported",
+            "contradicts": "contradicted",
+            "silent": "not_found",
+        }
         return Statement(
             text=self.sentence.said,
             verdict=verdicts[verdict.outcome] if verdict.claims else None,

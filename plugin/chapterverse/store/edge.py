@@ -24,7 +24,16 @@ from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMiss
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
 from chapterverse.store.drafting import DraftPublication, ShardSnapshot, open_live, writing
-from chapterverse.store.heads import HEAD, check_next, folder_name, live_name, read_head, write_head
+from chapterverse.store.heads import (
+    HEAD,
+    check_next,
+    folder_name,
+    is_folder_name,
+    live_name,
+    read_head,
+    unreadable,
+    write_head,
+)
 
 _LOCK = "publish.lock"
 #: How long a lock may be held by somebody who only looks (`publishing`).
@@ -43,9 +52,9 @@ class EdgeStore:
 
     def heads(self) -> list[Head]:
         heads: list[Head] = []
-        for file in self.root.glob(f"*/*/{HEAD}"):
+        for folder in (version for site in _folders(self.root) for version in _folders(site)):
             with contextlib.suppress(IndexMissing):
-                heads.append(read_head(file)[0])
+                heads.append(read_head(folder / HEAD)[0])
         return sorted(heads, key=lambda h: h.scope)
 
     def head(self, scope: Scope) -> Head | None:
@@ -134,6 +143,16 @@ class EdgeStore:
 
     def _folder(self, scope: Scope) -> Path:
         return self.root / folder_name(scope.site) / folder_name(scope.version)
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Return what may be folders of sites or versions. Raises `IndexFault` if the system doesn't allow listing them."""
+    try:
+        return [path for path in folder.iterdir() if is_folder_name(path.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise unreadable(folder, error) from error
 
 
 class EdgePublication(DraftPublication):

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,7 @@ _NEXT = "head.new"
 #: A site's or version's name may be empty or long; a folder's name may not.
 _NO_NAME = "@"
 _LONGEST_NAME = 100
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9_~%=@-]+")
 
 
 def folder_name(name: str) -> str:
@@ -30,6 +32,11 @@ def folder_name(name: str) -> str:
         digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
         return f"{quoted[:64]}={digest[:32]}"
     return quoted or _NO_NAME
+
+
+def is_folder_name(name: str) -> bool:
+    """Return whether `folder_name` may have written a name: a volume's `lost+found` is none of ours."""
+    return _FOLDER_NAME.fullmatch(name) is not None
 
 
 def decode(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
@@ -101,11 +108,16 @@ def read_head(path: Path) -> tuple[Head, str]:
     except IsADirectoryError:
         raise IndexCorrupt(f"{path} is damaged: build the index again.") from None
     except OSError as error:
-        raise IndexFault(f"{path} can't be read ({error.strerror}): see that this user may, and run again.") from error
+        raise unreadable(path, error) from error
     head, document = decode(raw, path)
     if not isinstance(document.get("folder"), str):
         raise IndexCorrupt(f"{path} is damaged: build the index again.")
     return head, document["folder"]
+
+
+def unreadable(path: Path, error: OSError) -> IndexFault:
+    """Return the error of a file or folder that the system doesn't allow reading."""
+    return IndexFault(f"{path} can't be read ({error.strerror}): see that this user may, and run again.")
 
 
 def write_head(folder: Path, head: Head, name: str) -> None:

@@ -16,7 +16,8 @@ from chapterverse_api.budget.prices import Price, Prices
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, GenerationRequest, ModelRequest, Span, Usage
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ModelRequest, Usage
 
 QUESTION = "How do I clear the cache?"
 

@@ -19,7 +19,8 @@ from chapterverse_api import phrases
 from chapterverse_api.circuit_breaker import FAILURES
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs, Segment
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.generation import GenerationRequest, Span
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.service import Service
 
 QUESTION = "How do I clear the cache?"

@@ -24,7 +24,7 @@ from chapterverse_api.budget.prices import FREE, Price, Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import Span
+from chapterverse_api.generation.draft import Span
 from fakes.loopback import LONG, SOON, Fault, failing
 from fakes.openai_server import KEY, OpenAIServer
 from fakes.recorded_log import recorded_log

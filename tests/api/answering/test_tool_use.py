@@ -22,7 +22,7 @@ from chapterverse_api.budget.prices import Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.service import Service
-from chapterverse_api.tools.site import SiteTools, address
+from chapterverse_api.tools.site_tools import SiteTools, tool_address
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
@@ -266,7 +266,7 @@ def test_arguments_that_do_not_fit_reach_no_server(
 
 def test_values_stay_in_their_place() -> None:
     template = "https://shop.example/v1/{order}/items?lang=en"
-    assert address(template, {"order": "../a?b#c%2f", "page": 2, "all": True}) == (
+    assert tool_address(template, {"order": "../a?b#c%2f", "page": 2, "all": True}) == (
         "https://shop.example/v1/..%2Fa%3Fb%23c%252f/items?lang=en&page=2&all=true"
     )
 

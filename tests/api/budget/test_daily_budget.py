@@ -11,8 +11,8 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.budget.daily_budget import CostCeiling, DailyBudget, TurnBudget
 from chapterverse_api.budget.prices import Price
-from chapterverse_api.limits import LimiterFault, RateWindow, Reservation
 from chapterverse_api.limits.memory import MemoryLimiter
+from chapterverse_api.limits.protocols import LimiterFault, RateWindow, Reservation
 from fakes.clocks import Clock
 
 NOON = 1_800_000_000.0

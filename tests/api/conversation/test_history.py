@@ -12,9 +12,10 @@ from chapterverse_api.conversation.follow_ups import back_reference
 from chapterverse_api.conversation.history import REPORTED, SUBJECT_MOST, Conversation, Subject, subject
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, Writer
-from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, estimate
-from chapterverse_api.records import StoredThread, StoredTurn
+from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, estimate_tokens
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ChatMessage
+from chapterverse_api.records.protocols import StoredThread, StoredTurn
 
 SIGNER = Signer()
 DOCKER = "How do I install Quill with Docker on a server?"
@@ -178,7 +179,7 @@ def test_the_last_five_messages_reach_the_prompt_in_order() -> None:
 def test_the_newest_that_fit_the_budget_are_kept_without_a_gap() -> None:
     conversation = talk(*signed("short", "a" * 1400, "b" * 1400, "c" * 1400))
     assert [m.content[0] for m in conversation.messages] == ["a", "b", "c"]
-    assert sum(estimate(m.content) for m in conversation.messages) == HISTORY_TOKENS
+    assert sum(estimate_tokens(m.content) for m in conversation.messages) == HISTORY_TOKENS
     conversation = talk(*signed("short", "a" * 1400, "b" * 1400, "c" * 1401))
     assert [m.content[0] for m in conversation.messages] == ["b", "c"]
 

@@ -11,9 +11,10 @@ from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.recall import RECALLED, relevant
 from chapterverse_api.conversation.threads import open_threads
 from chapterverse_api.conversation.transcript import Signer
-from chapterverse_api.generation import GenerationRequest
-from chapterverse_api.generation.prompts import RECALLED_TOKENS, conversation, estimate
-from chapterverse_api.records import StoredThread, StoredTurn, open_records
+from chapterverse_api.generation.prompts import RECALLED_TOKENS, conversation, estimate_tokens
+from chapterverse_api.generation.requests import GenerationRequest
+from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.protocols import StoredThread, StoredTurn
 
 PROXY = ("Which port does my proxy use?", "The proxy listens on port 8443.")
 
@@ -42,7 +43,7 @@ def test_the_best_turns_come_first_into_their_share_and_stand_in_order() -> None
     pairs = [(f"Set the proxy {n}?", f"By the port {n}. {long}") for n in range(12)]
     thread = StoredThread(tuple(turns(*pairs, *others(9))))
     found = talk(thread, "proxy port", turn_top_k=20).recalled
-    assert estimate(found) <= RECALLED_TOKENS
+    assert estimate_tokens(found) <= RECALLED_TOKENS
     shown = [n for n in range(12) if f"Set the proxy {n}?" in found]
     # The newest of equals, as many as there is room for, oldest first.
     assert shown == list(range(12 - len(shown), 12))
@@ -91,7 +92,7 @@ def test_a_model_is_told_of_it_and_no_more_than_its_share() -> None:
         task = GenerationRequest("And now?", Question((), ()), (), "en", recalled=recalled)
         (told,) = conversation(task)
         assert f"What we said of this earlier:\n{recalled[:20]}" in told.content
-        assert estimate(told.content) < RECALLED_TOKENS + 50
+        assert estimate_tokens(told.content) < RECALLED_TOKENS + 50
 
 
 def test_threads_read_further_back_than_a_summary_does(tmp_path: Path) -> None:

@@ -13,7 +13,10 @@ from chapterverse.calibration import Question
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import Draft, GenerationRequest, Generator, Passage, Span
+from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.protocols import Generator
+from chapterverse_api.generation.requests import GenerationRequest
 from fakes.loopback import Fault, LoopbackServer, leaving
 
 URL = "https://docs.example.com/guide/keys/"

@@ -16,8 +16,11 @@ import pytest
 from api.generation.drafts import check_leaving, cited, damaged, drafted, outcome, task
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, ModelRequest, Span, Usage, Writer, prompts
+from chapterverse_api.generation import prompts
 from chapterverse_api.generation.bedrock import BedrockGenerator
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest, Usage
 from embedding.providers import aws_environment
 from fakes.bags import tokens
 from fakes.bedrock_server import BedrockServer, event, exception
@@ -355,7 +358,7 @@ import chapterverse_api.generation.bedrock
 assert not sys.modules.keys() & {{"boto3", "botocore", "urllib3"}}
 sys.modules["boto3"] = None
 from chapterverse.settings import Settings
-from chapterverse_api.generation import open_generator
+from chapterverse_api.generation.opening import open_generator
 try:
     open_generator(Settings(generator="bedrock:{NOVA}"))
 except Exception as error:

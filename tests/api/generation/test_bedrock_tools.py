@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, ModelRequest, ToolCall, ToolCaller, ToolSpec
 from chapterverse_api.generation.bedrock import BedrockGenerator
+from chapterverse_api.generation.protocols import ToolCaller
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ToolCall, ToolSpec
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 

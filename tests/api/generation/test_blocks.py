@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse_api.generation.blocks import Block, closed, read, sentences
+from chapterverse_api.generation.blocks import QuotableBlock, closed, read_blocks, sentences
 from growth import assert_linear
 
 PIECES = """A word. |and e.g. this|- item|1. step|  - nested|\n|\n\n|```|````sh|~~~|**Label**|**Note**\n\n|Text:|  |\t|\
@@ -13,16 +13,16 @@ MARKDOWN = st.lists(st.sampled_from([*PIECES, "| a | b |", "| --- | --- |"]), ma
 
 
 def kinds(text: str) -> list[str]:
-    return [block.kind for block in read(text)]
+    return [block.kind for block in read_blocks(text)]
 
 
 def parts(text: str) -> list[list[str]]:
-    return [[text[part.start : part.end] for part in block.parts] for block in read(text)]
+    return [[text[part.start : part.end] for part in block.parts] for block in read_blocks(text)]
 
 
 @given(st.one_of(MARKDOWN, st.text()))
 def test_blocks_and_their_parts_stand_in_order_and_leave_out_nothing_but_white_space(text: str) -> None:
-    blocks = read(text)
+    blocks = read_blocks(text)
     at = 0
     for block in blocks:
         assert at <= block.start < block.end <= len(text)
@@ -50,7 +50,7 @@ def test_a_list_keeps_what_is_indented_below_an_item_and_nests() -> None:
     assert parts(text) == [
         ["- One. Two.\n  Three.\n\n  ```sh\n  - run\n\n  it\n  ```", "- Four.", "  - Five.", "- Six."]
     ]
-    assert [part.level for part in read(text)[0].parts] == [0, 0, 2, 0]
+    assert [part.level for part in read_blocks(text)[0].parts] == [0, 0, 2, 0]
 
 
 def test_a_list_may_follow_its_introduction_without_a_blank_line() -> None:
@@ -65,7 +65,7 @@ def test_definitions_are_the_entries_of_one_block() -> None:
 
 def test_a_table_has_a_header_and_rows_also_where_chunks_cut_it() -> None:
     head = "| a | b |\n| --- | --- |"
-    (block,) = read(f"{head}\n| 1 | 2 |\n\n{head}\n| 3 | 4 |")
+    (block,) = read_blocks(f"{head}\n| 1 | 2 |\n\n{head}\n| 3 | 4 |")
     assert (block.kind, block.head, len(block.parts)) == ("table", head, 2)
     assert kinds(f"{head}\n| 1 | 2 |\nText.") == ["table", "paragraph"]
 
@@ -75,7 +75,7 @@ def test_code_is_one_block_whatever_it_holds(fence: str) -> None:
     code = f"{fence}sh\n# Not. A. Heading\n\n- no item\n| no | table |\n`` ` ~~\n{fence}"
     text = f"Before.\n{code}\nAfter. Word."
     assert kinds(text) == ["paragraph", "code", "paragraph"]
-    assert (read(text)[1].head, read(text)[1].fence) == (f"{fence}sh", fence)
+    assert (read_blocks(text)[1].head, read_blocks(text)[1].fence) == (f"{fence}sh", fence)
 
 
 def test_a_fence_that_is_never_closed_goes_on_to_the_end() -> None:
@@ -106,7 +106,7 @@ def test_a_piece_that_leaves_a_fence_open_gets_it_closed() -> None:
     ],
 )
 def test_what_announces(text: str, announces: bool, label: bool) -> None:
-    block: Block = read(text)[0]
+    block: QuotableBlock = read_blocks(text)[0]
     assert (block.announces, block.label) == (announces, label)
 
 
@@ -116,4 +116,4 @@ def test_what_announces(text: str, announces: bool, label: bool) -> None:
      "```", "> ", "| a\nb\n", "a\n: b\n\n", "  - a\n", "| -\n"],
 )  # fmt: skip
 def test_hostile_markdown_takes_linear_time(unit: str) -> None:
-    assert_linear(lambda size: read(unit * (size // len(unit))), 5_000, 50_000)
+    assert_linear(lambda size: read_blocks(unit * (size // len(unit))), 5_000, 50_000)

@@ -10,8 +10,8 @@ import pytest
 from api.generation.drafts import PASSAGES, cited, passage, played, slices
 from chapterverse.errors import ProviderError
 from chapterverse.text.sentences import split
-from chapterverse_api.generation import Draft, Span
 from chapterverse_api.generation.citation_marks import CitationMarks
+from chapterverse_api.generation.draft import Draft, Span
 from growth import assert_linear
 
 # Words of the sources that look like marks.

@@ -14,8 +14,8 @@ from chapterverse.evaluation.quoting import cut_in_silence
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse_api import phrases
-from chapterverse_api.generation import Draft, GenerationRequest, Passage, Subsection, open_generator
-from chapterverse_api.generation.answer_scores import PASSAGES, Features, score, weights
+from chapterverse_api.generation.answer_scores import PASSAGES, PartFeatures, score, weights
+from chapterverse_api.generation.draft import Draft
 from chapterverse_api.generation.extractive import (
     CODE_LINES,
     CODE_SHOWN,
@@ -25,7 +25,10 @@ from chapterverse_api.generation.extractive import (
     WHOLE,
     Extractive,
 )
+from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.generation.prompts import REFUSAL
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.grounding.quotation import verbatim
 
 URL = "https://docs.example/guide/#part"
@@ -255,7 +258,7 @@ def test_code_that_goes_on_in_the_next_chunk_is_cut_without_a_number() -> None:
 
 
 def test_every_feature_has_a_weight_and_only_the_first_passages_are_read() -> None:
-    assert len(weights()) == len(Features._fields)
+    assert len(weights()) == len(PartFeatures._fields)
     passages = [passage(f"Teapot {i} sings.", str(i), (f"Part {i}",)) for i in range(9)]
     assert {part.section.passage.id for part in score(task("teapot", *passages))} == set(map(str, range(PASSAGES)))
 

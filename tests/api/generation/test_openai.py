@@ -16,8 +16,11 @@ from api.generation.drafts import check_leaving, cited, damaged, drafted, outcom
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ChatMessage, ModelRequest, Span, Writer, prompts
+from chapterverse_api.generation import prompts
+from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.openai import OpenAIGenerator
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 from fakes.loopback import LONG, SOON, Fault, failing, rate_limited
 from fakes.openai_server import KEY, OpenAIServer, chunk, event
 

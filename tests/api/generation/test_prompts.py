@@ -13,8 +13,10 @@ import pytest
 from chapterverse.calibration import Question
 from chapterverse.knowledge import persona_file
 from chapterverse.knowledge.persona import Persona
-from chapterverse_api.generation import ChatMessage, GenerationRequest, Passage, prompts
+from chapterverse_api.generation import prompts
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import conversation, defused, instructions, recent_messages, sources
+from chapterverse_api.generation.requests import ChatMessage, GenerationRequest
 
 NONCE = "0123456789abcdef"
 URL = "https://docs.example.com/guide/"

@@ -9,7 +9,7 @@ import pytest
 from api.generation.drafts import passage
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.draft_reader import DraftReader
-from chapterverse_api.generation import Span
+from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.refusal_word import refuses
 from growth import assert_linear

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse_api.generation.blocks import read
+from chapterverse_api.generation.blocks import read_blocks
 from chapterverse_api.generation.tabs import TabNames, tabs_of
 
 SYSTEMS = ["Linux", "macOS", "Windows 11"]
@@ -49,8 +49,8 @@ def test_a_single_label_is_no_choice() -> None:
 def test_the_tabs_of_a_section() -> None:
     parts = ["Install.", "**Linux**", "First:", "```\na\n```", "**macOS**", "```\nb\n```", "Then start it.", "Stop it."]
     text = "\n\n".join(parts)
-    tabs = tabs_of(text, read(text))
+    tabs = tabs_of(text, read_blocks(text))
     # The last tab has at most as many blocks as the longest of the others.
     assert tabs == [None, "Linux", "Linux", "Linux", "macOS", "macOS", "macOS", None]
-    assert tabs_of("**Note**\n\nOne.\n\nTwo.", read("**Note**\n\nOne.\n\nTwo.")) == ["Note", "Note", "Note"]
-    assert tabs_of("One.", read("One.")) == [None]
+    assert tabs_of("**Note**\n\nOne.\n\nTwo.", read_blocks("**Note**\n\nOne.\n\nTwo.")) == ["Note", "Note", "Note"]
+    assert tabs_of("One.", read_blocks("One.")) == [None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chapterverse_api.generation import Passage
+from chapterverse_api.generation.passage import Passage
 
 
 def passage(number: str, text: str, path: tuple[str, ...] = ("Title",)) -> Passage:

@@ -8,8 +8,9 @@ import pytest
 
 from api.grounding.passages import equal_weights, passage
 from chapterverse.text import lexical
-from chapterverse_api.generation import Span
-from chapterverse_api.grounding import Verified, verify
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.verifier import verify
 from growth import assert_linear
 
 PAGES = {

@@ -19,7 +19,8 @@ from chapterverse.readers.visible import strip_invisible
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
-from chapterverse_api.generation import GenerationRequest, prompts
+from chapterverse_api.generation import prompts
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.service import Service
 
 CORPUS = injections.corpus()

@@ -19,8 +19,10 @@ from api.liar import HOSTS, Liar
 from chapterverse.calibration import Question
 from chapterverse.settings import Settings
 from chapterverse_api.answering.segments import Segments
-from chapterverse_api.generation import GenerationRequest, Passage, Span
-from chapterverse_api.grounding import Verified
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.requests import GenerationRequest
+from chapterverse_api.grounding.results import Verified
 
 QUESTIONS = (
     "How do I clear the cache?", "Where does the cache live?", "How do I install Quill?", "How do I build from source?",

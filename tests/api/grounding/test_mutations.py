@@ -15,8 +15,8 @@ import pytest
 
 from api.grounding import mutations
 from api.grounding.mutations import Case, Weights
-from chapterverse_api.generation import Span
-from chapterverse_api.grounding import verify
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.grounding.verifier import verify
 
 CASES = mutations.load()
 REPORTED = CASES[1::2]

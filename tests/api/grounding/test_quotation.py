@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chapterverse_api.generation import Passage, Span
-from chapterverse_api.grounding import verify
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.quotation import verbatim
+from chapterverse_api.grounding.verifier import verify
 
 SECTION = "Teapots sing when hot. They stop.\n\n- One.\n- Two.\n- Three.\n\n```sh\nrun\nstop\n```"
 PASSAGE = Passage("1", ("Tea",), SECTION, SECTION, frozenset(), 1.0, 1.0, None, None)

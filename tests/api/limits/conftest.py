@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse_api.limits import Limiter
 from chapterverse_api.limits.dynamodb import DynamoLimiter
 from chapterverse_api.limits.memory import MemoryLimiter
+from chapterverse_api.limits.protocols import Limiter
 from chapterverse_api.limits.sqlite import SqliteLimiter
 from fakes import dynamodb_server
 

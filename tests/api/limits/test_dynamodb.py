@@ -7,9 +7,9 @@ import pytest
 from api.limits.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.aws import AwsFault, AwsService
-from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 from chapterverse_api.limits import dynamodb as dynamodb_module
 from chapterverse_api.limits.dynamodb import ABANDONED, STALE, DynamoLimiter
+from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, Fault, doubled, refused, said, unanswered
 

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.scripted import Client, Scripted, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.limits import RateWindow, proof_of_work
+from chapterverse_api.limits import proof_of_work
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.proof_of_work import (
     ITERATIONS,
@@ -23,6 +23,7 @@ from chapterverse_api.limits.proof_of_work import (
     check_answer,
     make_challenge,
 )
+from chapterverse_api.limits.protocols import RateWindow
 
 KEY = b"0123456789abcdef" * 4
 SITE, READER = "docs", "c" * 32

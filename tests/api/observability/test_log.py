@@ -23,7 +23,7 @@ from chapterverse_api.app import create_app
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.observability import log
-from chapterverse_api.records import RecordsFault
+from chapterverse_api.records.protocols import RecordsFault
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import failing
 from fakes.recorded_log import recorded_log

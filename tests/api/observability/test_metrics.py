@@ -131,7 +131,7 @@ def test_a_question_is_one_line(lines: io.StringIO) -> None:
     assert (line["Site"], line["request_id"]) == ("quill", response.headers["x-request-id"])
     assert {name: line[name] for name in metrics.UNITS if name in line} == {
         "Questions": 1,
-        "Refusals": 0,
+        "Rejections": 0,
         "NotInDocs": 0,
         "Degraded": 1,
         "Errors": 0,
@@ -169,9 +169,9 @@ def test_what_models_cost_is_told_of_an_answer_that_broke_too(lines: io.StringIO
 @pytest.mark.parametrize(
     ("method", "path", "options", "counted"),
     [
-        ("POST", "/v1/chat", {"json": {"query": ""}}, "Refusals"),
-        ("POST", "/v1/chat", {"content": b"x"}, "Refusals"),
-        ("GET", "/v1/health", {"headers": {"origin": "https://evil.example"}}, "Refusals"),
+        ("POST", "/v1/chat", {"json": {"query": ""}}, "Rejections"),
+        ("POST", "/v1/chat", {"content": b"x"}, "Rejections"),
+        ("GET", "/v1/health", {"headers": {"origin": "https://evil.example"}}, "Rejections"),
         ("POST", "/v1/retrieve", {"json": {"query": "a"}}, "Errors"),
     ],
 )
@@ -180,7 +180,7 @@ def test_what_was_turned_away_or_failed_is_counted(
 ) -> None:
     Client(warm(Scripted([IndexFault("gone")]))).request(method, path, **options)
     (line,) = measured(lines)
-    others = {"Questions", "Refusals", "Errors"} - {counted}
+    others = {"Questions", "Rejections", "Errors"} - {counted}
     assert (line[counted], {line[name] for name in others}, line["Site"]) == (1, {0}, "default")
     assert "Latency" not in line
 
@@ -224,7 +224,7 @@ def test_nothing_that_a_client_sends_becomes_a_dimension(lines: io.StringIO) -> 
 
 def test_every_metric_and_no_stage_at_all_are_within_the_format() -> None:
     for numbers in (dict.fromkeys(metrics.UNITS, 0.5), {}):
-        check(metrics.line("default", numbers, time.time()))
+        check(metrics.metrics_line("default", numbers, time.time()))
 
 
 def test_outside_of_a_request_there_is_nothing_to_measure(lines: io.StringIO) -> None:

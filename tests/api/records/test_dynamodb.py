@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.records import RecordsFault, StoredRating, StoredTurn, open_records
 from chapterverse_api.records.dynamodb import DynamoRecords
+from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredTurn
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, doubled, refused, said, sometimes, unanswered
 
@@ -24,7 +25,7 @@ TESTS = Path(__file__).parents[2]
 #: Keeps turn after turn until it is killed, and writes the id of each before and after it.
 WRITER = """
 import sys
-from chapterverse_api.records import StoredTurn
+from chapterverse_api.records.protocols import StoredTurn
 from chapterverse_api.records.dynamodb import DynamoRecords
 from fakes import dynamodb_server
 records = DynamoRecords(dynamodb_server.patient(), sys.argv[1], 30)

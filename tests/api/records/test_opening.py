@@ -7,8 +7,8 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.records import days_of, new_thread_id, open_records
-from chapterverse_api.records.table import Table
+from chapterverse_api.records.opening import days_of, open_records
+from chapterverse_api.records.table import RecordsTable
 
 
 def test_nothing_is_kept_unless_it_is_asked_for() -> None:
@@ -17,7 +17,7 @@ def test_nothing_is_kept_unless_it_is_asked_for() -> None:
 
 def test_opening_connects_to_nothing_and_makes_no_file() -> None:
     for address in ("postgres://u:hunter2@nowhere.invalid/db", "postgresql://nowhere.invalid/db", "sqlite:/no/where"):
-        assert isinstance(open_records(Settings(records=address)), Table)
+        assert isinstance(open_records(Settings(records=address)), RecordsTable)
 
 
 @pytest.mark.parametrize("address", ["hunter2", "sqlite:", "mysql://u:hunter2@host/db", "postgresql", ":", "SQLITE:x"])
@@ -57,17 +57,11 @@ def test_what_is_no_number_of_days_is_told_even_where_nothing_is_kept(said: str)
     )
 
 
-def test_a_new_thread_has_a_name_that_nobody_guesses() -> None:
-    names = {new_thread_id() for _ in range(100)}
-    assert len(names) == 100
-    assert {len(name) for name in names} == {32}
-
-
 def test_psycopg_is_loaded_only_for_postgres_and_told_where_it_is_missing() -> None:
     program = """
 import sys
 sys.modules["psycopg"] = None
-from chapterverse_api.records import RecordsFault
+from chapterverse_api.records.protocols import RecordsFault
 from chapterverse.settings import Settings
 from chapterverse_api.conversation.threads import open_threads
 print(open_threads(Settings()), bool(open_threads(Settings(records="sqlite:x"))))

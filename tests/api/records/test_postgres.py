@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from chapterverse.database import Statements
-from chapterverse_api.records import RecordsFault, StoredRating, StoredTurn
-from chapterverse_api.records.table import Table, postgres_database
+from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredTurn
+from chapterverse_api.records.table import RecordsTable, postgres_database
 from fakes.loopback import SOON
 from fakes.postgres import USER, PostgresServer, server
 from fakes.relay import Relay
@@ -27,8 +27,8 @@ def address() -> str:
 
 
 @pytest.fixture
-def records(address: str) -> Table:
-    return Table(postgres_database(address), 30)
+def records(address: str) -> RecordsTable:
+    return RecordsTable(postgres_database(address), 30)
 
 
 def name_of(address: str) -> str:
@@ -49,14 +49,14 @@ def sessions(address: str) -> int:
         return int(found[0]) if found else 0
 
 
-def test_a_connection_is_used_again(address: str, records: Table) -> None:
+def test_a_connection_is_used_again(address: str, records: RecordsTable) -> None:
     for _ in range(5):
         records.append("a", TURN)
         records.thread("a")
     assert sessions(address) == 1
 
 
-def test_a_connection_that_was_dropped_at_rest_is_made_anew(address: str, records: Table) -> None:
+def test_a_connection_that_was_dropped_at_rest_is_made_anew(address: str, records: RecordsTable) -> None:
     records.append("a", TURN)
     for _ in range(3):
         drop_all(address)
@@ -67,7 +67,9 @@ def test_a_connection_that_was_dropped_at_rest_is_made_anew(address: str, record
         assert not records.forget("b")
 
 
-def test_a_connection_that_breaks_while_it_is_used_is_told_and_nothing_is_kept(address: str, records: Table) -> None:
+def test_a_connection_that_breaks_while_it_is_used_is_told_and_nothing_is_kept(
+    address: str, records: RecordsTable
+) -> None:
     database = postgres_database(address)
     tries = []
 
@@ -88,7 +90,7 @@ def test_a_connection_that_breaks_while_it_is_used_is_told_and_nothing_is_kept(a
 def test_a_server_that_is_killed_and_comes_back() -> None:
     mortal = PostgresServer()
     try:
-        records = Table(postgres_database(mortal.database()), 30)
+        records = RecordsTable(postgres_database(mortal.database()), 30)
         records.append("a", TURN)
         mortal.kill()
         with pytest.raises(RecordsFault) as caught:
@@ -110,12 +112,12 @@ def test_a_server_that_is_killed_and_comes_back() -> None:
 )
 def test_a_server_that_is_not_there_is_told_without_its_address(uri: str) -> None:
     with pytest.raises(RecordsFault) as caught:
-        Table(postgres_database(uri), 30).thread("a")
+        RecordsTable(postgres_database(uri), 30).thread("a")
     assert str(caught.value) == GONE
     assert caught.value.__suppress_context__
 
 
-def test_a_lock_is_waited_for_no_longer_than_a_reader_would(address: str, records: Table) -> None:
+def test_a_lock_is_waited_for_no_longer_than_a_reader_would(address: str, records: RecordsTable) -> None:
     records.append("a", TURN)
     with psycopg.connect(address) as other:
         other.execute("LOCK TABLE conversations")
@@ -126,7 +128,7 @@ def test_a_lock_is_waited_for_no_longer_than_a_reader_would(address: str, record
 
 
 @pytest.mark.parametrize("right", ["SELECT", "INSERT", "DELETE"])
-def test_a_right_that_is_missing_is_told_by_its_code(address: str, records: Table, right: str) -> None:
+def test_a_right_that_is_missing_is_told_by_its_code(address: str, records: RecordsTable, right: str) -> None:
     records.append("a", TURN)
     with psycopg.connect(address) as db:
         db.execute(f"REVOKE {right} ON conversations FROM {USER}".encode())
@@ -138,7 +140,7 @@ def test_a_right_that_is_missing_is_told_by_its_code(address: str, records: Tabl
     )
 
 
-def test_a_table_that_is_dropped_is_made_anew(address: str, records: Table) -> None:
+def test_a_table_that_is_dropped_is_made_anew(address: str, records: RecordsTable) -> None:
     records.append("a", TURN)
     with psycopg.connect(address) as db:
         db.execute("DROP TABLE conversations")
@@ -150,12 +152,12 @@ def test_a_table_that_is_dropped_is_made_anew(address: str, records: Table) -> N
 
 @pytest.mark.parametrize("use", [lambda r: r.thread("a"), lambda r: r.ratings(9), lambda r: r.forget("b")])
 def test_what_an_earlier_release_did_not_make_is_made(
-    address: str, records: Table, use: Callable[[Table], object]
+    address: str, records: RecordsTable, use: Callable[[RecordsTable], object]
 ) -> None:
     records.append("a", TURN)
     with psycopg.connect(address) as db:
         db.execute("DROP TABLE feedback")
-    upgraded = Table(postgres_database(address), 30)
+    upgraded = RecordsTable(postgres_database(address), 30)
     use(upgraded)
     assert len(upgraded.thread("a").turns) == 1
     upgraded.rate(StoredRating("t1", "up"))
@@ -167,7 +169,7 @@ def test_many_that_come_first_make_one_table(address: str) -> None:
 
     def first(number: int) -> None:
         try:
-            Table(postgres_database(address), 30).append("a", StoredTurn(f"t{number}", "q", "a", "answered"))
+            RecordsTable(postgres_database(address), 30).append("a", StoredTurn(f"t{number}", "q", "a", "answered"))
         except RecordsFault as error:
             failures.append(error)
 
@@ -177,11 +179,11 @@ def test_many_that_come_first_make_one_table(address: str) -> None:
     for writer in writers:
         writer.join()
     assert failures == []
-    assert len(Table(postgres_database(address), 30).thread("a").turns) == 6
+    assert len(RecordsTable(postgres_database(address), 30).thread("a").turns) == 6
 
 
 def test_one_database_serves_many_threads(address: str) -> None:
-    records = Table(postgres_database(address), 30)
+    records = RecordsTable(postgres_database(address), 30)
     records.append("a", TURN)
     readers = [threading.Thread(target=lambda: [records.thread("a") for _ in range(20)]) for _ in range(8)]
     for reader in readers:
@@ -207,7 +209,7 @@ def messages(sent: bytes) -> Iterator[bytes]:
 def test_nothing_outlives_a_transaction(address: str) -> None:
     with Relay(server().port) as relay:
         uri = address.replace(f":{server().port}/", f":{relay.port}/") + "?sslmode=disable&gssencmode=disable"
-        records = Table(postgres_database(uri), 30)
+        records = RecordsTable(postgres_database(uri), 30)
         for number in range(8):
             records.append("a", StoredTurn(f"t{number}", "q", "a", "answered"))
             records.thread("a")

@@ -8,14 +8,14 @@ import pytest
 
 from chapterverse.ledger.table import LedgerTable
 from chapterverse.model import Scope
-from chapterverse_api.records import RecordsFault, StoredRating, StoredThread, StoredTurn
-from chapterverse_api.records.table import Table, sqlite_database
+from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredThread, StoredTurn
+from chapterverse_api.records.table import RecordsTable, sqlite_database
 
 TURN = StoredTurn("t1", "What of Bananarama?", "Nothing of Bananarama.", "answered")
 
 
-def table(path: Path, lock_timeout: float = 2.0) -> Table:
-    return Table(sqlite_database(path, lock_timeout), 30)
+def table(path: Path, lock_timeout: float = 2.0) -> RecordsTable:
+    return RecordsTable(sqlite_database(path, lock_timeout), 30)
 
 
 def test_reading_leaves_no_trace(tmp_path: Path) -> None:

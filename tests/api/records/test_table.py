@@ -11,10 +11,18 @@ import pytest
 
 from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
-from chapterverse_api.records import TURNS, CitedSource, Records, StoredRating, StoredThread, StoredTurn, open_records
 from chapterverse_api.records.dynamodb import DynamoRecords
-from chapterverse_api.records.table import SWEPT, Table, postgres_database, sqlite_database
-from chapterverse_api.records.types import LONGEST
+from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.protocols import (
+    LONGEST,
+    TURNS,
+    CitedSource,
+    Records,
+    StoredRating,
+    StoredThread,
+    StoredTurn,
+)
+from chapterverse_api.records.table import SWEPT, RecordsTable, postgres_database, sqlite_database
 from fakes import dynamodb_server, postgres
 
 DATABASES: dict[str, Callable[[Path], str]] = {
@@ -77,7 +85,7 @@ def table(address: str, clock: UtcClock) -> Records:
     kind, _, place = address.partition(":")
     if kind == "dynamodb":
         return DynamoRecords(dynamodb_server.patient(), place, 30, clock)
-    return Table(sqlite_database(Path(place)) if kind == "sqlite" else postgres_database(address), 30, clock)
+    return RecordsTable(sqlite_database(Path(place)) if kind == "sqlite" else postgres_database(address), 30, clock)
 
 
 def turn(number: int = 1, **changes: object) -> StoredTurn:
@@ -438,13 +446,13 @@ def test_turns_are_numbered_within_their_thread(records: Records) -> None:
 
 
 def test_a_summary_says_which_one_it_is_and_what_it_covers(records: Records) -> None:
-    assert records.thread("a").turn_range is None
+    assert records.thread("a").through == 0
     for index in range(3):
         records.append("a", turn(index))
         read = records.thread("a")
         assert records.summarize("a", f"s{index}", read.turns[-1].number, read=read)
         found = records.thread("a")
-        assert (found.summary, found.summary_index, found.turn_range) == (f"s{index}", index, (0, 2 * index + 1))
+        assert (found.summary, found.summary_index, found.through) == (f"s{index}", index, index + 1)
 
 
 def test_as_many_of_the_latest_turns_are_read_as_are_asked_for(records: Records) -> None:

@@ -17,8 +17,8 @@ from chapterverse.text import tokens
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.service import Service
 from chapterverse_api.tools.documentation import registry
+from chapterverse_api.tools.registry import ToolContext, UnknownTool
 from chapterverse_api.tools.sections import cut_to, tokens_of
-from chapterverse_api.tools.types import ToolContext, UnknownTool
 
 CACHE = f"{quill.BASE}cache/"
 LONG = "# Long\n\n" + "\n\n".join(

@@ -15,7 +15,7 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.providers.bedrock import Runtime
-from chapterverse_api.grounding.checkers.types import CheckRequest
+from chapterverse_api.grounding.checkers.protocols import CheckRequest
 
 #: Seconds to reach the service, and for one reply: the vote's own end comes first.
 _SECONDS = (1.0, 10.0)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api.generation import ChatMessage, ModelRequest
 from chapterverse_api.generation.openai import OpenAIGenerator
-from chapterverse_api.grounding.checkers.types import CheckRequest
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest
+from chapterverse_api.grounding.checkers.protocols import CheckRequest
 
 INSTRUCTIONS = (
     "Determine whether the provided claim is consistent with the corresponding document. Consistency in this context "

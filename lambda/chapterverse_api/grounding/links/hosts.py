@@ -28,7 +28,7 @@ from chapterverse_api.grounding.links.names import (
     TOP_LEVEL,
     WIDE_TOP_LEVEL,
 )
-from chapterverse_api.grounding.links.numbers import is_address
+from chapterverse_api.grounding.links.numbers import is_numeric_address
 
 # Invisible characters, which may split a word that readers see as one.
 _UNSEEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"  # noqa: E501
@@ -206,7 +206,7 @@ def _is_address(match: re.Match[str], command: Command) -> bool:
 
 def _is_numeric(match: re.Match[str], connects: bool) -> bool:
     path = match["path"].rstrip(_CLOSING)
-    return is_address(match["number"], path, user=bool(match["user"]), argument=connects)
+    return is_numeric_address(match["number"], path, user=bool(match["user"]), argument=connects)
 
 
 def _names_host(match: re.Match[str], connects: bool) -> bool:

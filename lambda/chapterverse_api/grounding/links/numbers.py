@@ -25,7 +25,7 @@ _VERSION = 11
 _HIGH = 40
 
 
-def is_address(number: str, path: str, *, user: bool, argument: bool) -> bool:
+def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) -> bool:
     """Whether a number is the address of a machine.
 
     Args:

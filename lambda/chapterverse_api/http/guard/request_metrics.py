@@ -27,7 +27,7 @@ class RequestMetrics:
             async def watching(message: Message) -> None:
                 if message["type"] == "http.response.start" and is_api(scope["path"]):
                     status = message["status"]
-                    measured["Errors"], measured["Refusals"] = int(status >= 500), int(400 <= status < 500)
+                    measured["Errors"], measured["Rejections"] = int(status >= 500), int(400 <= status < 500)
                 await send(message)
 
             await self._app(scope, receive, watching)

@@ -71,9 +71,9 @@ async def chat_completions(request: Request) -> Response:
 @router.get("/models", response_class=Response, responses={200: _MODELS, **openai_documented(403)})
 def models() -> Response:
     """List the one model that there is."""
-    from chapterverse_api.http.completions import models
+    from chapterverse_api.http.completions import model_list
 
-    return JSONResponse(models())
+    return JSONResponse(model_list())
 
 
 def _answer(request: Request, document: dict[str, Any]) -> Response:

@@ -9,7 +9,7 @@ from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
 from chapterverse_api.http.request_context import service_of
 from chapterverse_api.http.routes.threads import unavailable
-from chapterverse_api.records import RecordsFault
+from chapterverse_api.records.protocols import RecordsFault
 from chapterverse_api.rejections import documented
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)

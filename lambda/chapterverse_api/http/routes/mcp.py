@@ -15,12 +15,12 @@ from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.http.sse import cancelling_on_disconnect
-from chapterverse_api.mcp.messages import Call, Headers, Id, McpError, id_of, read_call
+from chapterverse_api.mcp.messages import Headers, Id, McpCall, McpError, id_of, read_call
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:
     from chapterverse_api.mcp.protocol import McpServer
-    from chapterverse_api.tools.types import ToolContext
+    from chapterverse_api.tools.registry import ToolContext
 
 router = APIRouter()
 
@@ -66,7 +66,7 @@ async def mcp(request: Request) -> Response:
 class McpReply(Response):
     """Answers a call in a worker thread. If the client disconnects, the work ends and nothing more is paid for."""
 
-    def __init__(self, call: Call, request: Request) -> None:
+    def __init__(self, call: McpCall, request: Request) -> None:
         super().__init__()
         self._call = call
         self._request = request
@@ -86,7 +86,7 @@ class McpReply(Response):
             return _error(error, self._call.id)
 
     def _context(self) -> ToolContext:
-        from chapterverse_api.tools.types import ToolContext
+        from chapterverse_api.tools.registry import ToolContext
 
         request = self._request
         return ToolContext(service_of(request.app), self._deadline, origins_of(request))

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
+from chapterverse_api import contract
 from chapterverse_api.http.guard import body, rate
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.rejections import documented
@@ -19,10 +20,10 @@ _REQUEST = {
     "type": "object",
     "description": "Either query, or the state of the response before.",
     "properties": {
-        "query": {**_TEXT, "minLength": 1, "maxLength": 4000},
-        "page_url": {**_TEXT, "maxLength": 2048},
-        "language": {**_TEXT, "maxLength": 35},
-        "version": {**_TEXT, "maxLength": 64},
+        "query": {**_TEXT, "minLength": 1, "maxLength": contract.MESSAGE_CHARACTERS},
+        "page_url": {**_TEXT, "maxLength": contract.URL_CHARACTERS},
+        "language": {**_TEXT, "maxLength": contract.LANGUAGE_CHARACTERS},
+        "version": {**_TEXT, "maxLength": contract.VERSION_CHARACTERS},
         "filters": {"type": "object"},
         "state": {**_TEXT, "minLength": 1},
         "input": {**_TEXT, "maxLength": 500, "description": "The answer to a step that asks."},
@@ -49,11 +50,10 @@ async def plans(request: Request) -> Response:
 
 def _answer(request: Request, document: Any) -> Response:
     from chapterverse_api.answering.planning import calls_tools, read_request
-    from chapterverse_api.contract import dump
 
     asked = read_request(document)
     # A step that neither a model nor a tool sees costs nothing.
     if asked.state is None or calls_tools(asked.state):
         rate.check(request)
     step = service_of(request.app).plan_step(asked, deadline=deadline_of(request), origins=origins_of(request))
-    return JSONResponse(dump(step))
+    return JSONResponse(contract.dump(step))

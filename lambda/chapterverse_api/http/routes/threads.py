@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from chapterverse_api.contract import ThreadId
 from chapterverse_api.http.request_context import service_of
-from chapterverse_api.records import RecordsFault
+from chapterverse_api.records.protocols import RecordsFault
 from chapterverse_api.rejections import Rejection, documented, of_status
 
 router = APIRouter(prefix="/v1")

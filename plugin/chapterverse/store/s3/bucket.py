@@ -46,6 +46,9 @@ _SECONDS, _TRANSFER_SECONDS, _STALL = 10.0, 3600.0, 15.0
 _CONFLICT_PAUSES = (0.1, 0.3, 1.0)
 _RESUMED = 3
 _NOTHING_YET = {"If-None-Match": "*"}
+#: Without `s3:ListBucket` S3 denies an object that is missing too.
+_READ = "s3:GetObject on its objects and s3:ListBucket on the bucket"
+_PERMISSIONS = {"GET": _READ, "HEAD": _READ, "PUT": "s3:PutObject", "DELETE": "s3:DeleteObject"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,7 @@ class Bucket:
         stream = self._client.open(ApiCall("GET", self._path(key), headers=headers), _TRANSFER_SECONDS)
         try:
             if stream.status != (206 if at else 200):
-                raise rejection(stream, self.name)
+                raise rejection(stream, self.name, _READ)
             yield from stream.pieces()
         except BaseException:
             stream.abandon()
@@ -217,7 +220,8 @@ class Bucket:
         try:
             with self.asking():
                 answer = self._client.ask(call, _TRANSFER_SECONDS if isinstance(call.body, Path) else _SECONDS)
-                failure = rejection(answer, self.name) if answer.status >= 300 else None
+                permission = "s3:ListBucket" if key is None else _PERMISSIONS[method]
+                failure = rejection(answer, self.name, permission) if answer.status >= 300 else None
                 if isinstance(failure, IndexUnavailable):
                     raise failure
         except ProviderError as error:

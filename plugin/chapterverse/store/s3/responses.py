@@ -120,8 +120,12 @@ _CODE = re.compile(r"[A-Za-z0-9.]{1,64}")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 
 
-def rejection(answer: Reply | Stream, bucket: str) -> ChapterVerseError:
-    """Return the error that an answer is."""
+def rejection(answer: Reply | Stream, bucket: str, permission: str) -> ChapterVerseError:
+    """Return the error that an answer is.
+
+    Args:
+        permission: what the request needs, such as "s3:PutObject".
+    """
     if answer.status < 300:
         return odd(bucket)
     # An answer to HEAD has no body, and so no code.
@@ -137,10 +141,7 @@ def rejection(answer: Reply | Stream, bucket: str) -> ChapterVerseError:
         own = f"AWS_REGION={region}" if _REGION.fullmatch(region) else "AWS_REGION to its own"
         return ConfigurationError(f"s3://{bucket} is in another region: set {own}.")
     if code in _DENIED:
-        return ConfigurationError(
-            f"S3 denies access to s3://{bucket}: allow s3:ListBucket and s3:GetObject to read, and s3:PutObject and "
-            "s3:DeleteObject to publish."
-        )
+        return ConfigurationError(f"S3 denies access to s3://{bucket}: allow {permission}.")
     if code in _BUSY:
         return IndexUnavailable(
             f"s3://{bucket} is too busy to answer ({code}), also after retries: run it again later."

@@ -10,16 +10,10 @@ from api.generation.drafts import passage
 from chapterverse.calibration import Question
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import (
-    ChatMessage,
-    Draft,
-    GenerationRequest,
-    Generator,
-    ModelRequest,
-    Span,
-    Writer,
-)
 from chapterverse_api.generation.cohere import CohereGenerator
+from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.protocols import Generator, Writer
+from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ModelRequest
 from fakes.cohere_chat import ChatReply, Events
 from fakes.cohere_server import KEY, CohereServer
 

@@ -24,14 +24,11 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.net import JsonClient
 from chapterverse.settings import Settings
 from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
-from chapterverse_api.generation import (
-    ChatMessage,
-    Generator,
-    Span,
-    Writer,
-    prompts,
-)
+from chapterverse_api.generation import prompts
 from chapterverse_api.generation.cohere import CohereGenerator
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.protocols import Generator, Writer
+from chapterverse_api.generation.requests import ChatMessage
 from fakes.cohere_chat import ChatReply, Events, citation
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import Fault
@@ -283,7 +280,8 @@ def test_an_answer_loads_no_sdk(server: CohereServer) -> None:
 import sys
 from chapterverse.calibration import Question
 from chapterverse.settings import Settings
-from chapterverse_api.generation import Passage, GenerationRequest
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.generation.cohere import CohereGenerator
 made = CohereGenerator.from_settings(Settings(cohere_url={server.url!r}, cohere_api_key={KEY!r}))
 passage = Passage("1", ("Guide",), "Text.", "Text.", frozenset(), 1.0, 1.0, None, None)

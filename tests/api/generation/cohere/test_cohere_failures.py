@@ -26,9 +26,7 @@ from api.generation.cohere.drafts import (
 )
 from chapterverse.errors import ProviderError
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import (
-    Span,
-)
+from chapterverse_api.generation.draft import Span
 from fakes.billing import assert_sent_once
 from fakes.cohere_chat import NO_VALID_RESPONSE, ChatReply, Events
 from fakes.cohere_server import TRIAL_LIMITS, CohereServer

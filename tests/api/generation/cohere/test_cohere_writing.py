@@ -18,11 +18,8 @@ from api.generation.cohere.drafts import (
 )
 from chapterverse.errors import ProviderError
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import (
-    ChatMessage,
-    ModelRequest,
-    Span,
-)
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import LONG, SOON, Fault, leaving

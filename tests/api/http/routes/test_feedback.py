@@ -76,7 +76,7 @@ RATING = "rating must be 'up' or 'down'."
         (said(comment="a" * 2001), "comment", "comment must hold at most 2000 characters."),
         (said(comment=5), "comment", "comment must be text."),
         (said(**{CANARY: CANARY}), None, "The body holds a field that the contract does not have."),
-        (said(thread_id="abc"), None, "The body holds a field that the contract does not have."),
+        (said(thread_id="abc"), "thread_id", "thread_id is no field of this request."),
         ([], None, "The body must be a JSON object."),
     ],
 )

@@ -12,9 +12,9 @@ from api.retrieval.rerankers.damage import mutated
 from chapterverse.errors import ProviderError
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.rerankers.bedrock import BedrockReranker
 from chapterverse_api.retrieval.rerankers.cohere import CohereReranker
+from chapterverse_api.retrieval.rerankers.protocols import Reranker
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_server import KEY, CohereServer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from chapterverse_api.generation import Check, Draft
+from chapterverse_api.generation.draft import Check, Draft
 from chapterverse_api.grounding.verdict import Outcome
 
 #: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.

@@ -27,11 +27,11 @@ from chapterverse_api.answering.tool_use import ToolResult, ToolSource
 from chapterverse_api.answering.turn_cost import TOOLS_BYTES
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import ToolCall, ToolSpec
-from chapterverse_api.structured_output.data import MOST_LEAVES, leaves, line
+from chapterverse_api.generation.requests import ToolCall, ToolSpec
+from chapterverse_api.structured_output.data import MOST_LEAVES, leaf_line, leaves
 from chapterverse_api.structured_output.schema import parse_schema, problem
 from chapterverse_api.tools import documentation
-from chapterverse_api.tools.types import Json, Tool, ToolContext, ToolRegistry, ToolService, tool_of
+from chapterverse_api.tools.registry import JsonObject, Tool, ToolContext, ToolRegistry, ToolService, tool_of
 
 _MOST_TOOLS = 16
 #: Characters of a model's arguments.
@@ -45,8 +45,8 @@ _SCALARS = {"string", "integer", "number", "boolean"}
 #: Types of an answer that are read: a page of HTML is for people, and may hold anything.
 _JSON, _TEXT = ("application/json", "+json"), ("text/plain", "text/markdown")
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Variable = Annotated[str, StringConstraints(pattern=rf"^{TOOL_SECRETS}[A-Z0-9_]{{1,64}}$")]
+ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+VariableName = Annotated[str, StringConstraints(pattern=rf"^{TOOL_SECRETS}[A-Z0-9_]{{1,64}}$")]
 BuiltIn = Literal["search_docs", "read_section", "datetime"]
 
 
@@ -61,12 +61,12 @@ class ToolEntry(RequestModel):
         max_bytes: of an answer.
     """
 
-    name: Name
+    name: ToolName
     title: Annotated[str, StringConstraints(min_length=1, max_length=60)] | None = None
     description: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     parameters: dict[str, Any]
     url: Annotated[str, StringConstraints(min_length=1, max_length=2048)]
-    headers: Annotated[dict[str, Variable], Field(default_factory=dict, max_length=8)]
+    headers: Annotated[dict[str, VariableName], Field(default_factory=dict, max_length=8)]
     seconds: Annotated[float, Field(gt=0, le=10)] = 5
     max_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 65_536
 
@@ -221,7 +221,7 @@ def _tool(entry: ToolEntry, settings: Settings) -> Tool:
         seconds=entry.seconds,
     )
     closed = {**schema, "additionalProperties": False}
-    run = _Request(entry, fetcher, headers)
+    run = _ToolRequest(entry, fetcher, headers)
     return Tool(entry.name, entry.title or entry.name, entry.description, closed, {"type": "object"}, run)
 
 
@@ -248,18 +248,18 @@ def _server(entry: ToolEntry, settings: Settings) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _ToolRequest:
     """Asks a server for one result."""
 
     entry: ToolEntry
     fetcher: Fetcher
     headers: Mapping[str, str]
 
-    def __call__(self, arguments: Json, context: ToolContext) -> Json:
+    def __call__(self, arguments: JsonObject, context: ToolContext) -> JsonObject:
         deadline = context.deadline
         seconds = min(self.entry.seconds, deadline.left)
         accepted = {"Accept": "application/json, text/plain;q=0.9, text/markdown;q=0.9"}
-        url = address(self.entry.url, arguments)
+        url = tool_address(self.entry.url, arguments)
         got = self.fetcher.get(url, {**accepted, **self.headers}, seconds=seconds, closing=deadline.closing)
         if got.status != 200:
             raise FetchFailed(f"The tool's server answered with the status {got.status}.")
@@ -275,7 +275,7 @@ class _Request:
         return {"output": text}
 
 
-def address(template: str, arguments: Json) -> str:
+def tool_address(template: str, arguments: JsonObject) -> str:
     """Return the address for these arguments.
 
     Raises:
@@ -309,7 +309,7 @@ def _arguments(text: str) -> dict[str, Any]:
     return arguments
 
 
-def _sources(title: str, result: Json) -> tuple[ToolSource, ...]:
+def _sources(title: str, result: JsonObject) -> tuple[ToolSource, ...]:
     """Return a result's texts: each quoted section of the documentation alone, anything else as one text."""
     quoted = result.get("results") or result.get("sections")
     if isinstance(quoted, list):
@@ -320,7 +320,7 @@ def _sources(title: str, result: Json) -> tuple[ToolSource, ...]:
     output = result.get("output", result)
     if isinstance(output, str):
         return (ToolSource(title, output),)
-    lines = [text for _, leaf in zip(range(MOST_LEAVES), leaves(output), strict=False) if (text := line(leaf))]
+    lines = [text for _, leaf in zip(range(MOST_LEAVES), leaves(output), strict=False) if (text := leaf_line(leaf))]
     return (ToolSource(title, "".join(lines)),)
 
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.grounding.passages import equal_weights, passage
-from chapterverse_api.generation import Span
-from chapterverse_api.grounding import Verified, verify
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.verifier import verify
 from growth import assert_linear
 
 ALPHA = "Alpha beta gamma delta."

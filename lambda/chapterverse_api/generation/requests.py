@@ -1,59 +1,18 @@
-"""The interface of generators: passages and a question in, a draft with claimed citations out."""
+"""Requests to language models: for an answer, for another text, for data, for calls of tools."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal
 
 from chapterverse.calibration import Question
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.deadline import Deadline
-
-Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
+from chapterverse_api.generation.passage import Passage
 
 #: A larger count of tokens is an error of the service.
-_MOST_TOKENS = 10_000_000
-
-
-class Subsection(NamedTuple):
-    """The heading of a section directly below another one, and its address; "" where it has no text of its own."""
-
-    heading: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A source as generators and grounding see it.
-
-    Attributes:
-        id: the string that a segment cites.
-        path: headings from the chapter down.
-        text: Markdown, verbatim.
-        section: the text with its surroundings in its section; the text itself where no more is known.
-        terms: hashed terms of path and text, which saves reading them again.
-        score: orders the passages, 0 to 1; evidence saturates, so it can't order the best ones.
-        evidence: calibrated, 0 to 1.
-        url: its address; None for a selection from a page that the index does not hold.
-        whole: whether `section` is all of its section.
-        subsections: those of its section, in order.
-    """
-
-    id: str
-    path: tuple[str, ...]
-    text: str
-    section: str
-    terms: frozenset[int]
-    score: float
-    evidence: float
-    url: str | None
-    chunk_id: str | None
-    whole: bool = True
-    subsections: tuple[Subsection, ...] = ()
+MOST_TOKENS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +37,7 @@ class Usage:
 
     def take(self, read: object, written: object, total: object) -> None:
         """Take a service's counts if they are plausible. Some count billed thoughts in the total only."""
-        asked, said, both = (n if type(n) is int and 0 < n < _MOST_TOKENS else 0 for n in (read, written, total))
+        asked, said, both = (n if type(n) is int and 0 < n < MOST_TOKENS else 0 for n in (read, written, total))
         # One of them alone may count anything.
         if asked and said:
             self.read, self.written = asked, max(said, both - asked)
@@ -145,41 +104,6 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of a draft and the ids that it claims to rest on.
-
-    Attributes:
-        kind: `quote` is one passage of one source, `framing` our own words, which claim nothing of the documentation,
-            `prose` a model's.
-        mark: the part of the text that answers, where it is known.
-        cut: the model's limit of length ended the draft here.
-        check: the result of the check: its citations hold, or no source carries its claim, or it claims nothing.
-    """
-
-    text: str
-    citations: tuple[str, ...] = ()
-    kind: Literal["quote", "prose", "framing"] = "prose"
-    mark: str | None = None
-    cut: bool = False
-    check: Check = "none"
-
-
-Draft = tuple[Span, ...]
-
-
-def spans(texts: Steps[str, None, bool]) -> Steps[Span, None, None]:
-    """Yield a model's text as spans; `texts` returns whether its limit of length ended it, and is closed at the end."""
-    with closing(texts):
-        while True:
-            try:
-                yield Span(next(texts))
-            except StopIteration as end:
-                if end.value:
-                    yield Span("", cut=True)
-                return
-
-
-@dataclass(frozen=True, slots=True)
 class ResponseSchema:
     """What data must look like.
 
@@ -226,60 +150,3 @@ def function_calls(listed: Any) -> tuple[ToolCall, ...]:
     # Some local servers send the arguments as an object.
     texts = ((name, json.dumps(text) if isinstance(text, dict) else text or "{}") for name, text in pairs)
     return tuple(ToolCall(name, text) for name, text in texts if isinstance(name, str) and isinstance(text, str))
-
-
-class Generator(Protocol):
-    """Drafts answers."""
-
-    @property
-    def name(self) -> str: ...
-
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        """Yield the draft with its claimed citations, as it comes.
-
-        Spans of prose are pieces of one text and may end anywhere. They may hold the marks by which a model cites,
-        "[1]". A quote or a framing is whole. Closing the generator ends the model's work.
-
-        Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
-        """
-        ...
-
-
-@runtime_checkable
-class Writer(Protocol):
-    """A generator whose language model also writes short texts without sources."""
-
-    def write(self, request: ModelRequest) -> str:
-        """Return the model's whole text.
-
-        Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
-        """
-        ...
-
-
-@runtime_checkable
-class DataWriter(Protocol):
-    """A generator whose language model also writes data that fits a schema."""
-
-    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
-        """Return the model's whole text, which should be JSON that fits the schema. The caller has to check that.
-
-        Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
-        """
-        ...
-
-
-@runtime_checkable
-class ToolCaller(Protocol):
-    """A generator whose language model also asks for calls of tools."""
-
-    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        """Return the calls that the model asks for, in order; None where this model takes no tools.
-
-        Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
-        """
-        ...

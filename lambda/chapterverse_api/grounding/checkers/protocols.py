@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation import Usage
+from chapterverse_api.generation.requests import Usage
 
 
 @dataclass(frozen=True, slots=True)

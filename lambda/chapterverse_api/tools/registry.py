@@ -16,7 +16,7 @@ from chapterverse_api.contract import ChatQuery, Events, dump
 from chapterverse_api.deadline import Deadline
 
 #: A JSON Schema, or a value that one describes.
-Json: TypeAlias = Mapping[str, Any]
+JsonObject: TypeAlias = Mapping[str, Any]
 
 _Arguments = TypeVar("_Arguments", bound=BaseModel)
 
@@ -51,7 +51,7 @@ class ToolContext:
 
 #: Runs a tool: its arguments in, its result out, both as JSON. Blocks. Raises `InputError` for arguments that it can't
 #: use, and other errors of `chapterverse.errors`.
-Run: TypeAlias = Callable[[Json, ToolContext], Json]
+RunTool: TypeAlias = Callable[[JsonObject, ToolContext], JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class Tool:
     name: str
     title: str
     description: str
-    arguments: Json
-    result: Json
-    run: Run
+    arguments: JsonObject
+    result: JsonObject
+    run: RunTool
 
 
 class UnknownTool(Exception):
@@ -86,7 +86,7 @@ class ToolRegistry:
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
 
-    def call(self, name: str, arguments: Json, context: ToolContext) -> Json:
+    def call(self, name: str, arguments: JsonObject, context: ToolContext) -> JsonObject:
         """Return a tool's result.
 
         Raises:
@@ -108,7 +108,7 @@ def tool_of(
 ) -> Tool:
     """Return a function over models as a tool; its docstring is the description."""
 
-    def run(given: Json, context: ToolContext) -> Json:
+    def run(given: JsonObject, context: ToolContext) -> JsonObject:
         try:
             asked = arguments.model_validate(given)
         except ValidationError as error:
@@ -121,7 +121,7 @@ def tool_of(
     return Tool(name, title, description, schema_of(arguments), schema_of(result, "serialization"), run)
 
 
-def schema_of(model: type[BaseModel], mode: Any = "validation") -> Json:
+def schema_of(model: type[BaseModel], mode: Any = "validation") -> JsonObject:
     """Return a model's JSON Schema without references, and without titles, which only repeat the names.
 
     Not every client resolves references.

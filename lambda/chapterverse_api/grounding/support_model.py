@@ -23,7 +23,7 @@ RAREST = 0.004
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class SupportModel:
     """The trained weights.
 
     Attributes:
@@ -68,7 +68,7 @@ class Model:
         return 1.0 if share is None else max(0.15, min(1.0, 1 - 0.25 * math.log(share / RAREST)))
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Model:
+    def read(cls, stored: Mapping[str, Any]) -> SupportModel:
         """Return the model that `weights.json` holds."""
         common = {int(term): share / 1000 for term, share in stored["common"].items()}
         names, weights = tuple(stored["names"]), tuple(stored["weights"])
@@ -84,6 +84,6 @@ def _leaf(tree: Tree, row: Sequence[float]) -> float:
 
 
 @cache
-def trained() -> Model:
+def trained() -> SupportModel:
     """Return the model that comes with the service."""
-    return Model.read(json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8")))
+    return SupportModel.read(json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8")))

@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
-from chapterverse_api.generation import Passage
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding import cues
-from chapterverse_api.grounding.literals import Token, in_digits, tokens
+from chapterverse_api.grounding.literals import Token, in_digits, literal_tokens
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
 MOST_WORDS = 400
@@ -70,7 +70,7 @@ def _terms(word: str, language: str) -> tuple[int, ...]:
     return tuple(t for found in lexical.words(word, language) for t in found.terms)
 
 
-class Text:
+class AnalyzedText:
     """Words of a text in order, with the terms of those that carry meaning.
 
     Attributes:
@@ -155,14 +155,14 @@ class Text:
     @cached_property
     def literals(self) -> tuple[Token, ...]:
         literals = []
-        for token in tokens(self.plain, self.language):
+        for token in literal_tokens(self.plain, self.language):
             literals.append(token)
             if len(literals) == _MOST_LITERALS:
                 break
         return tuple(literals)
 
 
-class Unit(Text):
+class Unit(AnalyzedText):
     """A sentence, item, row or line of code; `above` are words of its heading, list introduction, head.
 
     Attributes:
@@ -182,13 +182,13 @@ class Unit(Text):
         return frozenset((t.form, t.unit) for t in self.literals if t.number)
 
 
-class Source:
+class AnalyzedPassage:
     """A passage, read once for all sentences that are checked against it."""
 
     def __init__(self, passage: Passage, language: str) -> None:
         self.id = passage.id
         path = " . ".join(passage.path)
-        self.path = Text(path, language)
+        self.path = AnalyzedText(path, language)
         self.text = passage.section
         self.units = list(_units(passage.section, language, self.path.own))
         self.units.append(Unit(path, language, "heading", frozenset(), next(reversed(passage.path), "")))
@@ -260,11 +260,11 @@ class Alignment:
     """The places of a sentence in its sources: the unit of each clause, and the unit most like the whole sentence."""
 
     best: Unit | None
-    clauses: list[tuple[tuple[int, int], Unit | None, Source | None]]
+    clauses: list[tuple[tuple[int, int], Unit | None, AnalyzedPassage | None]]
     units: list[Unit] = field(default_factory=list)
 
 
-class Claim(Text):
+class Claim(AnalyzedText):
     """A sentence with the weight of its terms."""
 
     def __init__(self, said: str, kind: str, language: str, idf: Mapping[int, float]) -> None:
@@ -282,7 +282,7 @@ class Claim(Text):
         """Return the share of the sentence's words, by idf, that are among these terms."""
         return sum(w for t, w in self.weights.items() if t in terms) / self.total if self.total else 0.0
 
-    def align(self, sources: Sequence[Source]) -> Alignment:
+    def align(self, sources: Sequence[AnalyzedPassage]) -> Alignment:
         """Return the units of these sources that say most of the sentence, and of each of its clauses."""
         parts = []
         for start, end in self.clauses:
@@ -293,7 +293,9 @@ class Claim(Text):
         units = list(dict.fromkeys(u for u in (best, *(u for _, u, _ in parts)) if u is not None))
         return Alignment(best, parts, units[:6])
 
-    def _best(self, terms: Iterable[int], sources: Sequence[Source]) -> tuple[Unit | None, Source | None]:
+    def _best(
+        self, terms: Iterable[int], sources: Sequence[AnalyzedPassage]
+    ) -> tuple[Unit | None, AnalyzedPassage | None]:
         top, unit, where = 0.0, None, None
         for source in sources:
             scores: dict[int, float] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 from chapterverse.errors import ChapterVerseError
 
 if TYPE_CHECKING:
-    from chapterverse_api.generation import ChatMessage
+    from chapterverse_api.generation.requests import ChatMessage
 
 
 #: Latest turns of a thread that are read by default.
@@ -63,7 +63,7 @@ class StoredTurn:
 
     @property
     def messages(self) -> tuple[ChatMessage, ChatMessage]:
-        from chapterverse_api.generation import ChatMessage
+        from chapterverse_api.generation.requests import ChatMessage
 
         return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
 
@@ -89,11 +89,6 @@ class StoredThread:
     summary: str = ""
     through: int = 0
     summary_index: int = 0
-
-    @property
-    def turn_range(self) -> tuple[int, int] | None:
-        """The `turn_index` of the first and of the last message in the summary; None where there is none."""
-        return (0, 2 * self.through - 1) if self.through else None
 
     @property
     def new_turns(self) -> tuple[StoredTurn, ...]:

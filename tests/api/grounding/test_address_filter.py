@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.text.sentences import split
-from chapterverse_api.generation import Passage, Subsection
-from chapterverse_api.grounding.links import Links
+from chapterverse_api.generation.passage import Passage, Subsection
+from chapterverse_api.grounding.links.address_filter import AddressFilter
 from growth import assert_linear
 
 URL = "https://quill.example.com/docs/"
@@ -20,12 +20,12 @@ PASSAGES = [Passage("1", ("T",), TEXT, TEXT, frozenset(), 1.0, 1.0, URL, None)]
 
 
 def cleaned(text: str) -> str:
-    return Links(PASSAGES).without_foreign(text)
+    return AddressFilter(PASSAGES).without_foreign(text)
 
 
 def in_sentences(text: str) -> str:
     """Return a text that is cleaned sentence by sentence, as an answer is."""
-    links = Links(PASSAGES)
+    links = AddressFilter(PASSAGES)
     return "".join(links.without_foreign(text[one.start : one.end]) for one in split(text))
 
 
@@ -202,12 +202,12 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
 
 def test_code_of_a_passage_that_looks_like_a_host_without_its_signs_stays() -> None:
     code = '>>> ReturnLogger().info("hello", when="again")\n'
-    assert Links([replace(PASSAGES[0], section=code)]).without_foreign(code) == code
-    assert Links(PASSAGES).without_foreign('x().com("hello")') == ""
+    assert AddressFilter([replace(PASSAGES[0], section=code)]).without_foreign(code) == code
+    assert AddressFilter(PASSAGES).without_foreign('x().com("hello")') == ""
 
 
 def test_what_a_quote_says_of_subsections_stays() -> None:
     below = (Subsection("evil.example", "https://docs.example/#evil"),)
     text = "… [evil.example](https://docs.example/#evil)"
-    assert Links([replace(PASSAGES[0], subsections=below)]).without_foreign(text) == text
-    assert "evil.example" not in Links(PASSAGES).without_foreign(text)
+    assert AddressFilter([replace(PASSAGES[0], subsections=below)]).without_foreign(text) == text
+    assert "evil.example" not in AddressFilter(PASSAGES).without_foreign(text)

@@ -11,7 +11,7 @@ from starlette.types import Message
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
-from chapterverse_api.runtime.api import Invocation, RuntimeApi, RuntimeFault
+from chapterverse_api.runtime.runtime_api import Invocation, RuntimeApi, RuntimeFault
 
 #: Seconds before the function's time-out at which an answer ends, so that the reader gets an error message.
 SPARE_SECONDS = 1.0

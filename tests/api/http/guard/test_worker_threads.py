@@ -10,7 +10,7 @@ from api.scripted import WHOLE, Scripted
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import Events
-from chapterverse_api.http.guard.threads import THREADS
+from chapterverse_api.http.guard.worker_threads import THREADS
 
 
 class Meeting(Scripted):

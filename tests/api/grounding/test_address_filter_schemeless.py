@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.text.sentences import split
-from chapterverse_api.generation import Passage
-from chapterverse_api.grounding.links import Links
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.grounding.links.address_filter import AddressFilter
 from growth import assert_linear
 
 URL = "https://quill.example.com/docs/"
@@ -137,12 +137,12 @@ FETCHED = [
 
 
 def cleaned(text: str) -> str:
-    return Links(PASSAGES).without_foreign(text)
+    return AddressFilter(PASSAGES).without_foreign(text)
 
 
 def in_sentences(text: str) -> str:
     """Return a text that is cleaned sentence by sentence, as an answer is."""
-    links = Links(PASSAGES)
+    links = AddressFilter(PASSAGES)
     return "".join(links.without_foreign(text[one.start : one.end]) for one in split(text))
 
 

@@ -1,0 +1,45 @@
+"""A draft: text in spans, with the citations that it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a draft and the ids that it claims to rest on.
+
+    Attributes:
+        kind: `quote` is one passage of one source, `framing` our own words, which claim nothing of the documentation,
+            `prose` a model's.
+        mark: the part of the text that answers, where it is known.
+        cut: the model's limit of length ended the draft here.
+        check: the result of the check: its citations hold, or no source carries its claim, or it claims nothing.
+    """
+
+    text: str
+    citations: tuple[str, ...] = ()
+    kind: Literal["quote", "prose", "framing"] = "prose"
+    mark: str | None = None
+    cut: bool = False
+    check: Check = "none"
+
+
+Draft = tuple[Span, ...]
+
+
+def spans(texts: Generator[str, None, bool]) -> Generator[Span, None, None]:
+    """Yield a model's text as spans; `texts` returns whether its limit of length ended it, and is closed at the end."""
+    with closing(texts):
+        while True:
+            try:
+                yield Span(next(texts))
+            except StopIteration as end:
+                if end.value:
+                    yield Span("", cut=True)
+                return

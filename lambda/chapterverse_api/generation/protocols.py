@@ -1,0 +1,67 @@
+"""The interface of generators: passages and a question in, a draft with claimed citations out."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Steps
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, ToolSpec
+
+
+class Generator(Protocol):
+    """Drafts answers."""
+
+    @property
+    def name(self) -> str: ...
+
+    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+        """Yield the draft with its claimed citations, as it comes.
+
+        Spans of prose are pieces of one text and may end anywhere. They may hold the marks by which a model cites,
+        "[1]". A quote or a framing is whole. Closing the generator ends the model's work.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """A generator whose language model also writes short texts without sources."""
+
+    def write(self, request: ModelRequest) -> str:
+        """Return the model's whole text.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+
+@runtime_checkable
+class DataWriter(Protocol):
+    """A generator whose language model also writes data that fits a schema."""
+
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
+        """Return the model's whole text, which should be JSON that fits the schema. The caller has to check that.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+
+@runtime_checkable
+class ToolCaller(Protocol):
+    """A generator whose language model also asks for calls of tools."""
+
+    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
+        """Return the calls that the model asks for, in order; None where this model takes no tools.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...

@@ -1,0 +1,54 @@
+"""Opens the database that keeps conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api.records.protocols import Records
+
+_MOST_DAYS = 3650
+
+
+def open_records(settings: Settings) -> Records | None:
+    """Return what `settings.records` names, not connected yet; None if it names nothing.
+
+    Raises:
+        ConfigurationError: it names no database that this release knows, its address can't be read, or
+            `settings.records_days` is no number of days.
+        RecordsFault: its package is missing, or no region is named.
+    """
+    kind, _, place = settings.records.partition(":")
+    days = days_of(settings)
+    if not settings.records:
+        return None
+    if kind == "dynamodb" and place:
+        from chapterverse_api.records.dynamodb import DynamoRecords
+
+        return DynamoRecords.open(place, days)
+    from chapterverse_api.records.table import RecordsTable, postgres_database, sqlite_database
+
+    if kind == "sqlite" and place:
+        return RecordsTable(sqlite_database(Path(place)), days)
+    if kind in ("postgres", "postgresql") and place:
+        return RecordsTable(postgres_database(settings.records), days)
+    # What it names instead may hold a password.
+    raise ConfigurationError(
+        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH, postgresql://USER:PASSWORD@HOST/NAME or "
+        "dynamodb:TABLE."
+    )
+
+
+def days_of(settings: Settings) -> int:
+    """Return for how many days a conversation is kept.
+
+    Raises:
+        ConfigurationError: the setting is no such number.
+    """
+    text = settings.records_days.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST_DAYS)) and 1 <= int(text) <= _MOST_DAYS):
+        raise ConfigurationError(
+            f"CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to {_MOST_DAYS}."
+        )
+    return int(text)
