@@ -17,11 +17,9 @@ None of them may lower the probability, so a question that is nearer to an entry
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from chapterverse.calibration import Question, match, read_question, read_weights
@@ -31,6 +29,7 @@ from chapterverse.knowledge.questions import comparable
 from chapterverse.model import FAQ, PAGE, Chunk
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
+from chapterverse.text.json_text import read_data
 from chapterverse_api.retrieval.spelling import correct
 
 #: Entries that are compared, the best by words.
@@ -146,6 +145,5 @@ def _dice(one: set[str], other: set[str]) -> float:
 
 @cache
 def _model() -> Mapping[str, float]:
-    text = files("chapterverse_api.retrieval").joinpath("faq.json").read_text(encoding="utf-8")
-    model: dict[str, float] = json.loads(text)
+    model: dict[str, float] = read_data("chapterverse_api.retrieval", "faq.json")
     return model

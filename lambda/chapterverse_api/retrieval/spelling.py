@@ -223,7 +223,7 @@ class Known:
             count = max(self.counts.get(term, 0) for term in terms)
             # An apostrophe belongs to function words: "doesn't". A mistake may have the stem of another word.
             return count if count and "'" not in word and (is_common(word) or word in self.text) else 0
-        codes = {tag.partition("-")[0].lower() for tag in self.languages}
+        codes = set(map(lexical.primary_subtag, self.languages))
         # Removing a letter from nearly any short word leaves a function word of one letter.
         return int(len(word) > 1 and any(word in STOP_WORDS.get(code, ()) for code in codes))
 

@@ -172,7 +172,7 @@ def _grouped(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> 
 
 
 def _names(text: str, languages: Iterable[str]) -> list[str]:
-    codes = {tag.partition("-")[0].lower() for tag in languages}
+    codes = {lexical.primary_subtag(tag) for tag in languages}
     return _NAME.findall(text) + ([] if codes & _NOUNS_IN_CAPITALS else _CAPITAL.findall(text))
 
 

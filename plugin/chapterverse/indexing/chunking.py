@@ -34,14 +34,12 @@ from chapterverse.model import (
     sound,
 )
 from chapterverse.text import tokens
+from chapterverse.text.utf8 import PROSE_TOKEN_BYTES
 
 #: Most cl100k tokens of an embedded chunk. A path longer than a quarter of it is shortened in the middle.
 CAP = CHUNK_TOKENS
 TARGET = 256
 
-#: Estimated bytes per token; 80 % of 5,168 documentation texts have 3.4 to 5.1. On 145 public questions (ray-v1) exact
-#: counts and 4 find the gold section among five for 64, 3.6 for 68.
-_BYTES = 3.6
 #: Share of the target from which a text may end. On 80 pages of documentation a paragraph inserted into the longest
 #: section changed 1.4 texts with content-defined borders and 1.6 without (at most 3 and 4).
 _FULL_ENOUGH = 0.25
@@ -237,7 +235,7 @@ def pack(blocks: Iterable[Block], room: Budget, depth: int = 0) -> Iterator[str]
     Args:
         depth: number of enclosing containers.
     """
-    for group in _groups([sized for block in blocks if (sized := _sized(block))], int(room.target * _BYTES)):
+    for group in _groups([sized for block in blocks if (sized := _sized(block))], int(room.target * PROSE_TOKEN_BYTES)):
         text = join_blocks([sized.block for sized in group])
         if tokens.fits(text, room.cap):
             yield text

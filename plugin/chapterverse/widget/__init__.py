@@ -11,6 +11,8 @@ from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 from typing import Any
 
+from chapterverse.text.lexical import primary_subtag
+
 CONFIG = "config.js"
 
 #: The modules in each file that is served, in the order of their needs: each import of a chain would cost a round trip,
@@ -67,7 +69,7 @@ def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
     """
     chosen = {k: v for k, v in options.items() if v or v is False or k == "endpoint"}
     if "title" not in chosen:
-        own = titles().get(language.partition("-")[0].lower())
+        own = titles().get(primary_subtag(language))
         chosen |= {"title": own} if own else {"titles": titles()}
     module = f"export default {_json(chosen)};\n"
     # Environment variables may contain surrogates; indexing reports them.
