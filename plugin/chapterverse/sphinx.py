@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.indexing import plugin_api
-from chapterverse.indexing.plugin_options import Options
+from chapterverse.indexing.plugins.index_run import explain_error, index_reading, try_to_index
+from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.plugins.pages import PageCollection
+from chapterverse.indexing.plugins.problems import explain_no_address, explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
@@ -62,7 +64,7 @@ class _Extension:
         """Write the widget's files, and have every page load them."""
         if not self._is_active(app):
             return
-        for problem in plugin_api.problems(self.settings, _base_url(app.config), "html_baseurl"):
+        for problem in list_problems(self.settings, _base_url(app.config), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
         options = {"endpoint": self.settings.endpoint or None, **self.options.widget_options()}
         files = assets({**options, "version": self.settings.docs_version}, app.config.language or "")
@@ -82,12 +84,12 @@ class _Extension:
                 _log().warning("chapterverse: No files for agents were written: %s", error)
         if not self.settings.may_publish:
             if self.settings.publish is not False:
-                _log().info("chapterverse: Nothing was indexed: %s", plugin_api.withheld(self.settings))
+                _log().info("chapterverse: Nothing was indexed: %s", explain_withheld(self.settings))
             return
         if not base_url and not self.options.strict:
             return
         update = partial(self._index, app, base_url)
-        if failure := plugin_api.try_to_index(update, _log(), self.options.strict, "chapterverse: "):
+        if failure := try_to_index(update, _log(), self.options.strict, "chapterverse: "):
             raise _failure(failure)
 
     def _write_agent_files(self, app: Sphinx, base_url: str) -> None:
@@ -109,15 +111,15 @@ class _Extension:
 
     def _index(self, app: Sphinx, base_url: str) -> None:
         if not base_url:
-            raise ConfigurationError(plugin_api.no_address("html_baseurl"))
+            raise ConfigurationError(explain_no_address("html_baseurl"))
         docs = Path(app.srcdir)
         documents = Documents.of(self.settings, docs, Path(app.confdir))
         reading = self._reading(app, base_url)
-        plugin_api.index_reading(reading, self.settings, self.options.chunk_tokens, documents, _log())
+        index_reading(reading, self.settings, self.options.chunk_tokens, documents, _log())
 
     def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""
-        globs = plugin_api.PageCollection.of(self.options.exclude, ()).globs
+        globs = PageCollection.of(self.options.exclude, ()).globs
         metadata = app.env.metadata
         return [
             _pattern(built)
@@ -126,7 +128,7 @@ class _Extension:
         ]
 
     def _including(self, app: Sphinx) -> list[str]:
-        globs = plugin_api.PageCollection.of((), self.options.include).globs
+        globs = PageCollection.of((), self.options.include).globs
         pages = (_pattern(built) for _, source, built in _pages(app) if globs.includes(source, built))
         return [*self.options.include, *pages]
 
@@ -147,7 +149,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def _failure(error: Exception) -> SystemExit:
     """Return what ends the build with one sentence: Sphinx adds a traceback to its own errors."""
-    return SystemExit(f"chapterverse: {plugin_api.explained(error)}")
+    return SystemExit(f"chapterverse: {explain_error(error)}")
 
 
 def _base_url(config: Config) -> str:

@@ -22,8 +22,10 @@ from chapterverse.cli.index import site_scope
 from chapterverse.cli.options import Version, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
-from chapterverse.indexing import maintenance, plugin_api
-from chapterverse.indexing.plugin_options import Options
+from chapterverse.indexing import maintenance
+from chapterverse.indexing.plugins.index_run import explain_error, index_reading, try_to_index
+from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.plugins.problems import explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
@@ -85,13 +87,13 @@ def publish(
     address = base_url or settings.base_url or None
     reading = _put_chat(site_dir, options, settings.override(base_url=address))
     unplaced = bool(address_setting) and not address
-    for problem in plugin_api.problems(settings, None if unplaced else "stated", address_setting):
+    for problem in list_problems(settings, None if unplaced else "stated", address_setting):
         if options.strict:
             raise ConfigurationError(problem)
         _Log().warning(problem)
     if not settings.may_publish:
         if settings.publish is not False:
-            _Log().info(f"Nothing was indexed: {plugin_api.withheld(settings)}")
+            _Log().info(f"Nothing was indexed: {explain_withheld(settings)}")
         return
     if unplaced:
         return
@@ -101,7 +103,7 @@ def publish(
         read = reading or read_site(site_dir, address, options.include, options.exclude)
         _index_versions(read, settings, options, version_path or ())
 
-    if error := plugin_api.try_to_index(update, _Log(), options.strict):
+    if error := try_to_index(update, _Log(), options.strict):
         raise error
 
 
@@ -283,9 +285,9 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
         reading = read_sources(Path(), state.base_url, state.slugs, *choice, state.pages)
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
-        _Log().warning(f"The index was not updated: {plugin_api.explained(error)}")
+        _Log().warning(f"The index was not updated: {explain_error(error)}")
 
 
 def _index(reading: Reading, settings: Settings, options: Options, docs: Path | None) -> None:
     documents = Documents.of(settings, docs, Path())
-    plugin_api.index_reading(reading, settings, options.chunk_tokens, documents, _Log())
+    index_reading(reading, settings, options.chunk_tokens, documents, _Log())

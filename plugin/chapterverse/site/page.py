@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from chapterverse.indexing.plugin_api import READ_MARK
+from chapterverse.indexing.plugins.page_marks import READ_MARK
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.markup import after_raw, parse_attributes, start_tags
 from chapterverse.readers.visible import unescape
