@@ -29,7 +29,7 @@ from chapterverse.model import Source
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import FOLDER, build_folder
 from chapterverse.site.markdown_page import BuiltPage
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 
 log = get_plugin_logger(__name__)
 

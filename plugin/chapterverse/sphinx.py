@@ -25,14 +25,14 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import deliver
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 
 # Sphinx loads this module, and nothing else may: at run time it is imported where it is used.
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
-    from chapterverse.readers import Reading
+    from chapterverse.readers.site_pages import SitePages
 
 #: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
@@ -48,7 +48,7 @@ class _Extension:
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
     agent_options: AgentOptions = field(default_factory=AgentOptions)
-    reading: Reading | None = None
+    reading: SitePages | None = None
 
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
@@ -98,9 +98,9 @@ class _Extension:
         files.add_built_pages(reading)
         files.finish().log(_log(), "chapterverse: ")
 
-    def _reading(self, app: Sphinx, base_url: str) -> Reading:
+    def _reading(self, app: Sphinx, base_url: str) -> SitePages:
         """Return the built pages: read once, as links to files for agents change no content."""
-        from chapterverse.readers import read_site
+        from chapterverse.readers.site import read_site
 
         if self.reading is not None:
             return self.reading

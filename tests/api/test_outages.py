@@ -22,10 +22,10 @@ from chapterverse.indexing.chunking import Budget
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
-from chapterverse.store.qdrant import QdrantStore
-from chapterverse.store.s3 import S3Store
+from chapterverse.store.qdrant.store import QdrantStore
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
+from chapterverse.store.s3.store import S3Store
 from chapterverse.text import lexical
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS
 from chapterverse_api.generation import Span

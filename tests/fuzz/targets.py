@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from chapterverse.errors import InputError
 from chapterverse.indexing.chunking import Budget, chunk
 from chapterverse.model import Chunk, Page, Scope, Section, sound
-from chapterverse.readers import Slugger, SlugRule, read_document, read_fragment, read_markdown
+from chapterverse.readers.html import read_document, read_fragment
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import Slugger, SlugRule
 from chapterverse.text import tokens
 from fuzz.choices import Choices, html_of, markdown_of, page_of
 from readers.seen import Seen, characters, ink, is_within, leaf_texts

@@ -9,7 +9,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from chapterverse.readers import Reading, SlugRule, read_sources
+from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 
 BASE = "https://t.example/docs/"
 
@@ -73,7 +75,7 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def addresses(reading: Reading) -> dict[str, str]:
+def addresses(reading: SitePages) -> dict[str, str]:
     return {s.file_path: unquote(json.loads(s.context)[0]).removeprefix(BASE) for s in reading.sources}
 
 

@@ -6,8 +6,10 @@ import pytest
 
 from chapterverse.errors import UnreadablePage
 from chapterverse.model import BlockKind
-from chapterverse.readers import SlugRule, read_fragment, read_markdown
 from chapterverse.readers.addresses import name_of
+from chapterverse.readers.html import read_fragment
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import SlugRule
 
 
 def test_the_same_blocks_as_from_html() -> None:

@@ -14,8 +14,11 @@ from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
-from chapterverse.readers import SlugRule, read_document, read_site, read_sources
-from chapterverse.readers.reading import Reading
+from chapterverse.readers.html import read_document
+from chapterverse.readers.site import read_site
+from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from readers.golden import SITES
@@ -143,7 +146,7 @@ def test_pages_that_ask_not_to_be_indexed(tmp_path: Path) -> None:
     assert read_site(tmp_path, "https://e.com/").skipped == ("b.html", "fr/404.html", "old/index.html")
 
 
-def complaints(reading: Reading) -> dict[str, str]:
+def complaints(reading: SitePages) -> dict[str, str]:
     """Read every source and return what those say that can't be read."""
     said = {}
     for source in reading.sources:
@@ -291,7 +294,7 @@ def test_sources_survive_the_way_to_another_process(tmp_path: Path) -> None:
 # Sites that lie
 
 
-def urls(reading: Reading) -> list[str]:
+def urls(reading: SitePages) -> list[str]:
     return [source.read().url for source in reading.sources]
 
 

@@ -9,7 +9,9 @@ from markdown_it import MarkdownIt
 
 from chapterverse.indexing.chunking import Budget, chunk
 from chapterverse.model import BlockKind
-from chapterverse.readers import SlugRule, read_fragment, read_markdown
+from chapterverse.readers.html import read_fragment
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import SlugRule
 from chapterverse.readers.visible import strip_invisible
 from chapterverse.readers.wording import wording_plugin
 from fakes.docs import SCOPE, page

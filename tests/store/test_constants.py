@@ -13,10 +13,10 @@ import qdrant_edge as edge
 
 from chapterverse.filters import FIELDS, NUMBERS, OPTIONAL, SELDOM, Filter, In, parse, resolve
 from chapterverse.model import Chunk, Point
-from chapterverse.store.drafting import ShardSnapshot
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.files import Manifest, sizes
 from chapterverse.store.shard import SHARD
+from chapterverse.store.shard_publication import ShardSnapshot
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.narrowing import corpus, meets, some_filter

@@ -8,7 +8,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.store.qdrant import QdrantAddress
+from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.collections import name_of
 
 

@@ -24,7 +24,7 @@ from chapterverse.filters import EVERYTHING, FIELDS, NOTHING, OPTIONAL, And, Fil
 from chapterverse.model import EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
 from chapterverse.store import Publication, Store, open_store
-from chapterverse.store.qdrant import QdrantAddress as QdrantPlace
+from chapterverse.store.qdrant.address import QdrantAddress as QdrantPlace
 from chapterverse.text.lexical import document_vector, query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.narrowing import corpus, meets, some_filter

@@ -33,16 +33,18 @@ from chapterverse.external_entries import entries, is_address
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
 from chapterverse.indexing.external_sources import collect
-from chapterverse.indexing.reading import keep_all
 from chapterverse.indexing.report import Report
+from chapterverse.indexing.source_set import keep_all
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
-from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.readers.addresses import clean_base
-from chapterverse.readers.reading import stated_base
+from chapterverse.readers.site import read_site
+from chapterverse.readers.site_pages import SitePages, stated_base
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_head, open_store
 
@@ -132,7 +134,7 @@ def _read(
     settings: Settings,
     include: list[str] | None,
     exclude: list[str] | None,
-) -> tuple[Reading, Documents]:
+) -> tuple[SitePages, Documents]:
     """Read a built site, or by `slugs` a folder of Markdown, and list the persona, FAQ and memories that go with it."""
     address, documents = settings.base_url or None, Documents.of(settings, folder if slugs else None, Path())
     if slugs is None:
@@ -140,7 +142,7 @@ def _read(
     return read_sources(folder, address, slugs, documents.no_pages, include or (), exclude or ()), documents
 
 
-def _index_site(reading: Reading, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
+def _index_site(reading: SitePages, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
     """Make the index hold these pages, their documents and the entries of `--also`, and nothing else."""
     others, warnings = documents.sources(reading.sources, reading.base_url)
     external = collect(settings, reading.sources, reading.base_url, documents.docs)
@@ -288,7 +290,7 @@ def _is_markdown(path: Path) -> bool:
     return path.is_dir() and not any(path.rglob("*.htm*")) and any(path.rglob("*.md*"))
 
 
-def site_scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
+def site_scope(settings: Settings, reading: SitePages) -> tuple[Scope, set[str]]:
     """Return the scope to index, and the store's other sites if this is a new one without --site.
 
     The site is --site, else the one indexed at that address, else named by the address.

@@ -29,14 +29,17 @@ from chapterverse.indexing.plugins.problems import explain_withheld, list_proble
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
-from chapterverse.readers import Reading, SlugRule, read_site, read_sources
+from chapterverse.readers.site import read_site
+from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
 from chapterverse.store import open_store
 from chapterverse.text.json_text import parse_json
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 
 _FOLDER = f"chapterverse/{__version__}"
 
@@ -107,7 +110,7 @@ def publish(
         raise error
 
 
-def _index_versions(reading: Reading, settings: Settings, options: Options, version_paths: Sequence[str]) -> None:
+def _index_versions(reading: SitePages, settings: Settings, options: Options, version_paths: Sequence[str]) -> None:
     """Index each docs version of a site, and remove or name the versions that are no longer in it."""
     scope, _ = site_scope(settings, reading)
     settings = settings.override(site=scope.site)
@@ -177,7 +180,7 @@ def _states() -> Iterator[_PreviewState]:
         yield _PreviewState.of(_line(line))
 
 
-def _by_version(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str | None, Reading]]:
+def _by_version(reading: SitePages, paths: Iterable[str]) -> Iterator[tuple[str | None, SitePages]]:
     """Yield each docs version of a site with its pages; without `paths` the whole site, which has none.
 
     A version is published at its first folder. Pages outside of all folders belong to the version whose folder is "".
@@ -253,7 +256,7 @@ def _mapping(config: str) -> dict[str, Any]:
     return value
 
 
-def _put_chat(site_dir: Path, options: Options, settings: Settings) -> Reading | None:
+def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages | None:
     """Put the chat into the pages and write the files for agents. Return the pages, None if they have no address.
 
     The pages are read after the chat's tag is in them, and once: a link in their heads changes no content.
@@ -288,6 +291,6 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
         _Log().warning(f"The index was not updated: {explain_error(error)}")
 
 
-def _index(reading: Reading, settings: Settings, options: Options, docs: Path | None) -> None:
+def _index(reading: SitePages, settings: Settings, options: Options, docs: Path | None) -> None:
     documents = Documents.of(settings, docs, Path())
     index_reading(reading, settings, options.chunk_tokens, documents, _Log())

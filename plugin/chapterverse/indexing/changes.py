@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.indexing.diff import Diff, FileDiff, compare, plan
-from chapterverse.indexing.reading import PageChunker, SourceSet, cut_all
+from chapterverse.indexing.page_chunker import PageChunker, cut_all
 from chapterverse.indexing.report import Report
+from chapterverse.indexing.source_set import SourceSet
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, estimate
 from chapterverse.knowledge.questions import repeated_questions
@@ -174,7 +175,7 @@ class Changes:
         return Report(
             self.target.scope,
             generation,
-            self.files.less(documents | self.source_set.others),
+            self.files.without(documents | self.source_set.others),
             self.diff,
             total,
             len(unread),

@@ -21,8 +21,8 @@ from chapterverse.indexing import tuning
 from chapterverse.indexing.changes import Changes
 from chapterverse.indexing.diff import Diff, compare
 from chapterverse.indexing.publish_lease import publishing, renewing
-from chapterverse.indexing.reading import Keep, SourceSet, keep_none
 from chapterverse.indexing.report import Report
+from chapterverse.indexing.source_set import Keep, SourceSet, keep_none
 from chapterverse.indexing.target import Target, row_pipeline
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
@@ -108,7 +108,7 @@ def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     if files.touched or files.removed:
         return None
     skipped = len(source_set.warnings)
-    pages = files.less(source_set.others)
+    pages = files.without(source_set.others)
     return Report(target.scope, head.generation, pages, Diff(), head.chunks, skipped, warnings=source_set.warnings)
 
 

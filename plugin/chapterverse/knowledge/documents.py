@@ -17,7 +17,7 @@ from chapterverse.knowledge.metadata import validate_metadata
 from chapterverse.model import CHUNK_TOKENS, FAQ, Block, BlockKind, Page, Section, embed_text
 from chapterverse.readers.folder import decode, read_page
 from chapterverse.readers.front_matter import split_values
-from chapterverse.readers.reading import require_unchanged
+from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.readers.visible import collapse, strip_invisible
 from chapterverse.text import tokens
 

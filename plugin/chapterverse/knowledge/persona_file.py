@@ -14,7 +14,7 @@ from chapterverse.knowledge.persona import Persona
 from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Section
 from chapterverse.readers.folder import decode, read_page
 from chapterverse.readers.front_matter import split_values
-from chapterverse.readers.reading import require_unchanged
+from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.readers.visible import collapse, strip_invisible
 from chapterverse.text import tokens
 

@@ -24,7 +24,7 @@ from chapterverse.readers.addresses import clean_url, name_of, page_paths, read_
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.folder import decode, list_files, read_page
 from chapterverse.readers.html import read_document
-from chapterverse.readers.reading import File, PageDraft, Reading, draft, require_unchanged, stated_base
+from chapterverse.readers.site_pages import File, SitePages, SitePagesDraft, draft, require_unchanged, stated_base
 from chapterverse.readers.structured_data import json_ld_scripts
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
@@ -44,7 +44,7 @@ class _Built:
 
 def read_site(
     folder: Path, base_url: str | None = None, include: Iterable[str] = (), exclude: Iterable[str] = ()
-) -> Reading:
+) -> SitePages:
     """Return the pages of a built site.
 
     A page's address is its canonical link, else its entry in `sitemap.xml`, else `base_url` and its path; where some
@@ -77,7 +77,7 @@ def read_site(
     return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
 
 
-def _read_pages(pages: PageDraft, paths: Iterable[str], base: str | None) -> dict[str, _Built]:
+def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -> dict[str, _Built]:
     """Return the pages to index, by path; the draft notes the others."""
     built: dict[str, _Built] = {}
     for file in pages.open(pages.chosen(paths)):
@@ -182,10 +182,10 @@ def _addresses(built: Mapping[str, _Built], listed: set[str], base: str) -> Iter
         yield path, page.canonical or by_path
 
 
-def _sitemap(pages: PageDraft) -> list[str]:
+def _sitemap(pages: SitePagesDraft) -> list[str]:
     if not os.path.lexists(pages.folder / "sitemap.xml"):
         return []
-    reading = PageDraft(pages.folder, pages.warnings)
+    reading = SitePagesDraft(pages.folder, pages.warnings)
     urls = [url for file in reading.open(["sitemap.xml"]) for url in read_sitemap(file.text)]
     pages.warnings.extend(map(str, reading.failed.values()))
     return urls

@@ -20,7 +20,7 @@ from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.locales import locale_folders
 from chapterverse.readers.markdown import read_markdown
 from chapterverse.readers.places import ListedPlaces, built_path, needs_build, place_rule
-from chapterverse.readers.reading import PageDraft, Reading, draft, require_unchanged, stated_base
+from chapterverse.readers.site_pages import SitePages, SitePagesDraft, draft, require_unchanged, stated_base
 from chapterverse.readers.slugs import SlugRule
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
@@ -34,7 +34,7 @@ def read_sources(
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
     listed: Mapping[str, str] | None = None,
-) -> Reading:
+) -> SitePages:
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
     Which files become pages, and where, follows from `slugs` and the generator's configuration (see `places`). Their
@@ -89,7 +89,9 @@ def read_sources(
     return pages.finish(sources, base)
 
 
-def _content_type(pages: PageDraft, path: str, matter: FrontMatter, body: str, language: str, place: str | None) -> str:
+def _content_type(
+    pages: SitePagesDraft, path: str, matter: FrontMatter, body: str, language: str, place: str | None
+) -> str:
     """Return the content type of a page, "" for a file that is left out."""
     if matter.excluded or place is None or pages.globs.excludes(path, built_path(place)):
         pages.leave_out(path)

@@ -30,7 +30,7 @@ from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
-    from chapterverse.readers import Reading
+    from chapterverse.readers.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT = 16 * llms_text.MAX_FULL
@@ -164,7 +164,7 @@ class AgentFiles:
         """Write the Markdown of a page and return the page's HTML with the link to it."""
         return put_link(html, self.add(page))
 
-    def add_built_pages(self, reading: Reading) -> None:
+    def add_built_pages(self, reading: SitePages) -> None:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
         for source in reading.sources:
             # A page that can't be read has no address. The reader warned of it.

@@ -13,7 +13,7 @@ from typing import Any
 
 from chapterverse import __version__
 from chapterverse.errors import InputError
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 from chapterverse.widget.endpoint import clean_endpoint
 
 #: A string in every release of the launcher and in no other script.

@@ -23,8 +23,8 @@ from pathlib import Path
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.drafting import DraftPublication, ShardSnapshot, open_live, writing
 from chapterverse.store.heads import HEAD, check_next, folder_name, live_name, read_head, write_head
+from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, open_live, writing
 
 _LOCK = "publish.lock"
 #: How long a lock may be held by somebody who only looks (`publishing`).
@@ -136,7 +136,7 @@ class EdgeStore:
         return self.root / folder_name(scope.site) / folder_name(scope.version)
 
 
-class EdgePublication(DraftPublication):
+class EdgePublication(ShardPublication):
     """A private copy of the live shard, until `commit` makes it the live one. Implements `store.Publication`."""
 
     def __init__(self, folder: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:

@@ -19,7 +19,7 @@ from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
     from chapterverse.indexing.report import Report
-    from chapterverse.readers import Reading
+    from chapterverse.readers.site_pages import SitePages
 
 
 class Log(Protocol):
@@ -48,7 +48,7 @@ def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str
     return None
 
 
-def index_reading(reading: Reading, settings: Settings, chunk_tokens: int, documents: Documents, log: Log) -> None:
+def index_reading(reading: SitePages, settings: Settings, chunk_tokens: int, documents: Documents, log: Log) -> None:
     """Make the index hold exactly the pages of a folder and the documents beside. Raises as `update_index`."""
     for warning in reading.warnings:
         log.warning(warning)
@@ -100,7 +100,7 @@ def index_sources(
     """Make the index hold exactly these sources and what `keep` keeps. Raises as `update_index`."""
     from chapterverse import progress
     from chapterverse.indexing import publish_policy, sync
-    from chapterverse.indexing.reading import keep_none
+    from chapterverse.indexing.source_set import keep_none
     from chapterverse.indexing.target import Target
 
     publish_policy.check(settings)

@@ -82,7 +82,7 @@ class Options:
         return settings.resolved(root)
 
     def widget_options(self) -> dict[str, Any]:
-        """Return the options of the chat, as `widget.assets` takes them.
+        """Return the options of the chat, as `widget.bundle.assets` takes them.
 
         Raises:
             ConfigurationError: an option is unknown or has an invalid value.

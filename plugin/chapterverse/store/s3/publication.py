@@ -14,13 +14,13 @@ from pathlib import Path
 from chapterverse.errors import ChapterVerseError
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.store import files
-from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
 from chapterverse.store.heads import check_next, overtaken
 from chapterverse.store.pack import pack
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.lease import S3Lease
 from chapterverse.store.s3.record import Artefact, S3Head
 from chapterverse.store.s3.responses import Conflict, S3Rejection
+from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, writing
 
 HEAD = "head.json"
 
@@ -74,7 +74,7 @@ class CurrentHead:
     record: S3Head | None
 
 
-class S3Publication(DraftPublication):
+class S3Publication(ShardPublication):
     """A private copy of the live shard in a scratch folder. Implements `chapterverse.store.Publication`."""
 
     def __init__(

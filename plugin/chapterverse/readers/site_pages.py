@@ -16,7 +16,7 @@ from chapterverse.readers.folder import Listing, decode, nul_warning, read_page
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SitePages:
     """The pages of a folder.
 
     Attributes:
@@ -51,7 +51,7 @@ class File:
 
 
 @dataclass(slots=True)
-class PageDraft:
+class SitePagesDraft:
     """A reading in progress: warnings about files that are no pages, and the errors of unreadable ones."""
 
     folder: Path
@@ -106,11 +106,11 @@ class PageDraft:
         reason = next(iter([*map(str, self.failed.values()), *self.warnings]), "")
         return InputError(f"{self.folder} holds {missing}" + (f" ({reason})" if reason else ""))
 
-    def finish(self, placed: Iterable[tuple[str, Source]], base: str) -> Reading:
+    def finish(self, placed: Iterable[tuple[str, Source]], base: str) -> SitePages:
         """Return the reading of sources with their addresses: one source for each, and those that can't be read."""
         sources = [*self._one_for_each_address(placed), *_unreadable(self.failed)]
         sources.sort(key=lambda source: source.file_path)
-        return Reading(tuple(sources), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
+        return SitePages(tuple(sources), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
 
     def _one_for_each_address(self, placed: Iterable[tuple[str, Source]]) -> Sequence[Source]:
         by_address: dict[str, Source] = {}
@@ -121,9 +121,9 @@ class PageDraft:
         return list(by_address.values())
 
 
-def draft(folder: Path, listing: Listing, globs: PageGlobs) -> PageDraft:
+def draft(folder: Path, listing: Listing, globs: PageGlobs) -> SitePagesDraft:
     """Return the empty draft of a listed folder."""
-    return PageDraft(folder, list(listing.warnings), globs=globs)
+    return SitePagesDraft(folder, list(listing.warnings), globs=globs)
 
 
 def stated_base(base_url: str | None) -> str | None:
