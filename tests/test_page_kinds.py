@@ -202,7 +202,7 @@ def test_a_folder_of_markdown(tmp_path: Path) -> None:
         "tags.md": "# Tags\n\n[TAGS]\n",
         "old.md": "---\nredirect_to: /brew/\n---\n",
     }
-    reading = read_sources(write(tmp_path, files), "https://tea.example/", SlugRule.MKDOCS, include=["tags.md"])
+    reading = read_sources(write(tmp_path, files), "https://tea.example/", slugs=SlugRule.MKDOCS, include=["tags.md"])
     assert {source.file_path: source.read().content_type for source in reading.sources} == {
         "index.md": "home",
         "brew.md": "article",

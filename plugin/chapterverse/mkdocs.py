@@ -64,7 +64,7 @@ class ChapterVerseConfig(Config):
     include = c.ListOfItems(c.Type(str), default=[])
     """Listings, archives and search pages to index all the same, as patterns like those of `exclude`."""
     also = c.Type(list, default=[])
-    """Sources beyond the site: files, addresses and sitemaps, see `external_entries.Entry`."""
+    """Sources beyond the site: files, addresses and sitemaps, see `external_entries.ExternalEntry`."""
     agents = c.Type((bool, dict), default=True)
     """Files for agents: all, none, or a switch for each, see `site.agent_files.AgentOptions`."""
     widget = c.Type(dict, default={})

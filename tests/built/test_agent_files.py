@@ -183,7 +183,7 @@ def test_each_language_has_its_own_lists(tmp_path: Path) -> None:
 def test_the_lists_stay_below_their_limits_and_name_what_they_leave_out() -> None:
     site = llms_text.SiteFacts("Tea", BASE)
     pages = [
-        llms_text.MarkdownPage(f"p{n}.md", f"{BASE}p{n}.html", f"Page {n}", "en", "d" * 100, "x" * 5000, "")
+        llms_text.PageFile(f"p{n}.md", f"{BASE}p{n}.html", f"Page {n}", "en", "d" * 100, "x" * 5000, "")
         for n in range(3000)
     ]
     (group,) = llms_text.page_groups(pages)

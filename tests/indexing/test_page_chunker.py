@@ -10,12 +10,12 @@ import signal
 import pytest
 
 from chapterverse.errors import UnreadablePage
-from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.page_chunker import PageChunker, cut_all
 from chapterverse.model import Page, Source
 from fakes.docs import SCOPE, page, prose, section
 
-CHUNKER = PageChunker(SCOPE, "none/0", Budget())
+CHUNKER = PageChunker(SCOPE, "none/0", ChunkSizes())
 
 
 def read(number: int) -> Page:

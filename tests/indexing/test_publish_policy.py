@@ -151,7 +151,7 @@ def preview(store: str, other: str, **more: str) -> Settings:
 )
 def test_one_place_by_two_names_is_one_place(store: str, other: str) -> None:
     with pytest.raises(ConfigurationError, match=SAME):
-        publish_policy.check(preview(store, other, QDRANT_URL="https://h.example"))
+        publish_policy.require_permission(preview(store, other, QDRANT_URL="https://h.example"))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_one_place_by_two_names_is_one_place(store: str, other: str) -> None:
 def test_a_place_of_its_own_may_be_written(store: str, other: str) -> None:
     settings = preview(store, other, QDRANT_API_KEY=KEY)
     assert settings.store == other
-    publish_policy.check(settings)
+    publish_policy.require_permission(settings)
 
 
 def test_a_preview_leaves_the_ledger_of_the_site_alone() -> None:
@@ -180,5 +180,5 @@ def test_a_preview_leaves_the_ledger_of_the_site_alone() -> None:
 def test_an_embedded_store_stays_where_it_is() -> None:
     settings = preview("edge:here", "s3://bucket/preview")
     assert settings.store == "edge:here"
-    publish_policy.check(settings)
+    publish_policy.require_permission(settings)
     assert Settings.from_environment({"CHAPTERVERSE_PREVIEW_STORE": "s3://a/b"}, store="s3://a/c").store == "s3://a/c"

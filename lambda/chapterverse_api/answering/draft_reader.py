@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from chapterverse.text.sentences import Kind, Sentence, SentenceReader, words
+from chapterverse.text.sentences import Kind, Sentence, SentenceReader, strip_marks
 from chapterverse_api.generation import Passage, Span
 from chapterverse_api.generation.citation_marks import CitationMarks
 from chapterverse_api.generation.reasoning import (
@@ -138,4 +138,4 @@ class DraftReader:
 
 
 def _sentence(text: str, kind: Kind) -> Sentence:
-    return Sentence(0, len(text), text.strip() if kind == "code" else words(text), kind)
+    return Sentence(0, len(text), text.strip() if kind == "code" else strip_marks(text), kind)

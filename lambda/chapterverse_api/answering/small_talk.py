@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from chapterverse.text.json_text import read_data
+from chapterverse.text.json_text import load_json
 
 #: Share of the words of a message and an utterance that both have.
 SAME = 0.8
@@ -36,5 +36,5 @@ def _words(text: str) -> frozenset[str]:
 
 @cache
 def _data() -> tuple[tuple[str, Iterable[frozenset[str]]], ...]:
-    data: dict[str, list[str]] = read_data("chapterverse_api.answering", "small_talk.json")
+    data: dict[str, list[str]] = load_json("chapterverse_api.answering", "small_talk.json")
     return tuple((tag, tuple(map(_words, utterances))) for tag, utterances in data.items())

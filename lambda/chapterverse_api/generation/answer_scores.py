@@ -43,7 +43,7 @@ from math import log
 from typing import NamedTuple
 
 from chapterverse.text import lexical
-from chapterverse.text.json_text import read_data
+from chapterverse.text.json_text import load_json
 from chapterverse_api.generation.blocks import Block, read
 from chapterverse_api.generation.types import GenerationRequest, Passage
 
@@ -238,5 +238,5 @@ def _rare(asked: Asked, parts: Sequence[_Part]) -> list[float]:
 
 @cache
 def weights() -> tuple[float, ...]:
-    values: Mapping[str, float] = read_data("chapterverse_api.generation", "answer_scores.json")
+    values: Mapping[str, float] = load_json("chapterverse_api.generation", "answer_scores.json")
     return tuple(values.get(name, 0.0) for name in Features._fields)

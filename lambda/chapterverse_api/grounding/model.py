@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from chapterverse.calibration.regression import logistic
-from chapterverse.text.json_text import read_data
+from chapterverse.text.json_text import load_json
 
 #: `[feature, threshold, below, above]`, or a leaf's value.
 Tree: TypeAlias = Any
@@ -87,4 +87,4 @@ def _leaf(tree: Tree, row: Sequence[float]) -> float:
 @cache
 def trained() -> Model:
     """Return the model that comes with the service."""
-    return Model.read(read_data("chapterverse_api.grounding", "weights.json"))
+    return Model.read(load_json("chapterverse_api.grounding", "weights.json"))

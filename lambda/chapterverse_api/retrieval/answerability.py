@@ -25,9 +25,9 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Literal, NamedTuple
 
-from chapterverse.calibration import Calibration, Question, match
+from chapterverse.calibration import Calibration, Question, match_word
 from chapterverse.calibration.regression import logistic
-from chapterverse.text.json_text import read_data
+from chapterverse.text.json_text import load_json
 from chapterverse_api.retrieval.candidates import Candidate
 
 AnswerVerdict = Literal["yes", "perhaps", "no"]
@@ -131,7 +131,7 @@ def _probability(weights: Mapping[str, float], features: AnswerFeatures) -> floa
 
 @cache
 def _model() -> Mapping[str, Mapping[str, float]]:
-    model: dict[str, dict[str, float]] = read_data("chapterverse_api.retrieval", "answerability.json")
+    model: dict[str, dict[str, float]] = load_json("chapterverse_api.retrieval", "answerability.json")
     return model
 
 
@@ -154,7 +154,7 @@ def _held(candidate: Candidate, question: Question) -> list[float]:
 
 def _matched(terms: AbstractSet[int], question: Question) -> list[float]:
     """Return how much of each word is among these terms, 0 to 1."""
-    return [match(word, terms) for word in question.words]
+    return [match_word(word, terms) for word in question.words]
 
 
 def _logit(probability: float) -> float:

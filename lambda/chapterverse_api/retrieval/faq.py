@@ -22,14 +22,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from chapterverse.calibration import Question, match, read_question, read_weights
+from chapterverse.calibration import Question, match_word, read_question, read_weights
 from chapterverse.calibration.regression import logistic
 from chapterverse.filters import And, Filter, In
 from chapterverse.knowledge.questions import comparable
 from chapterverse.model import FAQ, PAGE, Chunk
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.json_text import read_data
+from chapterverse.text.json_text import load_json
 from chapterverse_api.retrieval.spelling import correct
 
 #: Entries that are compared, the best by words.
@@ -131,7 +131,7 @@ def _share(question: Question, held: frozenset[int] | set[int]) -> float:
     """Return the share of a question's words, by idf, that are among these terms."""
     total = sum(question.weights)
     pairs = zip(question.words, question.weights, strict=True)
-    return sum(weight * match(word, held) for word, weight in pairs) / total if total else 0.0
+    return sum(weight * match_word(word, held) for word, weight in pairs) / total if total else 0.0
 
 
 def _trigrams(text: str) -> set[str]:
@@ -145,5 +145,5 @@ def _dice(one: set[str], other: set[str]) -> float:
 
 @cache
 def _model() -> Mapping[str, float]:
-    model: dict[str, float] = read_data("chapterverse_api.retrieval", "faq.json")
+    model: dict[str, float] = load_json("chapterverse_api.retrieval", "faq.json")
     return model

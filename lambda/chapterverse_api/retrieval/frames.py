@@ -15,7 +15,7 @@ from functools import cache
 from typing import Literal
 
 from chapterverse.text import lexical
-from chapterverse.text.json_text import read_data
+from chapterverse.text.json_text import load_json
 from chapterverse.text.stopwords import QUESTION_STOP_WORDS
 
 #: Longer questions say more than their frame: characters.
@@ -110,5 +110,5 @@ def _patterns(kind: str, tag: str) -> tuple[re.Pattern[str], ...]:
 
 @cache
 def _sources() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    data: dict[str, dict[str, list[str]]] = read_data("chapterverse_api.retrieval", "frames.json")
+    data: dict[str, dict[str, list[str]]] = load_json("chapterverse_api.retrieval", "frames.json")
     return data

@@ -128,7 +128,7 @@ def _whole_terms(word: str, languages: Iterable[str]) -> set[int]:
 def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
     """Return every text that one edit makes of a word, the likeliest edit of each."""
     edits: dict[str, Edit] = {}
-    letters_stand = next(thesaurus.entries(mistyped.word), None) is not None
+    letters_stand = next(thesaurus.find_synonyms(mistyped.word), None) is not None
     for edit in (*_edits(mistyped.word), *_joins(mistyped, question)):
         if letters_stand and edit.text.replace(" ", "") != mistyped.word and not edit.end:
             continue

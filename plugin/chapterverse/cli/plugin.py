@@ -136,7 +136,7 @@ def preview() -> None:
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(entry_points.bind("127.0.0.1", 0))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chapterverse-")))
-        origin = entry_points.address(listening)
+        origin = entry_points.socket_origin(listening)
         deliver(folder / _FOLDER, assets({"endpoint": origin, **options.widget_options(), "version": ""}))
         create_app = entry_points.load("app")
         typer.echo(json.dumps({"address": origin, "launcher": f"{origin}/{_FOLDER}/launcher.js"}))
@@ -284,8 +284,8 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
     # A page may be half-written, so the preview goes on.
     try:
         documents = Documents.of(settings, Path(), Path())
-        choice = documents.no_pages, options.include, options.exclude
-        reading = read_sources(Path(), state.base_url, state.slugs, *choice, state.pages)
+        choice = Path(), state.base_url, options.include, options.exclude
+        reading = read_sources(*choice, slugs=state.slugs, no_pages=documents.no_pages, listed=state.pages)
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
         _Log().warning(f"The index was not updated: {explain_error(error)}")

@@ -54,7 +54,7 @@ class Diff:
         return not self.write and not self.delete
 
 
-def compare(
+def compare_files(
     sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pipeline: str, keep: Keep = keep_none
 ) -> FileDiff:
     """Sort files into new, changed, unchanged and removed by their ledger rows. Pure."""

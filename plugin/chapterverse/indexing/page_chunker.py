@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from chapterverse.errors import InputError
-from chapterverse.indexing.chunking import CAP, Budget, chunk
+from chapterverse.indexing.chunking import CAP, ChunkSizes, chunk
 from chapterverse.model import PERSONA, Chunk, Scope, Source
 from chapterverse.progress import Progress
 
@@ -27,14 +27,14 @@ class PageChunker:
 
     scope: Scope
     fingerprint: str
-    budget: Budget
+    sizes: ChunkSizes
 
-    def cut(self, source: Source, budget: Budget | None = None) -> list[Chunk]:
+    def cut(self, source: Source, sizes: ChunkSizes | None = None) -> list[Chunk]:
         """Read a page and return its chunks. Raises `InputError` if the page can't be read."""
         if source.type == PERSONA:
             # The persona is never embedded, so it stays one chunk however small the model's limit is.
-            budget = Budget(CAP, CAP)
-        return chunk(source.read(), self.scope, self.fingerprint, budget or self.budget, source.type)
+            sizes = ChunkSizes(CAP, CAP)
+        return chunk(source.read(), self.scope, self.fingerprint, sizes or self.sizes, source.type)
 
     def cut_each(self, sources: Sequence[Source]) -> list[Cut]:
         """Return each page's chunks or error message. Raises `InputError` for an unreadable persona."""

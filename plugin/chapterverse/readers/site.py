@@ -20,9 +20,9 @@ from chapterverse.errors import InputError
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.addresses import clean_url, name_of, page_paths, read_sitemap, site_base
+from chapterverse.readers.addresses import clean_url, page_paths, read_sitemap, site_base, title_from_path
 from chapterverse.readers.envelope import Envelope, open_envelope
-from chapterverse.readers.folder import decode, list_files, read_page
+from chapterverse.readers.folder import decode_page, list_files, read_page
 from chapterverse.readers.html import read_document
 from chapterverse.readers.site_pages import File, SitePages, SitePagesDraft, draft, require_unchanged, stated_base
 from chapterverse.readers.structured_data import json_ld_scripts
@@ -129,12 +129,12 @@ def _built_source(folder: Path, path: str, page: _Built, url: str, name: str) ->
 
 
 def _read_built(folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str) -> Page:
-    document = read_document(decode(path, read_page(folder, path)))
+    document = read_document(decode_page(path, read_page(folder, path)))
     require_unchanged(path, content_hash, _sha256(document.fragment))
     return Page(
         name,
         url,
-        document.title or name_of(path),
+        document.title or title_from_path(path),
         document.language,
         document.sections,
         content_type=content_type,

@@ -12,7 +12,7 @@ from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.readers.addresses import clean_base
-from chapterverse.readers.folder import Listing, decode, nul_warning, read_page
+from chapterverse.readers.folder import Listing, decode_page, nul_warning, read_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class SitePagesDraft:
         for path in paths:
             try:
                 content = read_page(self.folder, path)
-                text = decode(path, content)
+                text = decode_page(path, content)
                 if warning := nul_warning(path, content):
                     self.warnings.append(warning)
                 yield File(path, content, text)

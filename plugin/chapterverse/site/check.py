@@ -21,7 +21,7 @@ from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses import clean_url, read_sitemap
-from chapterverse.readers.folder import decode, list_files, read_page, real_path
+from chapterverse.readers.folder import decode_page, list_files, read_page, real_path
 from chapterverse.readers.site import read_site
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
@@ -148,7 +148,7 @@ class _Check:
     def visit(self, path: str) -> None:
         """Read one page and note what can be said of it alone."""
         try:
-            page = decode(path, read_page(self.site, path))
+            page = decode_page(path, read_page(self.site, path))
         except UnreadablePage as error:
             self.findings.add("unreadable", path, str(error))
             # Its ids are unknown, so its citations can't be checked.
@@ -285,7 +285,7 @@ class _Check:
             progress("Following links", done, len(links_by_file))
             # A page that can't be read is another finding, and one outside is none of the site.
             with contextlib.suppress(UnreadablePage, UnsafePath):
-                ids = read_ids(decode(path, read_page(self.site, path)))
+                ids = read_ids(decode_page(path, read_page(self.site, path)))
                 for fragment, link in fragments.items():
                     if not has(ids, fragment):
                         says = f"{link.origin} links to {link.href}, and {path} has no such id."
@@ -328,7 +328,7 @@ def _read(
 def _text(site: Path, path: str) -> str:
     """Return a file of the site, "" without one. That it can't be read is another finding."""
     with contextlib.suppress(UnreadablePage, UnsafePath):
-        return decode(path, read_page(site, path))
+        return decode_page(path, read_page(site, path))
     return ""
 
 

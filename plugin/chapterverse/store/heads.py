@@ -32,7 +32,7 @@ def folder_name(name: str) -> str:
     return quoted or _NO_NAME
 
 
-def decode(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
+def decode_head(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
     """Return the head that a document holds, and the document.
 
     Raises:
@@ -102,7 +102,7 @@ def read_head(path: Path) -> tuple[Head, str]:
         raise IndexCorrupt(f"{path} is damaged: build the index again.") from None
     except OSError as error:
         raise IndexFault(f"{path} can't be read ({error.strerror}): see that this user may, and run again.") from error
-    head, document = decode(raw, path)
+    head, document = decode_head(raw, path)
     if not isinstance(document.get("folder"), str):
         raise IndexCorrupt(f"{path} is damaged: build the index again.")
     return head, document["folder"]

@@ -37,7 +37,7 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
     return json.loads(text, **options)
 
 
-def read_data(package: str, file: str) -> Any:
+def load_json(package: str, file: str) -> Any:
     """Return the value of a JSON file in one of our packages."""
     return json.loads(resources.files(package).joinpath(file).read_text(encoding="utf-8"))
 

@@ -120,7 +120,7 @@ def question_language(text: str, languages: Iterable[str]) -> str:
     return language_of(text, codes) or ("en" if "en" in codes else next(iter(codes), ""))
 
 
-def tokens(text: str, language: str) -> Iterator[tuple[str, str]]:
+def stemmed_tokens(text: str, language: str) -> Iterator[tuple[str, str]]:
     """Yield each word of a text in lower case, with its stem. A function word is its own stem, and so is what is no
     plain word, such as an identifier.
     """
@@ -206,7 +206,7 @@ def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
             if plain := _plain(run, stemming, own):
                 yield plain
         else:
-            for word in character_bigrams.words(run, own):
+            for word in character_bigrams.bigram_words(run, own):
                 yield Word(word[0], tuple(map(hashed, word)))
 
 

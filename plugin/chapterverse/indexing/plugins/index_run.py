@@ -76,9 +76,9 @@ def update_index(
     sources, warnings = documents.sources(own, base_url) if base_url else ([], [])
     keep = None
     if settings.also and base_url:
-        from chapterverse.indexing.external_sources import collect
+        from chapterverse.indexing.external_sources import collect_external
 
-        external = collect(settings, own, base_url, documents.docs)
+        external = collect_external(settings, own, base_url, documents.docs)
         sources, warnings, keep = sources + external.sources, warnings + external.warnings, external.keep
     for warning in warnings:
         log.warning(warning)
@@ -103,7 +103,7 @@ def index_sources(
     from chapterverse.indexing.source_set import keep_none
     from chapterverse.indexing.target import Target
 
-    publish_policy.check(settings)
+    publish_policy.require_permission(settings)
     if not base_url:
         raise ConfigurationError(explain_no_address())
     scope = Scope(settings.site, settings.docs_version or "")

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.external_entries import entries
+from chapterverse.external_entries import parse_entries
 from chapterverse.model import slug
 from chapterverse.settings import DEFAULT_STORE, Settings, document_options
 from chapterverse.widget.endpoint import clean_endpoint
@@ -71,7 +71,7 @@ class Options:
         """
         chosen = {name: getattr(self, name) for name in _OVERRIDES}
         documents = document_options(self.documents)
-        also = entries(self.also, root)
+        also = parse_entries(self.also, root)
         settings = Settings.from_environment(**chosen, **documents, also=also, docs_version=version)
         endpoint = clean_endpoint(settings.endpoint) if settings.endpoint else None
         settings = settings.override(site=settings.site or slug(site_name), endpoint=endpoint)

@@ -12,7 +12,7 @@ from chapterverse.settings import Settings
 from chapterverse.store.presence import gone
 from chapterverse.store.protocols import Asking
 from chapterverse.store.qdrant.address import QdrantAddress
-from chapterverse.store.qdrant.garbage import collect, total, undo
+from chapterverse.store.qdrant.garbage import collect_garbage, total, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.store.qdrant.publication import QdrantPublication
 from chapterverse.store.qdrant.record import QdrantHead, key_of
@@ -111,7 +111,7 @@ class QdrantStore:
             record = lease.record
             before = total(writer, record)
             undo(writer, record)
-            collect(writer, self._server, record, ())
+            collect_garbage(writer, self._server, record, ())
             count = before - total(writer, record)
             lease.change(record.epoch, retired=[], draft="")
             return count
