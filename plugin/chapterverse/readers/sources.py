@@ -143,7 +143,7 @@ class _SourceFile:
     def _read(self, content_hash: str) -> Page:
         content = read_page(self.folder, self.path)
         require_unchanged(self.path, content_hash, hashlib.sha256(content).hexdigest())
-        page = read_markdown(decode_page(self.path, content), self.path, slug=self.slugs)
+        page = read_markdown(decode_page(self.path, content), self.path, slugs=self.slugs)
         matter = page.front_matter
         sections = tuple(_with_images_of(section, self.base + quote(self.path)) for section in page.sections)
         return Page(
