@@ -19,9 +19,9 @@ from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.indexing.plugins.index_run import explain_error, index_reading, try_to_index
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.pages import PageCollection
 from chapterverse.indexing.plugins.problems import explain_no_address, explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
+from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import deliver
@@ -119,7 +119,7 @@ class _Extension:
 
     def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""
-        globs = PageCollection.of(self.options.exclude, ()).globs
+        globs = PageGlobs.of(self.options.exclude, ())
         metadata = app.env.metadata
         return [
             _pattern(built)
@@ -128,7 +128,7 @@ class _Extension:
         ]
 
     def _including(self, app: Sphinx) -> list[str]:
-        globs = PageCollection.of((), self.options.include).globs
+        globs = PageGlobs.of((), self.options.include)
         pages = (_pattern(built) for _, source, built in _pages(app) if globs.includes(source, built))
         return [*self.options.include, *pages]
 

@@ -79,7 +79,7 @@ def check_vectors(vectors: Any, count: int, size: int, provider: str, *, int8: b
     """Return the vectors of a reply.
 
     Args:
-        found: the value of the reply's field for the vectors, which should be a list of lists of numbers.
+        vectors: the value of the reply's field for the vectors, which should be a list of lists of numbers.
         count: how many texts were sent.
         size: dimensions that each vector must have.
         provider: who answered, for the message.

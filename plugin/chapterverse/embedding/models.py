@@ -97,7 +97,7 @@ class ModelChoice:
         return {**body, "output_dimension": self.size} if self.model.sizes else body
 
     def vectors(self, reply: Any, count: int, provider: str) -> list[Vector]:
-        """Return the vectors of a reply to such a request; see `checked`."""
+        """Return the vectors of a reply to such a request; see `check_vectors`."""
         by_type = reply.get("embeddings") if isinstance(reply, dict) else None
         vectors = by_type.get(self._numbers) if isinstance(by_type, dict) else None
         return check_vectors(vectors, count, self.size, provider, int8=self.int8)

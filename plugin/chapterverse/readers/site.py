@@ -24,7 +24,7 @@ from chapterverse.readers.addresses import clean_url, page_paths, read_sitemap, 
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.folder import decode_page, list_files, read_page
 from chapterverse.readers.html import read_document
-from chapterverse.readers.site_pages import File, SitePages, SitePagesDraft, draft, require_unchanged, stated_base
+from chapterverse.readers.site_pages import File, SitePages, SitePagesDraft, require_unchanged, stated_base
 from chapterverse.readers.structured_data import json_ld_scripts
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
@@ -62,7 +62,7 @@ def read_site(
     """
     base = stated_base(base_url)
     listing = list_files(folder, (".html", ".htm"))
-    pages = draft(folder, listing, PageGlobs.of(exclude, include))
+    pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
     built = _read_pages(pages, listing.files, base)
     if not built:
         raise pages.nothing("no HTML page to index: is it the folder that the build writes? Markdown needs --source")

@@ -12,7 +12,7 @@ from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.readers.addresses import clean_base
-from chapterverse.readers.folder import Listing, decode_page, nul_warning, read_page
+from chapterverse.readers.folder import decode_page, nul_warning, read_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,6 @@ class SitePagesDraft:
             if other is not source:
                 self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
         return list(by_address.values())
-
-
-def draft(folder: Path, listing: Listing, globs: PageGlobs) -> SitePagesDraft:
-    """Return the empty draft of a listed folder."""
-    return SitePagesDraft(folder, list(listing.warnings), globs=globs)
 
 
 def stated_base(base_url: str | None) -> str | None:

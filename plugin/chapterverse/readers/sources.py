@@ -20,7 +20,7 @@ from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.locales import locale_folders
 from chapterverse.readers.markdown import read_markdown
 from chapterverse.readers.places import ListedPlaces, PlaceRule, built_path, needs_build, place_rule
-from chapterverse.readers.site_pages import SitePages, SitePagesDraft, draft, require_unchanged, stated_base
+from chapterverse.readers.site_pages import SitePages, SitePagesDraft, require_unchanged, stated_base
 from chapterverse.readers.slugs import SlugRule
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
@@ -57,7 +57,7 @@ def read_sources(
     if base is None:
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = _list(folder, listed, no_pages)
-    pages = draft(folder, listing, PageGlobs.of(exclude, include))
+    pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
     places = place_rule(slugs, folder, listing.files) if listed is None else ListedPlaces(listed)
     read = list(_read_files(pages, listing.files, places, slugs, base))
     for path in [path for path in pages.failed if pages.globs.excludes(path)]:

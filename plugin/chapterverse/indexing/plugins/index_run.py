@@ -15,6 +15,7 @@ from chapterverse.indexing.plugins.pages import PageCollection
 from chapterverse.indexing.plugins.problems import explain_no_address
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope, Source
+from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -52,9 +53,8 @@ def index_reading(reading: SitePages, settings: Settings, chunk_tokens: int, doc
     """Make the index hold exactly the pages of a folder and the documents beside. Raises as `update_index`."""
     for warning in reading.warnings:
         log.warning(warning)
-    pages = PageCollection.of((), ())
-    pages.sources = {source.file_path: source for source in reading.sources}
-    pages.left_out = dict(reading.listings)
+    sources = {source.file_path: source for source in reading.sources}
+    pages = PageCollection(PageGlobs.of(), sources=sources, left_out=dict(reading.listings))
     update_index(pages, settings, reading.base_url, chunk_tokens, documents, log)
 
 
