@@ -178,7 +178,9 @@ def test_filters_hold_on_both_sides(dense: Snapshot) -> None:
         dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse_filter({"source_file_path": ["cache.md"]}))
     )
     assert {c.chunk.source_file_path for c in found.candidates} == {"cache.md"}
-    by_number = retrieve(dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse_filter({"chunk_index": 0})))
+    by_number = retrieve(
+        dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse_filter({"chunk_index": 0}))
+    )
     assert {c.chunk.chunk_index for c in by_number.candidates} == {0}
 
 
